@@ -161,3 +161,13 @@ def test_the_kernels_are_named(bundled_model: Path) -> None:
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     assert f"CPU kernels: {cpu_kernels()}" in devices
+
+
+def test_what_lies_in_the_folder_need_not_be_a_file(tmp_path: Path) -> None:
+    assert tried(f"print({ANSWER.strip()!r})", folder=tmp_path)[0]
+    (file,) = tmp_path.iterdir()
+    for put in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
+        file.unlink()
+        put(file)
+        assert tried(f"print({ANSWER.strip()!r})", folder=tmp_path)[0]
+        assert file.read_text().endswith("works\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -161,10 +162,22 @@ def test_what_was_typed_is_kept(model: Path, tmp_path: Path) -> None:
     assert json.loads(path.read_text())[0]["content"] == "u\na"
 
 
-def test_a_history_that_cannot_be_kept(model: Path, tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_text("")
-    with chat(model, file / "folder") as terminal:
+@pytest.mark.parametrize("kind", ["no folder", "pipe", "endless", "huge"])
+def test_a_history_that_cannot_be_kept(model: Path, tmp_path: Path, kind: str) -> None:
+    cache = tmp_path / "folder"
+    history = cache / "chat-history"
+    if kind == "no folder":
+        cache.write_text("")
+    else:
+        cache.mkdir()
+    if kind == "pipe":
+        os.mkfifo(history)
+    if kind == "endless":
+        history.symlink_to("/dev/zero")
+    if kind == "huge":
+        history.touch()
+        os.truncate(history, 1 << 40)
+    with chat(model, cache) as terminal:
         ready(terminal)
         terminal.type("u\r")
         terminal.wait_for(":abcd")

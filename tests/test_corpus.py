@@ -17,7 +17,7 @@ import pytest
 from beliefs import believe_wide_decodes_are_free
 from numpy.typing import NDArray
 from prompts import PROMPTS, most_tokens
-from specllama import ArgumentError, SpecllamaError, SpecSession
+from specllama import ArgumentError, SpecSession
 from specllama.__main__ import main
 from specllama._core import Corpus, CorpusBuilder, Tokenizer
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
@@ -224,7 +224,7 @@ def test_bad_arguments(tmp_path: Path) -> None:
     builder = CorpusBuilder(100)
     with pytest.raises(ArgumentError, match="0 or more"):
         builder.append(np.array([1, -1], np.int32))
-    with pytest.raises(SpecllamaError, match="cannot be written: No such file"):
+    with pytest.raises(FileNotFoundError):
         builder.write(str(tmp_path / "none" / "c"), N_VOCAB, 1)
     opened = Corpus(str(write(tmp_path / "c", [[1, 2, 3, 4, 5]])))
     for n in (-1, 65):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from prompts import PROMPTS
-from specllama import ModelError, SpecSession
+from specllama import ArgumentError, ModelError, SpecSession
 from specllama.__main__ import main
 from specllama._core import CorpusBuilder, Tokenizer
 from specllama.formats import corpus
@@ -74,6 +74,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     source.write_text("def f(x):\n    return x\n" * 10)
     (tmp_path / "b.py").write_bytes(b"\0")
     (tmp_path / "empty").mkdir()
+    os.mkfifo(pipe := tmp_path / "empty" / "pipe")
     assert main(["corpus", "build", "-o", str(path), str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "tokens of 1 files" in out
@@ -84,6 +85,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     for arguments, code, message in (
         (["-o", str(path), str(tmp_path / "none")], 2, "There is no file or folder"),
         (["-o", str(path), str(tmp_path / "b.py")], 2, "None of the files is text"),
+        (["-o", str(path), str(pipe)], 2, "There is no file or folder"),
         (["-o", str(path), str(tmp_path / "empty")], 2, "There is no file in "),
         (["-o", str(path), str(tmp_path), "--glob", "["], 2, "There is no file with a name like ["),
         (["-o", str(path), str(source), "--max-tokens", "1"], 2, "--max-tokens leaves no room for"),
@@ -127,6 +129,33 @@ def test_only_files_are_looked_at(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\n")
     os.mkfifo(tmp_path / "pipe.py")
     assert corpus.find_files([tmp_path]) == [tmp_path / "a.py"]
+
+
+def test_links_out_of_a_folder_are_not_followed_unless_named(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "texts", tmp_path / "secret.txt"
+    (folder / "inner").mkdir(parents=True)
+    outside.write_text("secret")
+    (folder / "a.txt").write_text("a")
+    (folder / "inner" / "same.txt").symlink_to(folder / "a.txt")
+    (folder / "out.txt").symlink_to(outside)
+    (folder / "kernel.txt").symlink_to("/proc/version")
+    (folder / "elsewhere").symlink_to(tmp_path)
+    (tmp_path / "link").symlink_to(folder)
+    for named in (folder, tmp_path / "link"):
+        found = corpus.find_files([named])
+        assert [os.path.realpath(path) for path in found] == [os.path.realpath(folder / "a.txt")]
+    assert folder / "out.txt" in corpus.find_files([folder, folder / "out.txt"])
+
+
+def test_what_has_no_end_or_is_no_file_is_skipped(tmp_path: Path) -> None:
+    """Who looks for files may find something else in a place by the time it is read."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "a.txt").write_text("some words\n" * 20)
+    unread = [tmp_path / "pipe", Path("/dev/zero"), Path("/proc/self/maps"), tmp_path]
+    built = corpus.build(BUNDLED_MODEL, [*unread, tmp_path / "a.txt"], tmp_path / "c")
+    assert built.n_texts == 1
+    with pytest.raises(ArgumentError, match="None of the files is text"):
+        corpus.build(BUNDLED_MODEL, unread, tmp_path / "d")
 
 
 def test_files_that_are_gone_by_now_are_skipped(tmp_path: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from processes import run_script
 from specllama import ArgumentError, SpecllamaError, _files
 
 
@@ -45,6 +47,68 @@ def test_a_link_stays_and_its_file_is_replaced(tmp_path: Path, there: bool) -> N
     assert link.is_symlink()
     assert path.read_text() == "new"
     assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a file has a name from the start")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+def test_who_is_killed_while_writing_leaves_nothing(tmp_path: Path, number: int) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    script = (
+        "import sys, time\nfrom pathlib import Path\nfrom specllama import _files\n"
+        "with _files.replacing(Path(sys.argv[1])) as fresh:\n"
+        "    fresh.write_text('half')\n    print('writing', flush=True)\n    time.sleep(60)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "writing\n"
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_text() == "old"
+
+
+def test_a_full_disk_is_said_of_the_users_file_and_nothing_is_left(tmp_path: Path) -> None:
+    """The limit stands for a disk that has room for so much."""
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("some words and more words\n" * 200)
+    script = f"""
+import os, resource
+from pathlib import Path
+from specllama import SpecllamaError, SpecSession, _files
+from specllama.formats import corpus
+from specllama.session import BUNDLED_MODEL
+
+folder = Path({str(tmp_path)!r})
+(folder / "old.html").write_text("old")
+session = SpecSession(draft=None, n_threads=1, n_gpu_layers=0)
+session.generate("some words", max_tokens=5)
+trace = session.generate("some words", max_tokens=5, trace=True).trace.to_html()
+resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
+for write in (
+    lambda: _files.write(str(folder / "new.html"), trace),
+    lambda: _files.write(str(folder / "old.html"), trace),
+    lambda: session.save_state(folder / "state"),
+    lambda: corpus.build(BUNDLED_MODEL, [folder / "texts" / "a.txt"], folder / "some.corpus"),
+):
+    try:
+        write()
+    except SpecllamaError as error:
+        print(error)
+print(sorted(os.listdir(folder)), (folder / "old.html").read_text())
+"""
+    status, printed, complaint = run_script(script)
+    assert status == 0, complaint
+    names = ("new.html", "old.html", "state", "some.corpus")
+    assert printed.splitlines() == [
+        *(f"{tmp_path / name} cannot be written: File too large." for name in names),
+        "['old.html', 'texts'] old",
+    ]
 
 
 def test_what_is_no_file_is_not_replaced(tmp_path: Path, pipe: Path) -> None:

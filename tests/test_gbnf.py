@@ -1,4 +1,4 @@
-"""GBNF as Lark: at every place of random texts the same tokens may come as by llama.cpp's engine."""
+"""GBNF as Lark: in random texts, the same tokens may come as by llama.cpp's own engine."""
 
 from __future__ import annotations
 

@@ -183,6 +183,10 @@ def test_logprobs_with_a_grammar(open_session: Open) -> None:
         ({"grammar": "%llguidance {}\nstart: " + "(" * 30000}, "too deeply nested"),
         ({"grammar": '%llguidance {}\nstart: "a"\0'}, "The grammar has a NUL"),
         ({"grammar": '%llguidance {}\nstart: "' + "a" * 262144 + '"'}, "at most 262144"),
+        (
+            {"grammar": "%llguidance {}\nstart: T\nT: " + " & ".join(["/a.*b/"] * 30)},
+            "more than 8 expressions that a text has to match together",
+        ),
         ({"regex": "(a"}, "unclosed group"),
         ({"regex": "a", "grammar": 'root ::= "a"'}, "one of grammar, json_schema and regex"),
         ({"regex": 3}, "regex must be a str, not int"),
@@ -292,6 +296,35 @@ grammar = "\\n".join(["%llguidance {}", "start: r0", *steps, 'r15000: "a"'])
 print(SpecSession(draft=None, n_threads=1).generate("x", grammar=grammar).text)
 """)
     assert (code, said, complaint) == (0, "a\n", "")
+
+
+def test_without_llguidance_a_grammar_is_refused() -> None:
+    """All else works; and of a library that is there, the process maps one copy."""
+    code, said, complaint = run_script("""
+import pathlib, specllama
+from specllama import _core, _llama
+session = specllama.SpecSession(draft=None, n_threads=1)
+for path in ("", "/nowhere/_lib.so"):
+    _core.set_llguidance_path(path)
+    try:
+        session.generate("x", regex="a")
+    except specllama.ArgumentError as error:
+        print(error)
+_core.set_llguidance_path(_llama.llguidance_path())
+import llguidance
+print(session.generate("x", regex="ab").text)
+maps = pathlib.Path("/proc/self/maps")
+if maps.exists():
+    lines = [line.split() for line in maps.read_text().splitlines()]
+    assert len({line[4] for line in lines if "llguidance" in line[-1]}) == 1
+""")
+    assert (code, complaint) == (0, "")
+    missing, broken, text = said.splitlines()
+    assert missing.startswith(
+        "Grammars and schemas need llguidance, which is not installed; run: pip"
+    )
+    assert broken.startswith("llguidance cannot be loaded: /nowhere/_lib.so: ")
+    assert text == "ab"
 
 
 def test_deep_schemas(open_session: Open) -> None:

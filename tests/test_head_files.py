@@ -112,6 +112,24 @@ def test_mtp_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     assert "hnorm" in refusal(write_qwen(tmp_path / "norm.gguf", norm), "mtp")
 
 
+@pytest.mark.parametrize("length", [WIDTH - 1, WIDTH + 1, 4 * WIDTH, 2**26, 2**31])
+def test_states_of_another_length_than_the_width_are_refused(tmp_path: Path, length: int) -> None:
+    mtp = write_qwen(tmp_path / "mtp.gguf", embedding_length_out=length)
+    assert f"its embedding_length_out is {length}" in refusal(mtp, "mtp")
+    assert not _core.brings_head(str(mtp))
+    with SpecSession(mtp, n_gpu_layers=0, n_threads=1) as session:  # as without these layers
+        assert len(session.generate(PROMPT, max_tokens=5, **NO_END).tokens) == 5
+    head = write_eagle3(tmp_path / "head.gguf", embedding_length_out=length)
+    target = write_dense(tmp_path / "target.gguf")
+    assert f"its embedding_length_out is {length}" in refusal(target, head)
+
+
+def test_states_of_the_width_are_taken(tmp_path: Path) -> None:
+    mtp = write_qwen(tmp_path / "mtp.gguf", embedding_length_out=WIDTH)
+    with SpecSession(mtp, "mtp", n_gpu_layers=0, n_threads=1, spec_length=3) as session:
+        assert session.generate(PROMPT, max_tokens=5, **NO_END).stats.drafted > 0
+
+
 WITHOUT_STATES = """
 import sys
 from specllama import ModelError, SpecSession, _core

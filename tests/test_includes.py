@@ -27,6 +27,7 @@ MAY_INCLUDE = {
     "csrc/sample": {"sample"},
     "csrc/plan": {"plan"},
     "csrc/draft": {"draft", "sample"},
+    "csrc/draft/file_content": {"draft", "system"},
     "csrc/draft/grammar_drafter": {"draft", "llama", "sample"},
     "csrc/constraint": {
         "constraint",

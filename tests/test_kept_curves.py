@@ -111,3 +111,33 @@ def test_a_folder_that_cannot_be_written_is_no_error(
     with open_session(spec_length="auto") as session:
         session.generate("import os", max_tokens=20)
     assert os.listdir(tmp_path) == ["file"]
+
+
+def pipe(file: Path) -> None:
+    os.mkfifo(file)
+
+
+def endless(file: Path) -> None:
+    file.symlink_to("/dev/zero")
+
+
+def huge(file: Path) -> None:
+    file.touch()
+    os.truncate(file, 1 << 40)
+
+
+@pytest.mark.parametrize("put", [pipe, endless, huge, Path.mkdir])
+def test_what_is_no_small_file_is_as_good_as_none(
+    open_session: Open, cache: Path, put: Callable[[Path], None]
+) -> None:
+    with open_session(spec_length="auto") as session:
+        curve(session)
+    (file,) = cache.glob("*.curve")
+    file.unlink()
+    put(file)
+    with open_session(spec_length="auto") as session:
+        assert session.generate("import os", max_tokens=20).stats.generated_tokens == 20
+    # It gives way to what was measured, except for a folder; nothing else is left.
+    assert list(cache.iterdir()) == [file]
+    assert file.is_dir() or (file.is_file() and not file.is_symlink())
+    assert file.stat().st_size < 1 << 20

@@ -57,6 +57,11 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def test_no_token_is_no_token() -> None:
+    """Not as many as there are where nobody says."""
+    assert bundled().prompt(PROMPT, threads=1, max_tokens=0).text() == ""
+
+
 def test_which_models(home: Path) -> None:
     found: dict[str, Any] = {}
     llm_plugin.register_models(lambda model: found.update({model.model_id: model}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,3 +33,13 @@ def test_one_that_no_context_holds_is_refused(recursing: Path) -> None:
         with pytest.raises(ArgumentError, match="leaves no room in a context"):
             session.generate("a" * 100_000)
         assert session.generate("import", max_tokens=2).stats.generated_tokens == 2
+
+
+def test_characters_without_a_token_are_bounded(scripted: Callable[..., Path]) -> None:
+    """SentencePiece, in llama.cpp, takes time in the square of their number: a MiB took minutes."""
+    model = scripted(["a"], any_text=True)
+    with SpecSession(model, None, n_ctx=256, n_threads=1, n_gpu_layers=0) as session:
+        assert len(session.tokenize("a" * 500_000, add_special=False)) == 500_000
+        assert len(session.tokenize("b" * 20_000, add_special=False)) == 20_000
+        with pytest.raises(ArgumentError, match="500000 characters of it are no tokens of this"):
+            session.tokenize("b" * 500_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -281,3 +282,20 @@ def test_what_cannot_be_had(connect: Connect) -> None:
     ):
         with pytest.raises(ArgumentError):
             call()
+
+
+def test_a_call_waits_for_what_was_cancelled(connect: Connect) -> None:
+    session = connect(draft="ngram")
+    expected = session.generate(MODULE, max_tokens=3).tokens
+    for _ in range(10):
+        stream = session.stream(MODULE, max_tokens=400)
+        next(stream)
+        reader = threading.Thread(target=list, args=[stream])
+        reader.start()
+        stream.cancel()
+        assert session.generate(MODULE, max_tokens=3).tokens == expected
+        reader.join()
+        handle = session.submit(MODULE, max_tokens=400)
+        next(iter(handle))
+        handle.cancel()
+        assert session.generate(MODULE, max_tokens=3).tokens == expected

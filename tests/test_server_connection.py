@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import pytest
 from conftest import FIXED
 from prompts import ENDLESS
@@ -90,3 +93,66 @@ def test_who_listens_is_not(session: SpecSession) -> None:
     with serve(session) as server, connect(server.url.replace("http", "ws") + path) as listening:
         time.sleep(1.5)
         assert listening.ping().wait(60)
+
+
+def test_the_most_silent_client_makes_room(
+    session: SpecSession, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients that are silent, in or before a request, do not keep others out; one line says so."""
+    monkeypatch.setattr("specllama.server.connection._PATIENCE", 600)
+    with serve(session, most_connections=4) as server:
+        clients = [client_of(server) for _ in range(4)]
+        for i, client in enumerate(clients):
+            client.sendall(b"POST /tokenize HTTP/1.1\r\nContent-Le" if i % 2 else b"")
+        wait_until(lambda: server.n_connections == 4)
+        for _ in range(3):
+            assert server.get("/health").is_success
+        assert clients[0].recv(1) == b""
+        assert server.n_connections <= 4
+        for client in clients:
+            client.close()
+    told = [one for one in caplog.messages if "the most this process may have" in one]
+    assert len(told) == 1
+
+
+def test_nobody_is_hung_up_on_for_another_while_all_are_answered(session: SpecSession) -> None:
+    body = {"prompt": "x", "max_tokens": 1500, "stream": True, **ENDLESS}
+    with serve(session, most_connections=2) as server, ThreadPoolExecutor() as pool:
+        answers = [pool.submit(server.post, "/v1/completions", body) for _ in range(2)]
+        wait_until(lambda: server.app.n_answers == 2)
+        waiting = pool.submit(server.get, "/health")
+        assert waiting.result(60).is_success
+        assert [one.result(60).text.count("[DONE]") for one in answers] == [1, 1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="its limit of files is set by a shell")
+def test_more_clients_than_files_are_one_line_in_the_log() -> None:
+    """As many connections as the process may open files for: it goes on, and does not spin."""
+    command = f"ulimit -n 120; exec {sys.executable} -m specllama serve --port 0 -t 1 -ngl 0 -c 256"
+    server = subprocess.Popen(["bash", "-c", command], stderr=subprocess.PIPE, text=True)
+    try:
+        assert server.stderr is not None
+        url = server.stderr.readline().split()[-1]
+        port = int(url.rsplit(":", 1)[1])
+        clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(300)]
+        for _ in range(3):
+            assert httpx.get(f"{url}/health", timeout=60).is_success
+        for client in clients:
+            client.close()
+        server.terminate()
+        said = server.stderr.read().splitlines()
+        assert server.wait(60) == 0
+        assert len(said) == 1
+        assert "the most this process may have" in said[0]
+    finally:
+        server.kill()
+        server.communicate()
+
+
+def test_what_is_not_http_is_answered(session: SpecSession) -> None:
+    with serve(session) as server, client_of(server) as client:
+        client.sendall(b"hello\r\n\r\n")
+        answer = b"".join(iter(lambda: client.recv(1 << 16), b""))
+    head, body = answer.split(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400")
+    assert "send HTTP/1.1" in json.loads(body)["error"]["message"]

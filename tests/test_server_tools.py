@@ -15,6 +15,7 @@ from conftest import EXACT, FIXED
 from scripted_model import write_scripted_model
 from serving import Server, serve
 from specllama import ArgumentError, SpecSession
+from specllama.requests.background import submitted
 from specllama.server.chat_completion import ChatCompletion
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
@@ -407,7 +408,7 @@ def test_a_thousand_damaged_requests(servers: dict[str, Server]) -> None:
         body = {**whole, name: damaged(whole[name], random_)}
         try:
             call = ChatCompletion(session, Fields(body), settings)
-            handles = call.submit()  # the grammar is read when it begins
+            handles = submitted(session, call.prepare())  # the grammar is read when it begins
             for handle in handles:
                 handle.result(60)
         except (ApiError, ArgumentError) as raised:

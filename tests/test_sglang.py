@@ -1,7 +1,7 @@
 """A target by SGLang: the tokens are those of a session here.
 
-The server is a stand-in that speaks SGLang's /generate as its source describes it. None of this was
-tried against SGLang itself.
+The server is a stand-in that speaks SGLang's /generate as its source describes it, and as version
+0.5.23 was seen to answer.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import EXACT
+from numpy.typing import NDArray
 from prompts import MODULE, PROMPTS
 from sglang_stand_in import Fault, StandIn, cut, stand_in
-from specllama import ArgumentError, Generation, ModelError, SpecSession
+from specllama import ArgumentError, Drafter, Generation, ModelError, SpecSession
 from specllama.errors import QueueFullError, RemoteError
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 from starlette.responses import JSONResponse
@@ -196,11 +198,15 @@ META: dict[str, Any] = {"finish_reason": {"type": "length"}, "input_top_logprobs
         (answering(401, {"error": "Unauthorized"}), RemoteError, "target_key"),
         (answering(200, []), RemoteError, "no JSON"),
         (answering(200, {"text": ""}), RemoteError, "meta_info"),
-        (answering(200, {"meta_info": META}), RemoteError, "log-probabilities are missing"),
+        (
+            answering(200, {"meta_info": META}),
+            RemoteError,
+            '"meta_info.output_top_logprobs" is missing',
+        ),
         (
             answering(200, {"meta_info": META | {"output_top_logprobs": []}}),
             RemoteError,
-            "of 0 positions, not 1",
+            "is a list of 0, not a list of one row",
         ),
         (
             answering(200, {"meta_info": META | {"output_top_logprobs": [[[0.0, 99999, None]]]}}),
@@ -227,6 +233,31 @@ def test_errors_are_said_and_the_session_goes_on(
     with pytest.raises(error, match=re.escape(said)):
         session.generate("def f(", max_tokens=8)
     assert_same(session.generate("def f(", max_tokens=8), local.generate("def f(", max_tokens=8))
+
+
+class Reckless(Drafter):
+    """Drafts an id that the server does not know."""
+
+    def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
+        return [32]
+
+
+def test_no_id_beyond_the_servers_vocabulary_is_sent(scripted: Callable[..., Path]) -> None:
+    """One such id would end the server: the stand-in's end checks that it lives."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words: list[str | bytes] = [f"word{one} " for one in letters]
+    known, padded = scripted([*words, "x ", "y "]), scripted([*words, "x ", "y ", "z ", *letters])
+    with stand_in(known, n_ctx=64) as (answers, url):
+        for draft in (None, "ngram", padded, Reckless()):
+            with SpecSession(target=url, draft=draft, tokenizer=padded, spec_length=4) as session:
+                assert session.n_vocab == 32
+                found = session.generate([1, 27], max_tokens=9, reference=[1, 30, 31, 32, 33])
+                assert found.tokens == [28, 29, 30]
+                with pytest.raises(ArgumentError, match=r"prompt has token 32, but http.*0 to 31"):
+                    session.generate([1, 32], max_tokens=2)
+                session.generate([1], max_tokens=3, temperature=1.0, top_k=64, logprobs=64)
+        assert {body.get("top_logprobs_num", 0) for body in answers.asked} == {0, 1, 32}
+        assert max(max(body["input_ids"]) for body in answers.asked) < 32
 
 
 def test_a_server_that_goes(bundled_model: Path) -> None:
@@ -262,7 +293,7 @@ def test_what_cannot_be_had_is_refused(
 def test_what_a_session_cannot_be_opened_with(
     remote: Callable[..., SpecSession], smollm2: Path, scripted: Callable[..., Path]
 ) -> None:
-    with pytest.raises(ModelError, match=r"refuses tokens of .*SmolLM2"):
+    with pytest.raises(ModelError, match=r"Token \d+ is '.*' at http://.* and '.*' in .*SmolLM2"):
         remote(tokenizer=smollm2)
     with pytest.raises(ModelError, match=r"Token 3 is '.*' at http://.* and 'never' in .*gguf"):
         remote(tokenizer=scripted(["never", "more"]))

@@ -13,6 +13,7 @@ import pytest
 from near_ties import tie
 from numpy.typing import NDArray
 from random_model import N_VOCAB, WINDOW, WRITERS, words, write_hybrid_with_snapshots
+from rewriting import rewrite
 from specllama import Drafter, Generation, SpecSession, Stream
 
 Open = Callable[..., SpecSession]
@@ -85,3 +86,24 @@ def test_a_window_beside_states(open_session: Open, tmp_path: Path, seed: int) -
         for _ in stream:
             pass
         assert is_the_same(stream.result(), expected)
+
+
+@pytest.mark.parametrize("draft", [None, "ngram"])
+@pytest.mark.parametrize("kind", ["hybrid with snapshots", "delta net"])
+def test_in_the_shortest_contexts(
+    open_session: Open, tmp_path: Path, kind: str, draft: Any
+) -> None:
+    """llama.cpp cuts a batch to the context asked for, and wants more rows in it than snapshots."""
+    model = WRITERS[kind](tmp_path / "random.gguf")
+    for n_ctx in range(2, 20):
+        session = open_session(model, draft, **OPTIONS | {"n_ctx": n_ctx, "n_batch": 64})
+        assert len(session.generate([5], max_tokens=-1, **AN_ANSWER).tokens) == n_ctx - 1
+        session.close()
+
+
+def test_a_model_trained_with_a_short_context(open_session: Open, tmp_path: Path) -> None:
+    model = write_hybrid_with_snapshots(tmp_path / "whole.gguf")
+    rewrite(model, short := tmp_path / "short.gguf", {"lfm2.context_length": 8}, {})
+    session = open_session(short)
+    assert session.n_ctx == 8
+    assert len(session.generate([5], max_tokens=-1, **AN_ANSWER).tokens) == 7

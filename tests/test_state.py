@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import struct
 import subprocess
 import sys
 import time
@@ -129,6 +131,37 @@ def test_kinds_of_models(open_session: Open, tmp_path: Path, kind: str) -> None:
     assert found.stats.reused_tokens == expected.stats.reused_tokens > len(prompt)
 
 
+def sign(path: Path, rest: bytes) -> None:
+    """Write a state file whose checksum fits, whatever is in it."""
+    digest = hashlib.sha256(rest).hexdigest().encode()
+    path.write_bytes(b"specllama state 1 " + digest + b"\n" + rest)
+
+
+def test_a_position_that_no_token_has_is_refused_and_nothing_changes(
+    open_session: Open, saved: Path
+) -> None:
+    """llama.cpp believes positions: with two cells at one, a later generation wrote out of bounds.
+    They follow the header of the state, its streams and their cells, each with its sequence."""
+    _, head, rest = saved.read_bytes().split(b"\n", 2)
+    n_tokens = json.loads(head)["n_tokens"]
+    first_cell = 4 * n_tokens + 8 + 8
+    session = open_session()
+    expected = session.generate(PROMPT, max_tokens=20).tokens
+    for at in (0, n_tokens // 2, n_tokens - 1):
+        for position in (-1, -5, 2**31 - 1, n_tokens, n_tokens + 7, 1):
+            forged = bytearray(rest)
+            struct.pack_into("<i", forged, first_cell + 12 * at, position)
+            assert forged != rest
+            sign(saved, head + b"\n" + forged)
+            with pytest.raises(ArgumentError, match="does not fit the memory"):
+                session.load_state(saved)
+        assert session.generate(PROMPT, max_tokens=20).tokens == expected
+    other = session.generate("import os", max_tokens=10).tokens
+    assert other == open_session().generate("import os", max_tokens=10).tokens
+    sign(saved, head + b"\n" + rest)
+    session.load_state(saved)
+
+
 def test_what_does_not_fit(open_session: Open, saved: Path, tmp_path: Path) -> None:
     content = saved.read_bytes()
     session = open_session()
@@ -148,17 +181,22 @@ def test_what_does_not_fit(open_session: Open, saved: Path, tmp_path: Path) -> N
         refused("no saved state" if end <= 10 else "checksum does not fit")
     saved.write_bytes(content + b"\0")
     refused("checksum does not fit")
-    for head in (b"x\n", b"{}\n", b'{"model": 1, "key": 1, "n_tokens": "x"}\n', b"[]\n"):
-        digest = hashlib.sha256(head).hexdigest().encode()
-        saved.write_bytes(b"specllama state 1 " + digest + b"\n" + head)
+    for head in (
+        b"x\n", b"{}\n", b'{"model": 1, "key": 1, "n_tokens": "x"}\n', b"[]\n", b"", b"5\n",
+        b'{"model": "x", "key": null, "n_tokens": 1}\n', b"[" * 4000 + b"\n", b"{" + b" " * 9999,
+        b'{"model": "x", "key": "\\u0000", "n_tokens": 1}\n',
+    ):  # fmt: skip
+        sign(saved, head)
         refused("head cannot be read")
+    for n_tokens in (b"-1", b"0", b"true", b"1.0", b"null", b'"1"', b"1" * 1000):
+        sign(saved, b'{"model": "x", "key": "x", "n_tokens": ' + n_tokens + b"}\n")
+        refused("n_tokens is|another model")
     saved.write_bytes(content)
     # What the checksum vouches for, but the memory does not take.
     _, rest = content.split(b"\n", 1)
     for damaged in (rest[: len(rest) // 2], rest + b"\0" * 40):
-        digest = hashlib.sha256(damaged).hexdigest().encode()
-        saved.write_bytes(b"specllama state 1 " + digest + b"\n" + damaged)
-        refused("does not fit the memory")
+        sign(saved, damaged)
+        refused("does not fit the memory|fewer than")
     saved.write_bytes(content)
     refused("another model", open_session(BUNDLED_DRAFT))
     for options in (

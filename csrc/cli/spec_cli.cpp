@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <string>
 
 #include "cli/options.h"
@@ -73,6 +74,8 @@ int spec_cli(int argc, const char* const* argv, const std::filesystem::path& exe
         return fail(with_flags(error.what()), kBadUsage);
     } catch (const ModelError& error) {
         return fail(with_flags(error.what()), kBadUsage);
+    } catch (const std::bad_alloc&) {
+        return fail(with_flags("There is not enough memory; lower n_ctx or n_batch."), kFailure);
     } catch (const std::exception& error) {
         return fail(with_flags(error.what()), kFailure);
     }

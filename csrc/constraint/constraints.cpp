@@ -24,6 +24,8 @@ void check_triggers(const SamplingOptions& options) {
     const std::vector<std::string>& triggers = options.grammar_triggers;
     if (!triggers.empty() && options.grammar.empty())
         throw InvalidArgument("grammar_triggers need a grammar, or a schema, to begin.");
+    if (!triggers.empty() && options.grammar_syntax == GrammarSyntax::gbnf)
+        throw InvalidArgument("grammar_triggers need a grammar in llguidance's Lark, not in GBNF.");
     if (triggers.size() > kMostTriggers)
         throw InvalidArgument("grammar_triggers are " + std::to_string(triggers.size()) +
                               " texts; at most 1024 can be waited for.");

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "draft/file_content.h"
 #include "fnv.h"
 #include "specllama/error.h"
 
@@ -36,8 +37,9 @@ Header checked(const std::string& path, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Corpus::Corpus(const std::string& path) : file_(path), header_(checked(path, file_.bytes())) {
-    const std::byte* at = file_.bytes().data() + sizeof(Header);
+Corpus::Corpus(const std::string& path)
+    : content_(file_content(path)), header_(checked(path, content_)) {
+    const std::byte* at = content_.data() + sizeof(Header);
     const auto take = [&at]<typename Word>(std::span<const Word>& words, std::size_t n) {
         words = {reinterpret_cast<const Word*>(at), n};
         at += words.size_bytes();

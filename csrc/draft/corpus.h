@@ -4,16 +4,16 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "draft/corpus_file.h"
-#include "draft/mapped_file.h"
 #include "draft/match.h"
 #include "specllama/types.h"
 
 namespace specllama {
 
-// Texts to draft from that outlast a session: a file written by CorpusBuilder, memory-mapped and
-// searched in place.
+// Texts to draft from that outlast a session: a file written by CorpusBuilder, read into memory
+// and searched there.
 //
 // The index is a suffix array (Manber and Myers, "Suffix arrays: a new method for on-line string
 // searches", 1993), entered through a hash. A bucket holds the places whose kMinMatch preceding
@@ -33,11 +33,11 @@ class Corpus {
     // Finds the longest match of the end of `text` within one of the corpus' texts. If several
     // places have it, each token of the continuation is the one that most of them have. The
     // continuation has at most kMaxSpecLength tokens and never crosses the end of its text. Never
-    // allocates and never reads outside the file, even if that has changed since it was checked.
+    // allocates, and never reads outside the content, even if that was forged.
     Match find(TokenSpan text) const;
 
     const corpus_file::Header& header() const { return header_; }
-    std::size_t size_bytes() const { return file_.bytes().size(); }
+    std::size_t size_bytes() const { return content_.size(); }
 
  private:
     using Index = std::uint32_t;  // into tokens_
@@ -51,7 +51,7 @@ class Corpus {
     // The token that most entries have at this distance; kNoToken if none has one.
     Token most_frequent(std::span<const Index> entries, std::size_t distance) const;
 
-    MappedFile file_;
+    std::vector<std::byte> content_;
     corpus_file::Header header_;
     TokenSpan tokens_;
     std::span<const Index> starts_;

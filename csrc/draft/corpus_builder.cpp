@@ -101,14 +101,14 @@ void CorpusBuilder::write(const std::string& path, int n_vocab, std::uint64_t vo
         header.content_hash = corpus_file::hash_words(section, header.content_hash);
     header.header_hash = header.hash();
 
+    errno = 0;
     std::ofstream file(path, std::ios::binary);
     file.write(reinterpret_cast<const char*>(&header), sizeof(header));
     for (const auto& section : sections)
         file.write(reinterpret_cast<const char*>(section.data()),
                    static_cast<std::streamsize>(section.size()));
     file.close();
-    if (!file)
-        throw Error(path + " cannot be written: " + std::generic_category().message(errno) + ".");
+    if (!file) throw std::system_error(errno == 0 ? EIO : errno, std::generic_category());
 }
 
 }  // namespace specllama

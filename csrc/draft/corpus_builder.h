@@ -28,8 +28,8 @@ class CorpusBuilder {
     std::size_t n_texts() const { return n_texts_; }
 
     // Ends the current text and writes the file. n_vocab: size of the tokens' vocabulary;
-    // vocabulary: its Vocab::text_fingerprint. Throws Error when the file cannot be written; a
-    // partial file may be left.
+    // vocabulary: its Vocab::text_fingerprint. Throws std::system_error when the file cannot be
+    // written; a partial file may be left.
     void write(const std::string& path, int n_vocab, std::uint64_t vocabulary);
 
  private:

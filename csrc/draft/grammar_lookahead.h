@@ -41,9 +41,7 @@ class GrammarLookahead {
 
     // Whether the next byte is forced, or only tokens without text may come. `look` must have been
     // called since the text went on.
-    bool forced() const {
-        return confidence_.empty() ? few() && !choice() : confidence_[0] == 1;
-    }
+    bool forced() const { return confidence_.empty() ? few() && !choice() : confidence_[0] == 1; }
 
  private:
     void read_mask();

@@ -340,10 +340,12 @@ void Engine::accept(std::size_t i, Sequence& sequence, double seconds) {
         const int n_judged = sequence.n_tokens() - (token < 0 ? 1 : 0);
         rewind(sequence, std::min(n_before + n_in_trunk(path_), n_judged));
     }
-    if (token == kNoToken)
+    if (token == kNoToken) {
+        sequence.spoiled = true;
         throw DecodeError(
             "The model gave logits that are not numbers (NaN or infinite); the file is damaged, or "
             "its numbers overflow on this device.");
+    }
     if (token == kNothingLeft && !sequence.done())
         throw DecodeError(
             "The model left nothing to choose from: logit_bias, or the model itself, forbids every "

@@ -101,6 +101,9 @@ class Sequence {
 
     Stats stats;
 
+    // Whether its logits were not numbers, so that what the memory holds of it may not be, either.
+    bool spoiled = false;
+
     // What the planner knows of its text.
     Phase phase;
 

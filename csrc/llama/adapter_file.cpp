@@ -22,6 +22,9 @@ constexpr std::string_view kA = ".lora_a";
 constexpr std::string_view kB = ".lora_b";
 constexpr const char* kEmbeddings = "token_embd.weight";
 
+// Others would have to be unpacked in places where llama.cpp has no code for that.
+constexpr std::array kTypes = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0};
+
 // Of some architectures llama.cpp reckons with few nodes in the graph, and asserts that there are
 // no more: Qwen 3.5 with batches of 32 has been seen to end the process from 21 adapters on.
 constexpr std::size_t kMostAdapters = 8;
@@ -66,7 +69,7 @@ class AdapterReader : private GgufReader {
                 has_norms = true;
                 continue;
             }
-            check_type(tensor);
+            check_type(tensor, kTypes);
             const std::string_view name = tensor.name;
             if (name.ends_with(kA))
                 pairs[std::string(name.substr(0, name.size() - kA.size()))].a = &tensor;
@@ -111,15 +114,6 @@ class AdapterReader : private GgufReader {
                           a.sizes[2] == changed.sizes[2] && b.sizes[2] == changed.sizes[2] &&
                           a.sizes[3] == 1 && b.sizes[3] == 1 && changed.sizes[3] == 1;
         if (!fits) fail("its change of " + changed.name + " has another shape than that");
-    }
-
-    // Others would have to be unpacked in places where llama.cpp has no code for that.
-    void check_type(const Tensor& tensor) const {
-        constexpr std::array kTypes = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16,
-                                       GGML_TYPE_Q8_0};
-        if (std::ranges::find(kTypes, tensor.type) == kTypes.end())
-            fail("its tensor " + tensor.name + " is of type " + ggml_type_name(tensor.type) +
-                 ", not f32, f16, bf16 or q8_0");
     }
 
     const GgufReader& model_;

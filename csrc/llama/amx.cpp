@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
+#include <sstream>
 #include <system_error>
 
 #include "fnv.h"
@@ -121,7 +121,7 @@ bool AmxTrial::works(std::string& notice) const {
     // The file's two lines: the key, and the outcome: "works", or how the program ended.
     std::string known_key;
     std::string outcome;
-    std::ifstream stream(file);
+    std::istringstream stream(read_cache_file(file));
     std::getline(stream, known_key);
     if (known_key != key || !std::getline(stream, outcome)) outcome.clear();
     if (outcome.empty()) {

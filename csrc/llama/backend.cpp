@@ -54,6 +54,14 @@ void log(ggml_log_level level, const char* text, void* /*user_data*/) {
     if (is_shown) std::fputs(text, stderr);
 }
 
+// What the standard library says of its own exceptions ("basic_string::substr: __pos (which is 3) >
+// ...", "vector", "stoi") does not tell what is wrong with a file.
+bool is_of_standard_library(std::string_view text) {
+    const std::string_view where = text.substr(0, text.find(' '));
+    return where.find("::") != std::string_view::npos ||
+           (!text.empty() && text.find(' ') == std::string_view::npos);
+}
+
 }  // namespace
 
 ErrorLog::ErrorLog(Warnings warnings) : warnings_(warnings), outer_(error_log) { error_log = this; }
@@ -74,7 +82,12 @@ std::string ErrorLog::first() const {
     const auto both_blank = [](char a, char b) { return a == ' ' && b == ' '; };
     line.erase(std::unique(line.begin(), line.end(), both_blank), line.end());
     while (line.ends_with(' ') || line.ends_with('.')) line.pop_back();
-    return line;
+    return is_of_standard_library(line) ? "" : line;
+}
+
+std::string ErrorLog::reason() const {
+    const std::string text = first();
+    return text.empty() ? "llama.cpp cannot load it; the file is damaged" : text;
 }
 
 std::string rebuild(const std::string& variable, const std::string& flags) {

@@ -38,8 +38,11 @@ class ErrorLog {
 
     // Whether an error was logged.
     bool any() const { return !text_.empty(); }
-    // The first error without the name of the function that logged it; "": there was none.
+    // The first error without the name of the function that logged it; "": there was none, or it
+    // is the text of an exception of the standard library, which explains nothing.
     std::string first() const;
+    // The same, or that the file cannot be loaded.
+    std::string reason() const;
     bool drops_warnings() const { return warnings_ == Warnings::dropped; }
 
  private:

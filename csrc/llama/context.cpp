@@ -41,15 +41,15 @@ llama_flash_attn_type flash_attention(Switch wish) {
     return LLAMA_FLASH_ATTN_TYPE_AUTO;
 }
 
-// Several sequences get a multiple of this many positions each; llama.cpp would round up to that by
-// itself, but with a warning.
+// Each sequence gets a multiple of this many positions. llama.cpp would round up to that by itself,
+// but with a warning for several sequences, and after it has cut the batch to the positions asked
+// for.
 constexpr int kPositionsAtOnce = 256;
 
 // Positions that the memory must have room for.
 int n_positions(const ContextPlan& plan) {
     // One more for a lone token's companion.
     const int n_one = plan.n_ctx + (plan.never_alone ? 1 : 0);
-    if (plan.n_seq == 1) return n_one;
     const int n_steps = (n_one + kPositionsAtOnce - 1) / kPositionsAtOnce;
     return plan.n_seq * n_steps * kPositionsAtOnce;
 }
@@ -135,7 +135,12 @@ llama_context_ptr make_context(const Model& model, const ContextPlan& plan,
 // Several sequences of some models must lie apart: recurrent states always do; a sliding window
 // frees no cell that two sequences share; and some models rotate positions by an amount that
 // depends on the size of the whole memory.
+//
+// All that llama.cpp would lower or round by itself is settled here, before anything is computed
+// from it: it cuts batches to the size of the memory.
 ContextPlan settled(ContextPlan plan, const Model& model) {
+    check(plan);
+    plan.n_batch = std::min(plan.n_batch, n_positions(plan));
     plan.split = plan.n_seq > 1 && (plan.split || llama_model_is_recurrent(model.get()) ||
                                     llama_model_is_hybrid(model.get()) ||
                                     llama_model_n_swa(model.get()) > 0 || model.header().long_rope);
@@ -168,7 +173,7 @@ Context::Context(std::shared_ptr<const Model> model, const ContextPlan& plan, in
     : model_(std::move(model)),
       plan_(settled(plan, *model_)),
       one_by_one_(std::ranges::find(kOneByOne, model_->architecture()) != kOneByOne.end()),
-      n_branches_((check(plan_), count_branches(*model_, plan_, n_branches))),
+      n_branches_(count_branches(*model_, plan_, n_branches)),
       params_(make_params(plan_, n_logits, n_branches_)),
       context_(make_context(*model_, plan_, params_)),
       memory_(context_.get(), {.n_seq = plan_.n_seq + plan_.n_forks,

@@ -3,16 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
-#include <unordered_set>
 #include <utility>
+#include <vector>
 
+#include "ggml-cpu.h"
 #include "ggml.h"
 #include "llama/attention_layers.h"
 #include "llama/backend.h"
 #include "llama/gguf_reader.h"
 #include "llama/recurrent_layers.h"
+#include "llama/tokenizer_file.h"
 
 namespace specllama {
 
@@ -39,6 +40,16 @@ constexpr std::array kEncoders = {"bert",
 constexpr std::array kWithSnapshots = {"lfm2",      "lfm2moe",    "qwen35",
                                        "qwen35moe", "nemotron_h", "nemotron_h_moe"};
 
+// The types of matrices that ggml can multiply with; it has rows of all of them, too.
+std::vector<ggml_type> multiplied_types() {
+    std::vector<ggml_type> types;
+    for (int i = 0; i < GGML_TYPE_COUNT; ++i)
+        if (const auto type = static_cast<ggml_type>(i);
+            ggml_get_type_traits_cpu(type)->vec_dot != nullptr)
+            types.push_back(type);
+    return types;
+}
+
 class File : private GgufReader {
  public:
     using GgufReader::GgufReader;
@@ -49,7 +60,7 @@ class File : private GgufReader {
         check_architecture();
         check_first_layer();
         RecurrentLayers(*this).check();
-        check_tokenizer();
+        check_tokenizer(*this);
     }
 
     Header header() const {
@@ -145,16 +156,17 @@ class File : private GgufReader {
 
     void check_tensors() const {
         if (tensors().empty()) fail("it holds a vocabulary but no weights");
-        for (const auto& [name, type, sizes, bytes] : tensors()) {
-            check_type(name, type, sizes.data());
-            if (std::ranges::any_of(sizes, [](std::int64_t size) { return size < 1; }))
-                fail("its tensor " + name + " is empty");
+        for (const Tensor& tensor : tensors()) {
+            check_type(tensor);
+            if (std::ranges::any_of(tensor.sizes, [](std::int64_t size) { return size < 1; }))
+                fail("its tensor " + tensor.name + " is empty");
         }
     }
 
     // Whether a tensor is used number by number, not multiplied with as a matrix: vectors, and what
     // recurrent layers have beside. llama.cpp does that with float32 only, and so writes them.
-    static bool is_plain(const std::string& name, const std::int64_t* sizes) {
+    static bool is_plain(const Tensor& tensor) {
+        const std::string& name = tensor.name;
         const auto contains = [&](const char* part) {
             return name.find(part) != std::string::npos;
         };
@@ -162,18 +174,19 @@ class File : private GgufReader {
             name.ends_with(".ssm_d") || contains(".ssm_conv1d") || contains(".shortconv.conv."))
             return true;
         // A matrix with one output looks like a vector: the gate of a shared expert is one.
-        return sizes[1] * sizes[2] * sizes[3] == 1 && !contains("_gate_inp");
+        return tensor.sizes[1] * tensor.sizes[2] * tensor.sizes[3] == 1 && !contains("_gate_inp");
     }
 
     // llama.cpp computes with whatever type it finds, but has no code for some types.
-    void check_type(const std::string& name, ggml_type type, const std::int64_t* sizes) const {
-        const bool is_integer = type == GGML_TYPE_I8 || type == GGML_TYPE_I16 ||
-                                type == GGML_TYPE_I32 || type == GGML_TYPE_I64;
+    void check_type(const Tensor& tensor) const {
+        static const std::vector<ggml_type> multiplied = multiplied_types();
+        constexpr std::array kPlain = {GGML_TYPE_F32};
         // d2t lists the tokens of a head's own vocabulary.
-        if (name == "d2t" && type == GGML_TYPE_I64 && is_head()) return;
-        if ((type != GGML_TYPE_F32 && is_plain(name, sizes)) || is_integer || type == GGML_TYPE_F64)
-            fail("its tensor " + name + " is of type " + ggml_type_name(type) +
-                 ", which cannot be computed with");
+        if (tensor.name == "d2t" && tensor.type == GGML_TYPE_I64 && is_head()) return;
+        if (is_plain(tensor))
+            GgufReader::check_type(tensor, kPlain);
+        else
+            GgufReader::check_type(tensor, multiplied);
     }
 
     void check_architecture() const {
@@ -195,7 +208,6 @@ class File : private GgufReader {
         check_range(prefix + "embedding_length", 1, kAny);
         check_range(prefix + "context_length", 1, kAny);
         check_range(prefix + "feed_forward_length", 0, kAny);
-        // Recurrent models say that they have 0 heads. An array (one number per layer) passes.
         check_range(prefix + "attention.head_count", 0, 65536);
         check_range(prefix + "attention.head_count_kv", 0, 65536);
         check_range(prefix + "full_attention_interval", 1, kAny);
@@ -212,6 +224,9 @@ class File : private GgufReader {
         check_range(prefix + "target_hidden_size", 0, kAny);
         if (*architecture == "deepseek4")
             check_range(prefix + "attention.output_group_count", 1, kAny);
+        // Recurrent models may say that they have 0 heads.
+        if (!head_size(prefix) && !RecurrentLayers(*this).any())
+            fail("its " + prefix + "attention.head_count is missing or 0");
         check_head_size(prefix, heads);
         check_experts(prefix);
         array(prefix + "target_layers", {GGUF_TYPE_INT32, GGUF_TYPE_UINT32});
@@ -237,9 +252,12 @@ class File : private GgufReader {
                 fail("it has layers of multi-token prediction, but its first layer is missing");
     }
 
+    // Checks a number, or each of a list with one per layer.
     void check_range(const std::string& key, std::int64_t low, std::int64_t high) const {
-        if (const auto value = number(key); value && (*value < low || *value > high))
-            fail("its " + key + " is " + std::to_string(*value));
+        std::vector<std::int64_t> values = numbers(key);
+        if (const auto value = number(key)) values.push_back(*value);
+        for (const std::int64_t value : values)
+            if (value < low || value > high) fail("its " + key + " is " + std::to_string(value));
     }
 
     // Rotary positions rotate pairs of numbers, so their count must be even.
@@ -284,49 +302,6 @@ class File : private GgufReader {
             (groups > 1 && (n == 0 || n % groups != 0)))
             fail("it has " + std::to_string(n) + " experts in " + std::to_string(groups) +
                  " groups and uses " + std::to_string(used) + " of them");
-    }
-
-    void check_tokenizer() const {
-        const auto model = text("tokenizer.ggml.model");
-        if (!model || *model == "none" || *model == "no_vocab")
-            fail("it has no tokenizer, so it cannot read a prompt");
-        if (*model == "bert") fail("its tokenizer, bert, is one of embedding models");
-        const std::size_t n = array("tokenizer.ggml.tokens", {GGUF_TYPE_STRING}).value_or(0);
-        if (n == 0) fail("it has no tokens in tokenizer.ggml.tokens");
-        check_unique_tokens(n);
-        check_parallel("tokenizer.ggml.scores", {GGUF_TYPE_FLOAT32, GGUF_TYPE_INT32}, n);
-        check_parallel("tokenizer.ggml.token_type", {GGUF_TYPE_INT32}, n);
-        array("tokenizer.ggml.merges", {GGUF_TYPE_STRING});
-        for (const char* name : {"bos", "eos", "eot", "eom", "unknown", "seperator", "padding",
-                                 "cls", "mask", "fim_pre", "fim_suf", "fim_mid"}) {
-            const std::string key = std::string("tokenizer.ggml.") + name + "_token_id";
-            const auto id = number(key);
-            // llama.cpp takes -1, also as uint32, for "none".
-            if (id && *id != -1 && *id != UINT32_MAX &&
-                (*id < 0 || *id >= static_cast<std::int64_t>(n)))
-                fail("its " + key + " is " + std::to_string(*id) + ", but it has " +
-                     std::to_string(n) + " tokens");
-        }
-    }
-
-    // llama.cpp asserts that no two tokens have the same text.
-    void check_unique_tokens(std::size_t n) const {
-        std::unordered_set<std::string> seen;
-        seen.reserve(n);
-        for (std::size_t i = 0; i < n; ++i) {
-            std::string token = text_at("tokenizer.ggml.tokens", i);
-            if (token.empty()) token = "[EMPTY_" + std::to_string(i) + "]";  // as llama.cpp does
-            if (!seen.insert(std::move(token)).second)
-                fail("its token " + std::to_string(i) + " has the same text as an earlier one");
-        }
-    }
-
-    void check_parallel(const char* key, std::initializer_list<gguf_type> types,
-                        std::size_t n_tokens) const {
-        const auto n = array(key, types);
-        if (n && *n < n_tokens)
-            fail("it has " + std::to_string(n_tokens) + " tokens but only " + std::to_string(*n) +
-                 " entries in " + key);
     }
 };
 

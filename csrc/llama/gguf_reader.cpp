@@ -75,6 +75,17 @@ const GgufReader::Tensor* GgufReader::tensor(const std::string& name) const {
     return found == by_name_.end() ? nullptr : &tensors_[found->second];
 }
 
+void GgufReader::check_type(const Tensor& tensor, std::span<const ggml_type> types) const {
+    if (std::ranges::find(types, tensor.type) != types.end()) return;
+    std::string names;
+    for (const ggml_type type : types) {
+        if (!names.empty()) names += type == types.back() ? " or " : ", ";
+        names += ggml_type_name(type);
+    }
+    fail("its tensor " + tensor.name + " is of type " + ggml_type_name(tensor.type) + ", not " +
+         names);
+}
+
 // What a file says of itself may hold anything, also the end of a line.
 void GgufReader::fail(const std::string& what) const {
     std::string line = what;

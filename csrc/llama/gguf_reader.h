@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -36,6 +37,8 @@ class GgufReader {
     const std::vector<Tensor>& tensors() const { return tensors_; }
     // null: there is no tensor of this name.
     const Tensor* tensor(const std::string& name) const;
+    // Throws unless a tensor is of one of the `types`.
+    void check_type(const Tensor& tensor, std::span<const ggml_type> types) const;
     // The numbers of a tensor of 64-bit integers. Throws if it lies in another part of the model.
     std::vector<std::int64_t> integers(const Tensor& tensor) const;
 

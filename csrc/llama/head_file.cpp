@@ -36,6 +36,17 @@ bool contains(const auto& names, const std::string& name) {
     return std::ranges::find(names, name) != names.end();
 }
 
+// llama.cpp hands out as many numbers of a state as embedding_length_out says, however many there
+// are. What is wrong with that, as the rest of a sentence about the file; "": nothing.
+std::string width_fault(const GgufReader& file) {
+    const std::string prefix = file.text("general.architecture").value_or("") + ".embedding_length";
+    const std::int64_t width = file.number(prefix).value_or(0);
+    const std::int64_t out = file.number(prefix + "_out").value_or(0);
+    if (out == 0 || out == width) return "";
+    return "its embedding_length_out is " + std::to_string(out) + ", but its states have " +
+           std::to_string(width) + " numbers";
+}
+
 class Eagle3File : private GgufReader {
  public:
     using GgufReader::GgufReader;
@@ -46,6 +57,7 @@ class Eagle3File : private GgufReader {
         if (!contains(kTellLayerInputs, architecture))
             fail("llama.cpp does not tell what goes into the layers of " + target.path() + " (" +
                  architecture + ")");
+        if (const std::string fault = width_fault(*this); !fault.empty()) fail(fault);
         if (number("eagle3.block_count") != 1) fail("an EAGLE-3 head has one layer");
         check_widths(target);
         check_types();
@@ -82,11 +94,10 @@ class Eagle3File : private GgufReader {
     }
 
     void check_types() const {
-        for (const auto& [name, type, n, bytes] : tensors()) {
-            const ggml_type wanted = name == "d2t" ? GGML_TYPE_I64 : GGML_TYPE_F32;
-            if (n[1] * n[2] * n[3] == 1 && type != wanted)
-                fail("its tensor " + name + " is of type " + ggml_type_name(type) + ", not " +
-                     ggml_type_name(wanted));
+        for (const Tensor& tensor : tensors()) {
+            const auto& n = tensor.sizes;
+            const ggml_type wanted = tensor.name == "d2t" ? GGML_TYPE_I64 : GGML_TYPE_F32;
+            if (n[1] * n[2] * n[3] == 1) check_type(tensor, {{wanted}});
         }
     }
 
@@ -122,6 +133,7 @@ class AssistantFile : private GgufReader {
         if (number(key("embedding_length_out")) != target.width())
             fail("it reads states of another width than those of " + target.path());
         const GgufReader other(target.path());
+        if (const std::string fault = width_fault(other); !fault.empty()) other.fail(fault);
         check_layers(target, other);
         for (const std::string length : {"key_length", "value_length"})
             for (const char* layers : {"", "_swa"})
@@ -174,6 +186,7 @@ class MtpFile : private GgufReader {
         if (!contains(kWithMtp, architecture))
             return "llama.cpp's multi-token prediction fails with " + architecture +
                    " models, or has not been tried";
+        if (std::string fault = width_fault(*this); !fault.empty()) return fault;
         if (n != 1) return "it has more than one layer of multi-token prediction";
         for (const char* norm : {"enorm.weight", "hnorm.weight"})
             if (const Tensor* found = tensor(prefix + norm);

@@ -110,6 +110,12 @@ void Memory::distrust() {
     }
 }
 
+void Memory::clear() {
+    llama_memory_clear(memory_, true);
+    awaits_copy_.reset();
+    std::ranges::fill(saved_, Marks{});
+}
+
 // A state that is saved under another mark is not saved twice, but what a request found must stay
 // when its prompt is marked.
 void Memory::checkpoint(SequenceId sequence, Mark mark) {
@@ -243,12 +249,10 @@ void Memory::drop(SequenceId sequence, Position begin) {
     llama_memory_seq_rm(memory_, sequence, begin, -1);
 }
 
-// llama.cpp copies from one part of the memory to another only with the next decode, but saves and
-// loads states at once: it would save what lay there before the copy, or later copy over what was
-// loaded. So a token is decoded now, and removed again.
-void Memory::finish_copy() {
-    if (!awaits_copy_) return;
-    SequenceId sequence = *awaits_copy_;
+// Decodes a token after those that a sequence holds, and removes it again; `then` is called
+// between.
+template <typename Then>
+void Memory::decode_one(SequenceId sequence, const Then& then) {
     expect_decode();
     const bool has_states = n_cuttable_ != kAnyNumber;
     Saved before;
@@ -272,12 +276,26 @@ void Memory::finish_copy() {
                                 .n_seq_id = &n_ids,
                                 .seq_id = &ids,
                                 .logits = &wants_logits});
+        then();
     } catch (...) {  // out of memory
         remove();
-        awaits_copy_ = sequence;
         throw;
     }
     remove();
+}
+
+// llama.cpp copies from one part of the memory to another only with the next decode, but saves and
+// loads states at once: it would save what lay there before the copy, or later copy over what was
+// loaded. So a token is decoded now, and removed again.
+void Memory::finish_copy() {
+    if (!awaits_copy_) return;
+    const SequenceId sequence = *awaits_copy_;
+    try {
+        decode_one(sequence, [] {});
+    } catch (...) {
+        awaits_copy_ = sequence;
+        throw;
+    }
 }
 
 std::vector<std::uint8_t> Memory::state(SequenceId sequence) {
@@ -303,6 +321,18 @@ bool Memory::load(SequenceId sequence, std::span<const std::uint8_t> state, int 
     if (!read(sequence, state, n_tokens)) return false;
     checkpoint(sequence, Mark::begin);
     return true;
+}
+
+bool Memory::fits(SequenceId sequence, TokenSpan held, std::span<const std::uint8_t> state,
+                  TokenSpan tokens) {
+    if (!layout_ && !held.empty()) layout_ = StateLayout::of(this->state(sequence), held);
+    if (!layout_ && held.empty()) {
+        finish_copy();
+        const Token token = 0;
+        decode_one(sequence,
+                   [&] { layout_ = StateLayout::of(this->state(sequence), {&token, 1}); });
+    }
+    return layout_ && layout_->fits(state, tokens);
 }
 
 int Memory::Image::held(int keep) const {

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "llama/state_layout.h"
 #include "specllama/types.h"
 
 struct llama_context;
@@ -75,6 +76,10 @@ class Memory {
     // or is emptied.
     void distrust();
 
+    // Empties all sequences, and forgets the values: of cells without a token, too, llama.cpp
+    // multiplies them by 0, which mends no NaN.
+    void clear();
+
     // If needs_marks(), saves the state of a sequence for rewind() to go back to. Without the main
     // memory for it there is no mark for later requests; with Mark::round, std::bad_alloc is
     // thrown.
@@ -102,7 +107,12 @@ class Memory {
 
     // state(): all that a sequence holds. load(): puts such a state into a sequence; returns false,
     // leaving the sequence empty, if it is not what n_tokens tokens leave in such a memory.
+    // fits(): whether a state, which may be forged, is one that `tokens` leave in such a memory, as
+    // far as its form shows; only then it may be loaded. `held`: what the sequence holds now, which
+    // stays.
     std::vector<std::uint8_t> state(SequenceId sequence);
+    bool fits(SequenceId sequence, TokenSpan held, std::span<const std::uint8_t> state,
+              TokenSpan tokens);
     bool load(SequenceId sequence, std::span<const std::uint8_t> state, int n_tokens);
 
     // A state that was saved of a sequence.
@@ -142,6 +152,8 @@ class Memory {
     bool has_room(SequenceId sequence, const Saved& saved) const;
     void save(SequenceId sequence, Saved& saved);
     bool restore(SequenceId sequence, const Saved& saved);
+    template <typename Then>
+    void decode_one(SequenceId sequence, const Then& then);
     void finish_copy();
 
     llama_context* context_;
@@ -160,7 +172,8 @@ class Memory {
     // last decode of all, else kAnyNumber; its size once it was cut or restored, which leaves no
     // snapshots.
     std::vector<Position> decoded_from_;
-    std::vector<Marks> saved_;  // [sequence]
+    std::vector<Marks> saved_;           // [sequence]
+    std::optional<StateLayout> layout_;  // of states; learnt before the first is loaded
 };
 
 }  // namespace specllama

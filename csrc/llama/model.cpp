@@ -91,7 +91,7 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, Kernels ke
     if (carrier.thrown) std::rethrow_exception(carrier.thrown);
     if (carrier.cancelled) throw Interrupted("Loading " + options.path + " was interrupted.");
     const std::shared_ptr<Model> loaded =
-        checked(std::move(model), options, header, errors.first());
+        checked(std::move(model), options, header, errors.reason());
     loaded->rpc_use_ = std::move(rpc_use);
     loaded->load_adapters();
     if (offload_devices(options).empty()) loaded->kernels_ = describe_kernels(header, kernels);
@@ -103,7 +103,7 @@ void Model::load_adapters() {
         const ErrorLog errors(ErrorLog::Warnings::dropped);  // of each matrix that is repacked
         adapters_.push_back(llama_adapter_lora_init(model_.get(), one.path.c_str()));
         if (adapters_.back() == nullptr)
-            throw ModelError("Cannot use " + one.path + " as a LoRA adapter: " + errors.first() +
+            throw ModelError("Cannot use " + one.path + " as a LoRA adapter: " + errors.reason() +
                              ".");
     }
 }
@@ -129,7 +129,7 @@ std::shared_ptr<const Model> Model::load_vocabulary(const std::string& path) {
     llama_model_ptr model(llama_model_load_from_file(path.c_str(), params));
     ModelOptions options;
     options.path = path;
-    return checked(std::move(model), options, {}, errors.first());
+    return checked(std::move(model), options, {}, errors.reason());
 }
 
 std::shared_ptr<Model> Model::checked(llama_model_ptr model, const ModelOptions& options,
@@ -137,7 +137,7 @@ std::shared_ptr<Model> Model::checked(llama_model_ptr model, const ModelOptions&
     const auto fail = [&](const std::string& what) {
         throw ModelError("Cannot use " + options.path + " as a model: " + what + ".");
     };
-    if (!model) fail(error.empty() ? "llama.cpp cannot load it" : error);
+    if (!model) fail(error);
     // EAGLE-3 heads have an encoder beside the decoder; check_gguf has refused other encoders.
     if (!llama_model_has_decoder(model.get()) || llama_model_is_diffusion(model.get()))
         fail("it does not generate text token by token");

@@ -28,7 +28,7 @@ ModelFile read_model_file(const std::string& path) {
     const auto fail = [&](const std::string& what) {
         throw ModelError("Cannot use " + path + " as a model: " + what + ".");
     };
-    if (!model) fail(errors.first().empty() ? "llama.cpp cannot load it" : errors.first());
+    if (!model) fail(errors.reason());
     const std::string fault = rotation_fault(header.rotation, llama_model_rope_type(model.get()));
     if (!fault.empty()) fail(fault);
 

@@ -20,6 +20,7 @@ class RecurrentLayers {
     // must not be empty.
     void check() const;
 
+    bool any() const { return !names_.empty(); }
     // Whether the layer of this name, "blk.N", is one of them.
     bool contains(const std::string& layer) const { return names_.contains(layer); }
     // Whether it is one of them and has no attention beside its recurrent state.

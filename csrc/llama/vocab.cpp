@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <exception>
 #include <limits>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -26,6 +27,27 @@ constexpr std::size_t kStackOfByte = 1024;
 
 // Special tokens in a part of a text that is tokenized at once (see SpecialTexts).
 constexpr std::size_t kSpecialAtOnce = 256;
+
+// For SentencePiece, llama.cpp copies all tokens so far at each character that is no token. So
+// their number times the bytes of the text is bounded; so much takes it about a second.
+constexpr double kMostCopied = 4e9;
+
+constexpr std::string_view kBlank = "\xE2\x96\x81";  // what a blank is in a vocabulary
+
+// Calls a function with each character of a text, as its bytes; what is not UTF-8 gives anything.
+template <typename Function>
+void for_each_character(std::string_view text, Function function) {
+    for (std::size_t at = 0; at < text.size();) {
+        const auto lead = static_cast<unsigned char>(text[at]);
+        const std::size_t length = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+        const std::string_view one = text.substr(at, length);
+        std::uint32_t bytes = 0;
+        for (const char c : one == " " ? kBlank : one)
+            bytes = bytes << 8 | static_cast<unsigned char>(c);
+        function(bytes);
+        at += one.size();
+    }
+}
 
 // Fills a buffer by a function of llama.cpp, which returns how much it wrote or, negated, how much
 // room it needs.
@@ -71,6 +93,8 @@ Vocab::Vocab(const llama_vocab* vocab)
         const auto n = std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; });
         lengths_[token] = static_cast<std::uint8_t>(std::min<std::ptrdiff_t>(n, 255));
         if (is_end(token)) ends_.push_back(token);
+        if (n == 1 && llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_SPM)
+            for_each_character(text, [&](std::uint32_t one) { characters_.insert(one); });
     }
     constexpr int kControl = LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN;
     own_texts_ = special_texts(vocab_, LLAMA_TOKEN_ATTR_USER_DEFINED);
@@ -93,6 +117,7 @@ std::vector<Token> Vocab::tokenize(std::string_view text, bool add_special,
     // llama.cpp counts bytes and tokens in int32.
     if (text.size() > std::numeric_limits<std::int32_t>::max() / 2)
         throw InvalidArgument("The text is longer than 1 GiB; give less.");
+    check_unknown_characters(text);
     std::vector<Token> tokens;
     const auto append = [&](std::string_view part) {
         std::vector<Token> some(part.size() + 8);
@@ -101,6 +126,8 @@ std::vector<Token> Vocab::tokenize(std::string_view text, bool add_special,
                                   some.data(), static_cast<std::int32_t>(some.size()),
                                   add_special && part.data() == text.data(), parse_special);
         });
+        if (std::ranges::any_of(some, [](Token token) { return token < 0; }))
+            throw std::out_of_range("no token for a part of the text");
         tokens.insert(tokens.end(), some.begin(), some.end());
     };
     try {
@@ -115,10 +142,21 @@ std::vector<Token> Vocab::tokenize(std::string_view text, bool add_special,
     } catch (const std::system_error&) {
         throw InvalidArgument("The text is too long to be tokenized on this machine; give less.");
     } catch (const std::exception&) {
-        // Some tokenizers throw for bytes without a token.
+        // Some tokenizers throw for bytes without a token, or give -1.
         throw InvalidArgument("The model's tokenizer has no tokens for some of this text.");
     }
     return tokens;
+}
+
+void Vocab::check_unknown_characters(std::string_view text) const {
+    const auto n_bytes = static_cast<double>(text.size());
+    if (characters_.empty() || n_bytes * n_bytes <= kMostCopied) return;
+    std::size_t n = 0;
+    for_each_character(text, [&](std::uint32_t one) { n += !characters_.contains(one); });
+    if (static_cast<double>(n) * n_bytes > kMostCopied)
+        throw InvalidArgument("The text has " + std::to_string(text.size()) + " bytes, and " +
+                              std::to_string(n) +
+                              " characters of it are no tokens of this model; give less of it.");
 }
 
 void Vocab::check(TokenSpan tokens, const std::string& what) const {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "specllama/types.h"
@@ -32,6 +33,7 @@ class Vocab {
     // that many or more.
     int length(Token token) const { return lengths_[token]; }
 
+    // Throws InvalidArgument for a text that llama.cpp could not tokenize, or only in minutes.
     std::vector<Token> tokenize(std::string_view text, bool add_special, bool parse_special) const;
 
     // The text of a sequence, by the tokenizer's rules for leading spaces; invalid UTF-8 is
@@ -60,11 +62,14 @@ class Vocab {
 
  private:
     std::string bytes(TokenSpan tokens, bool special) const;
+    void check_unknown_characters(std::string_view text) const;
 
     const llama_vocab* vocab_;
     int size_;
     std::vector<std::uint8_t> lengths_;  // [token]
     std::vector<Token> ends_;
+    // The bytes of all characters that are tokens; empty unless it matters which these are.
+    std::unordered_set<std::uint32_t> characters_;
     SpecialTexts own_texts_;      // of tokens that are special also where texts are plain
     SpecialTexts special_texts_;  // of these and of all others
 };

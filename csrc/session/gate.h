@@ -13,15 +13,17 @@ namespace specllama {
 //
 // A working call enters in its turn, first come, first served (Policy::queue), or throws Busy while
 // another call works (Policy::refuse). If it comes from the drafter that the session is asking, it
-// would wait for itself: it always throws Busy. A brief call works, too, but only for microseconds:
-// because of it no other is refused. A looking call, which is as short, waits until no call works;
-// a working call waits until no call looks.
+// would wait for itself: it always throws Busy. No call is refused because of a brief one, which
+// works for microseconds or ends the session, or because of calls that await_present() names. A
+// looking call, which is as short, waits until no call works; a working call waits until no call
+// looks.
 class Gate {
  public:
     // What a working call does while another one works.
     enum class Policy { refuse, queue };
 
     explicit Gate(Policy policy) : policy_(policy) {}
+    Policy policy() const { return policy_; }
 
     class Work {
      public:
@@ -53,9 +55,11 @@ class Gate {
     class Brief {
      public:
         // Enters in its turn.
-        explicit Brief(Gate& gate) : gate_(gate) {
+        explicit Brief(Gate& gate) : Brief(gate, Policy::queue) {}
+        // Enters as a working call of this policy does.
+        Brief(Gate& gate, Policy policy) : gate_(gate) {
             std::unique_lock lock(gate_.mutex_);
-            gate_.check_free(lock, Policy::queue);
+            gate_.check_free(lock, policy);
             enter(lock);
         }
         // Enters if no call works or waits to work; entered() tells.
@@ -108,6 +112,12 @@ class Gate {
         Gate& gate_;
     };
 
+    // Has other calls wait until all that work or wait to work now have left.
+    void await_present() {
+        const std::lock_guard lock(mutex_);
+        awaited_ = next_turn_;
+    }
+
     // Whether the calling thread is the one that works: its call then comes from a drafter and must
     // not wait.
     bool entered() {
@@ -116,12 +126,14 @@ class Gate {
     }
 
  private:
-    // Waits with Policy::refuse while all calls that work or wait to are brief.
+    // Waits with Policy::refuse while no call is to be refused because of those that work or wait
+    // to.
     void check_free(std::unique_lock<std::mutex>& lock, Policy policy) {
         const bool from_drafter = worker_ == std::this_thread::get_id();
         const bool refuses = policy == Policy::refuse;
         if (refuses && !from_drafter)
-            changed_.wait(lock, [&] { return n_brief_ == 0 || n_queued_ > n_brief_; });
+            changed_.wait(
+                lock, [&] { return turn_ >= awaited_ && (n_brief_ == 0 || n_queued_ > n_brief_); });
         if (from_drafter || (refuses && n_queued_ > 0))
             throw Busy(
                 "The session is in use by another thread, or by its own drafter; use one session "
@@ -148,6 +160,7 @@ class Gate {
     std::thread::id worker_;
     std::uint64_t turn_ = 0;       // of the call that works, or else of the next that will
     std::uint64_t next_turn_ = 0;  // for the next call that comes to work
+    std::uint64_t awaited_ = 0;    // the turn before which no call is refused
     int n_queued_ = 0;             // calls that work or wait to work
     int n_brief_ = 0;              // of these, the brief ones
     int n_looking_ = 0;            // calls that look or wait to look

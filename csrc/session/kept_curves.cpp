@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <optional>
 #include <sstream>
@@ -31,7 +30,7 @@ fs::path file(const std::string& key) {
 }
 
 std::optional<CurvePoints> read(const std::string& key) {
-    std::ifstream stream(file(key));
+    std::istringstream stream(read_cache_file(file(key)));
     std::string line;
     if (!std::getline(stream, line) || line != key) return {};
     CurvePoints points;

@@ -48,9 +48,13 @@ void PromptCache::keep(Memory& memory, SequenceId sequence, TokenSpan tokens) {
         Entry entry{{tokens.begin(), tokens.end()}, memory.image(sequence)};
         if (!entry.image.state.empty()) put(std::move(entry));
     } catch (const std::bad_alloc&) {
-        entries_.clear();
-        n_bytes_ = 0;
+        clear();
     }
+}
+
+void PromptCache::clear() {
+    entries_.clear();
+    n_bytes_ = 0;
 }
 
 PromptCache::Entry PromptCache::take(Place place) {

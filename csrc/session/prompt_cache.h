@@ -38,6 +38,7 @@ class PromptCache {
     // Takes an entry out. put(): puts it in again, as the one that was needed last.
     Entry take(Place place);
     void put(Entry entry);
+    void clear();
 
  private:
     // Drops entries until another of so many bytes may stay; returns false if none may. n_free:

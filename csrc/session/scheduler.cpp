@@ -68,7 +68,8 @@ Scheduler::~Scheduler() {
 }
 
 void Scheduler::close() {
-    const Gate::Work work(gate_);
+    // Calls that come meanwhile are to find the session closed, not in use.
+    const Gate::Brief brief(gate_, gate_.policy());
     if (closed_) return;
     closed_ = true;
     wind_up();
@@ -229,9 +230,11 @@ void Scheduler::take_ready(Sequence& sequence, std::vector<Chunk>& chunks) {
 // Never waits for work: a sequence abandoned while another thread works ends when that is done.
 void Scheduler::cancel(Sequence& sequence) {
     if (process_ != getpid()) return;
+    const bool runs = !sequence.done();
     sequence.abandon();
     const Gate::Brief brief(gate_, std::try_to_lock);
     if (brief.entered() && !closed_) retire();
+    if (!brief.entered() && runs) gate_.await_present();
 }
 
 void Scheduler::offer(const Sequence& sequence, Position n_before, const Draft& draft) {

@@ -110,6 +110,21 @@ void SlotPool::take_out(const Sequence& sequence) {
     slot.freed = ++n_freed_;
     slot.sequence = nullptr;
     ++n_free_;
+    spoiled_ = spoiled_ || sequence.spoiled;
+    if (spoiled_) forget();
+}
+
+// Empties the free slots, and the whole memory as soon as no request is in it.
+void SlotPool::forget() {
+    cache_.clear();
+    for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
+        if (slots_[i].sequence != nullptr) continue;
+        slots_[i].left.clear();
+        memory_.rewind(i, 0);
+    }
+    if (n_free_ < static_cast<int>(slots_.size())) return;
+    memory_.clear();
+    spoiled_ = false;
 }
 
 // The memory may hold less than was left in the slot: a failed decode of others can cost it states.
@@ -125,8 +140,10 @@ SlotPool::Left SlotPool::left() const {
 
 bool SlotPool::load(TokenSpan tokens, std::span<const std::uint8_t> state) {
     const int id = oldest_free();
-    keep_copy(id);
     Slot& slot = slots_[id];
+    const int n_held = memory_.rewindable(id, static_cast<int>(slot.left.size()));
+    if (!memory_.fits(id, TokenSpan(slot.left).first(n_held), state, tokens)) return false;
+    keep_copy(id);
     const std::vector<std::uint8_t> before = memory_.state(id);
     std::vector<Token> loaded(tokens.begin(), tokens.end());
     // If an allocation fails on the way, the slot counts as empty: what it holds is not known then.

@@ -27,7 +27,8 @@ class SlotPool {
 
     // Puts a new sequence into a free slot, with as many of its leading tokens as slots or copies
     // can give, if it wants any. Its last token is not among them, since its logits are wanted. The
-    // pool refers to the sequence until it is taken out. There must be a free slot.
+    // pool refers to the sequence until it is taken out. There must be a free slot. What a spoiled
+    // sequence leaves is not used again, nor is what it may have come from.
     void put(Sequence& sequence);
     void take_out(const Sequence& sequence);
 
@@ -62,12 +63,14 @@ class SlotPool {
     int fill(int id, const Prefix& prefix, TokenSpan prompt);
     int fill(int id, PromptCache::Entry entry, int n_tokens);
     void keep_copy(int id);
+    void forget();
 
     Memory& memory_;
     PromptCache cache_;
     std::vector<Slot> slots_;  // [sequence id]
     int n_free_;
     std::uint64_t n_freed_ = 0;
+    bool spoiled_ = false;  // whether the memory may hold values that are not numbers
 };
 
 }  // namespace specllama

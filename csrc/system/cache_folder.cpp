@@ -2,11 +2,12 @@
 
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdlib>
-#include <fstream>
-#include <functional>
+#include <iterator>
 #include <system_error>
-#include <thread>
+
+#include "system/regular_file.h"
 
 namespace specllama {
 
@@ -28,18 +29,20 @@ fs::path cache_folder() {
 #endif
 }
 
+std::string read_cache_file(const fs::path& path) {
+    constexpr std::size_t kMost = std::size_t{1} << 20;
+    return read_if_regular(path.string(), kMost);
+}
+
 void write_cache_file(const fs::path& path, const std::string& text) {
     if (path.empty()) return;
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
-    fs::path fresh = path;
-    const std::size_t thread = std::hash<std::thread::id>()(std::this_thread::get_id());
-    fresh += "." + std::to_string(getpid()) + "." + std::to_string(thread);
-    {
-        std::ofstream stream(fresh);
-        stream << text;
-        if (!stream.flush()) error = std::make_error_code(std::errc::io_error);
-    }
+    std::string fresh = path.string() + ".XXXXXX";
+    const int file = mkstemp(fresh.data());
+    if (file < 0) return;
+    const bool written = write(file, text.data(), text.size()) == std::ssize(text);
+    if (close(file) != 0 || !written) error = std::make_error_code(std::errc::io_error);
     if (!error) fs::rename(fresh, path, error);
     if (error) fs::remove(fresh, error);
 }

@@ -9,6 +9,10 @@ namespace specllama {
 // folder for caches. Empty if neither is known. The folder need not exist.
 std::filesystem::path cache_folder();
 
+// The content of the file `path` in that folder; "": there is none. Whatever others put there: a
+// pipe, a device, or a file of more than 1 MiB counts as none.
+std::string read_cache_file(const std::filesystem::path& path);
+
 // Writes `text` to the file `path`, creating its folder. If that fails, or `path` is empty, an
 // existing file stays as it is. A concurrent reader sees either the old text or the new one, whole.
 void write_cache_file(const std::filesystem::path& path, const std::string& text);

@@ -32,12 +32,16 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         ArgumentError: It cannot be read (the sentence says why); or it is a pipe, which may keep a
             reader waiting, or a device, which may have no end.
     """
-    with _reading(path):
-        kind = stat.S_IFMT(os.stat(path).st_mode)
-        if kind not in (stat.S_IFREG, stat.S_IFDIR) and not is_handed_over(path):
+    handed_over = is_handed_over(path)
+    # Without O_NONBLOCK, opening a pipe would wait for its writer.
+    more = 0 if handed_over else os.O_NONBLOCK
+    with (
+        _reading(path),
+        open(path, "rb", opener=lambda name, flags: os.open(name, flags | more)) as file,
+    ):
+        if not (handed_over or stat.S_ISREG(os.fstat(file.fileno()).st_mode)):
             raise OSError(errno.EINVAL, "it is no file")
-        with open(path, "rb") as file:
-            yield file
+        yield file
 
 
 def read(path: str | os.PathLike[str]) -> bytes:
@@ -81,43 +85,67 @@ def check_writable(path: str) -> None:
 
 
 def write(path: str, text: str) -> None:
-    """Write a text in UTF-8, replacing the file's content. Raises as `check_writable`."""
+    """Write a text in UTF-8, replacing the file's content. What is no file (a terminal, a pipe) is
+    written to. Raises as `check_writable` and `replacing`."""
+    if os.path.isfile(path) or not os.path.lexists(path):
+        with replacing(Path(path)) as fresh:
+            fresh.write_text(text, encoding="utf-8")
+        return
     with _writing(path):
         Path(path).write_text(text, encoding="utf-8")
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give the path of an empty file beside `path`. If all goes well it replaces the file at
-    `path`, else it is deleted, so `path` never holds half a file. A link stays: the file that it
+    """Give the path of an empty file to write to. If all goes well it replaces the file at `path`,
+    else nothing of it stays, so `path` never holds half a file. A link stays: the file that it
     leads to is replaced.
+
+    On Linux the file has no name until it is complete, so a process that is killed leaves nothing.
 
     Raises:
         SpecllamaError: `path` cannot be written, or is something else than a file; its old content
             is still there.
     """
-    if "\0" in str(path):
-        raise SpecllamaError(f"{path} cannot be written: it is no path.")
-    place = Path(os.path.realpath(path))
-    fresh = place.parent / f"{place.name}.{os.getpid()}.{threading.get_ident()}"
-    try:
+    with _writing(path):
+        place = Path(os.path.realpath(path))
         if place.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if os.path.lexists(place) and not place.is_file():
             raise OSError(errno.EINVAL, "it is no file")
-        fresh.touch()  # shows before the work whether it can be written
         mode = stat.S_IMODE(place.stat().st_mode) if place.is_file() else None
-        if mode is not None:
-            fresh.chmod(mode | stat.S_IWUSR)
-        yield fresh
-        if mode is not None:
-            fresh.chmod(mode)
-        fresh.replace(place)
+        named = place.parent / f"{place.name}.{os.getpid()}.{threading.get_ident()}"
+        file = _unnamed(place.parent)
+        is_named = file is None
+        if file is None:
+            file = os.open(named, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            yield named if is_named else Path(f"/proc/self/fd/{file}")
+            if mode is not None:
+                os.fchmod(file, mode)
+            os.fsync(file)
+            if not is_named:
+                # With a folder, os.link follows the link in /proc to the file.
+                os.link(f"/proc/self/fd/{file}", named, src_dir_fd=file)
+                is_named = True
+            named.replace(place)
+        finally:
+            os.close(file)
+            if is_named:
+                with suppress(OSError):
+                    named.unlink()
+
+
+def _unnamed(folder: Path) -> int | None:
+    """Open a new file that has no name; None: this system, or this folder's, has none such."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.isdir("/proc/self/fd"):
+        return None
+    try:
+        return os.open(folder, os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o666)
     except OSError as error:
-        raise SpecllamaError(f"{path} cannot be written: {error.strerror}.") from None
-    finally:
-        with suppress(OSError):
-            fresh.unlink()
+        if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+            return None
+        raise
 
 
 def is_handed_over(path: str | os.PathLike[str]) -> bool:
@@ -154,9 +182,12 @@ def _reading(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 @contextmanager
-def _writing(path: str) -> Iterator[None]:
+def _writing(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no path"
-        raise SpecllamaError(f"{path} cannot be written: {why}.") from None
+    except SpecllamaError:  # its message is complete
+        raise
+    except OSError as error:
+        raise SpecllamaError(f"{path} cannot be written: {error.strerror}.") from None
+    except ValueError:  # the path holds a NUL
+        raise SpecllamaError(f"{path} cannot be written: it is no path.") from None

@@ -113,7 +113,7 @@ class SpecSession(BackgroundRequests, Closing):
             not wait for drafts; "auto": chosen for each generation by the time that the network
             and decodes take.
         target_key: The API key that the server wants.
-        target_timeout: Most seconds to wait for the server's next message.
+        target_timeout: Most seconds until an answer of the server's is complete.
         tokenizer: For an SGLang target: path or name of a GGUF with its vocabulary; the weights are
             not read. None: the draft model's.
         corpus: Path of a file made by `specllama corpus build` with this model's vocabulary: texts
@@ -388,7 +388,9 @@ class SpecSession(BackgroundRequests, Closing):
             if several:
                 raise ArgumentError("n_beams takes one prompt at a time, not a list of them.")
             self._last = lambda: None
-            return beams.search(self, self._core, cast(Any, prompt), n_beams, options | {"n": n})
+            return beams.search(
+                self, self._free_core, cast(Any, prompt), n_beams, options | {"n": n}
+            )
         if not several:
             return self._continued(cast(Any, prompt), n, cast(Any, options))
         choices = self._wait_for_choices(cast(Any, prompt), n, cast(Any, options))
@@ -579,7 +581,7 @@ class SpecSession(BackgroundRequests, Closing):
         return choices[0] if n is None else choices
 
     def _start(self, request: Request) -> Stream:
-        record = request.begin(self._core)
+        record = request.begin(self._free_core)
         # The stream comes first: where Ctrl-C interrupts this, it is dropped, and so cancelled.
         stream = Stream(record, len(request.tokens), self._progress.prefill())
         self._last = record.result

@@ -75,7 +75,8 @@ class LocalModel(llm.Model):
             running = session.stream(tokens, max_tokens=options.max_tokens, **request)
         else:
             text = "".join(message["content"] for message in messages)
-            running = session.stream(text, max_tokens=options.max_tokens or 256, **request)
+            most = 256 if options.max_tokens is None else options.max_tokens
+            running = session.stream(text, max_tokens=most, **request)
         with running:
             for chunk in running:
                 yield chunk.text

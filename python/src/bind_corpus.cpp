@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <cerrno>
+#include <cstdint>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "bind.h"
@@ -18,6 +21,18 @@ void append(CorpusBuilder& builder, const Tokens& tokens) {
     builder.append(tokens);
 }
 
+// The path need not be the user's: who knows that says what OSError is about.
+void write(CorpusBuilder& builder, const std::string& path, int n_vocab, std::uint64_t vocabulary) {
+    try {
+        const py::gil_scoped_release release;
+        builder.write(path, n_vocab, vocabulary);
+    } catch (const std::system_error& error) {
+        errno = error.code().value();
+        PyErr_SetFromErrnoWithFilename(PyExc_OSError, path.c_str());
+        throw py::error_already_set();
+    }
+}
+
 std::vector<MatchedToken> predict(const Corpus& corpus, const Tokens& text, int n) {
     check_draft_length(n);
     const Match match = corpus.find(text);
@@ -31,8 +46,7 @@ void bind_corpus(py::module_& m) {
         .def(py::init<std::int64_t>(), py::arg("max_tokens"))
         .def("append", &append, py::arg("tokens"))
         .def("end_text", &CorpusBuilder::end_text)
-        .def("write", &CorpusBuilder::write, py::call_guard<py::gil_scoped_release>(),
-             py::arg("path"), py::arg("n_vocab"), py::arg("vocabulary"))
+        .def("write", &write, py::arg("path"), py::arg("n_vocab"), py::arg("vocabulary"))
         .def_property_readonly("full", &CorpusBuilder::full)
         .def_property_readonly("n_tokens", &CorpusBuilder::n_tokens)
         .def_property_readonly("n_texts", &CorpusBuilder::n_texts);

@@ -1,4 +1,5 @@
 #include <exception>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -10,9 +11,8 @@ namespace specllama {
 namespace {
 
 // Raises a class of specllama.errors. The classes are written in Python, where users read them.
-void raise(const char* name, const Error& error) {
+void raise(const char* name, std::string_view what) {
     // A message may quote a damaged file, which need not be UTF-8.
-    const std::string_view what = error.what();
     const auto text = py::reinterpret_steal<py::str>(
         PyUnicode_DecodeUTF8(what.data(), static_cast<py::ssize_t>(what.size()), "replace"));
     PyErr_SetObject(py::module_::import("specllama.errors").attr(name).ptr(), text.ptr());
@@ -25,19 +25,21 @@ void bind_error(py::module_&) {
         try {
             std::rethrow_exception(std::move(thrown));
         } catch (const InvalidArgument& error) {
-            raise("ArgumentError", error);
+            raise("ArgumentError", error.what());
         } catch (const ModelError& error) {
-            raise("ModelError", error);
+            raise("ModelError", error.what());
         } catch (const OutOfMemory& error) {
-            raise("OutOfMemoryError", error);
+            raise("OutOfMemoryError", error.what());
         } catch (const DecodeError& error) {
-            raise("DecodeError", error);
+            raise("DecodeError", error.what());
         } catch (const Closed& error) {
-            raise("ClosedError", error);
+            raise("ClosedError", error.what());
         } catch (const Busy& error) {
-            raise("BusyError", error);
+            raise("BusyError", error.what());
         } catch (const Error& error) {
-            raise("SpecllamaError", error);
+            raise("SpecllamaError", error.what());
+        } catch (const std::bad_alloc&) {
+            raise("OutOfMemoryError", "There is not enough memory; lower n_ctx, n_seq or n_batch.");
         }
     });
 }

@@ -39,6 +39,7 @@ void check_that_others_wait_for(Gate& gate, Call&& call) {
 TEST(a_call_is_not_refused_because_of_a_brief_one) {
     Gate gate(Gate::Policy::refuse);
     check_that_others_wait_for(gate, [&] { return Gate::Brief(gate); });
+    check_that_others_wait_for(gate, [&] { return Gate::Brief(gate, gate.policy()); });
     check_that_others_wait_for(gate, [&] { return Gate::Brief(gate, std::try_to_lock); });
 }
 
@@ -53,4 +54,25 @@ TEST(a_call_is_refused_if_others_work_before_a_brief_one) {
         CHECK_THROWS(Busy, std::async(std::launch::async, enter).get());
     }
     brief.get();
+}
+
+TEST(a_call_waits_for_those_that_are_to_be_awaited) {
+    Gate gate(Gate::Policy::refuse);
+    std::future<void> other;
+    {
+        const Gate::Work work(gate);
+        gate.await_present();
+        other = std::async(std::launch::async, [&] { const Gate::Work one(gate); });
+        CHECK(other.wait_for(std::chrono::milliseconds(50)) == std::future_status::timeout);
+    }
+    CHECK(!specllama::tests::throws<Busy>([&] { other.get(); }));
+    const Gate::Work later(gate);
+    CHECK_THROWS(Busy, std::async(std::launch::async, [&] { const Gate::Work one(gate); }).get());
+}
+
+TEST(a_brief_call_may_be_refused) {
+    Gate gate(Gate::Policy::refuse);
+    const Gate::Work work(gate);
+    const auto enter = [&] { const Gate::Brief brief(gate, gate.policy()); };
+    CHECK_THROWS(Busy, std::async(std::launch::async, enter).get());
 }

@@ -22,8 +22,15 @@ def add_value(writer: gguf.GGUFWriter, key: str, value: Any) -> None:
         writer.add_array(key, value)
 
 
-def rewrite(source: Path, target: Path, fields: dict[str, Any], tensors: dict[str, Any]) -> None:
-    """Copy a GGUF; `fields` replace or add values, `tensors` data by name. None: leave it out."""
+def rewrite(
+    source: Path,
+    target: Path,
+    fields: dict[str, Any],
+    tensors: dict[str, Any],
+    kinds: dict[str, gguf.GGMLQuantizationType] | None = None,
+) -> None:
+    """Copy a GGUF; `fields` replace or add values, `tensors` data by name. None: leave it out.
+    kinds: the types of tensors whose data are bytes."""
     reader = gguf.GGUFReader(source)
     writer = gguf.GGUFWriter(target, reader.fields["general.architecture"].contents())
     for key, field in reader.fields.items():
@@ -40,7 +47,7 @@ def rewrite(source: Path, target: Path, fields: dict[str, Any], tensors: dict[st
             writer.add_tensor(tensor.name, data, raw_dtype=tensor.tensor_type)
     for name, data in tensors.items():
         if data is not None:
-            writer.add_tensor(name, data)
+            writer.add_tensor(name, data, raw_dtype=(kinds or {}).get(name))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -65,12 +65,14 @@ def serve(
     at: int = 0,
     proxies: Sequence[str] = (),
     unsent: int | None = None,
+    most_connections: int | None = None,
     **settings: Any,
 ) -> Iterator[Server]:
     """Run a server in a thread, at a port, or at any that is free. unsent: bytes of an answer that
-    the kernel takes from it while nobody reads them; None: as many as it likes, megabytes."""
+    the kernel takes from it while nobody reads them; None: as many as it likes, megabytes.
+    most_connections: as GracefulServer has it."""
     app = App(session, Settings(**({"name": "test"} | settings)))
-    server = GracefulServer(app, seconds=0, proxies=proxies)
+    server = GracefulServer(app, seconds=0, proxies=proxies, most_connections=most_connections)
     with socket.create_server(("127.0.0.1", at)) as listening:
         port = listening.getsockname()[1]
         if unsent is not None:

@@ -41,6 +41,8 @@ class StandIn:
         asked: The bodies of those that the model answered.
         computed: How many tokens it computed for each of these.
         tells_length: Whether there is a /server_info; older versions have /get_server_info.
+        died: Why it answers no more; "": it lives. SGLang does not check what is in `_fatal`: its
+            scheduler fails, which ends the server.
     """
 
     def __init__(self, model: Path, n_ctx: int) -> None:
@@ -58,6 +60,7 @@ class StandIn:
         self.asked: list[dict[str, Any]] = []
         self.computed: list[int] = []
         self.tells_length = True
+        self.died = ""
         self.app = Starlette(
             routes=[
                 Route("/v1/models", self._models),
@@ -89,8 +92,16 @@ class StandIn:
         ids = body["input_ids"]
         if not ids or len(ids) >= self._n_ctx - _MARGIN:
             return _refusal(f"Input length ({len(ids)} tokens) is not from 1 to {self._n_ctx - 7}.")
-        if max(ids) >= self._tokenizer.n_vocab:
-            return _refusal("The input_ids contain values greater than the vocab size.")
+        n_vocab = self._tokenizer.n_vocab
+        for token in body.get("token_ids_logprob") or []:
+            if not 0 <= token < n_vocab:
+                return _refusal(
+                    f"token_ids_logprob contains out-of-vocabulary token id {token}; "
+                    f"valid range is [0, {n_vocab})."
+                )
+        self.died = self.died or _fatal(body, n_vocab)
+        if self.died:
+            raise RuntimeError(self.died)
         with self._lock:
             self.asked.append(body)
             return JSONResponse(self._answer(body, ids))
@@ -148,6 +159,13 @@ class StandIn:
         return n, np.array(self._llama.scores[start : len(ids)])
 
 
+def _fatal(body: dict[str, Any], n_vocab: int) -> str:
+    if max(body["input_ids"]) >= n_vocab:
+        return f"input_ids has {max(body['input_ids'])}"
+    n_top = body.get("top_logprobs_num", 0)
+    return f"top_logprobs_num is {n_top}" if n_top > n_vocab else ""
+
+
 def _log_softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
     exact = logits.astype(np.float64)
     exact -= exact.max(axis=-1, keepdims=True)
@@ -174,3 +192,4 @@ def stand_in(model: Path, n_ctx: int = 2048) -> Iterator[tuple[StandIn, str]]:
             server.should_exit = True
             thread.join()
             answers.close()
+        assert not answers.died

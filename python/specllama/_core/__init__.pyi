@@ -906,8 +906,8 @@ class Session:
         begin or end inside a character. Raises ArgumentError if there is no such token."""
 
     def check(self, prompt: Iterable[int], options: GenerateOptions) -> None:
-        """Raise ArgumentError for whatever `start` would refuse. A grammar is read, which may take a
-        second; `start` then takes it as it was read."""
+        """Raise ArgumentError for whatever `start` would refuse. A grammar is read, which may take
+        a second; `start` then takes it as it was read."""
 
     def start(self, prompt: Iterable[int], options: GenerateOptions) -> Stream: ...
     def search(self, prompt: Iterable[int], options: BeamOptions) -> BeamResult:
@@ -1159,7 +1159,7 @@ class CorpusBuilder:
             vocabulary: Fingerprint of the tokenizer.
 
         Raises:
-            SpecllamaError: The file cannot be written.
+            OSError: The file cannot be written.
         """
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -97,6 +98,10 @@ class _CommandCompleter(Completer):
         return [Completion(one, start_position=-len(name)) for one in fitting if name]
 
 
+_LONGEST_HISTORY = 10_000_000
+"""Bytes of a history file; a longer one is left as it is."""
+
+
 class _LenientHistory(FileHistory):
     """A history file that only its owner may read. A text that cannot be written to it stays in
     memory until the end."""
@@ -111,7 +116,11 @@ def _kept(path: Path | None) -> History:
         return InMemoryHistory()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600))
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o600)
+        status = os.fstat(file)
+        os.close(file)
     except OSError:
+        return InMemoryHistory()
+    if not stat.S_ISREG(status.st_mode) or status.st_size > _LONGEST_HISTORY:
         return InMemoryHistory()
     return _LenientHistory(str(path))

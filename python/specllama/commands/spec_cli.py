@@ -114,7 +114,7 @@ def with_files(arguments: Sequence[str]) -> list[str]:
 
 
 def with_grammar(arguments: Sequence[str]) -> list[str]:
-    """Return command-line arguments with a grammar, a JSON schema, or a regular expression, replaced
+    """Return command-line arguments with a grammar, a JSON schema or a regular expression replaced
     by a grammar in Lark. Raises ArgumentError if it cannot be read or enforced, and what
     `_files.read_prompt` raises."""
     from specllama import _files

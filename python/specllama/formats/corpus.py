@@ -6,6 +6,7 @@ import fnmatch
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 
 from tqdm import tqdm
@@ -42,7 +43,7 @@ class Built:
 
 def find_files(paths: Sequence[Path], patterns: Sequence[str] = ()) -> list[Path]:
     """Return the given files and those below the given folders, each once, the latest changed
-    first. Hidden files and folders below a folder are ignored.
+    first. Below a folder, what is hidden is ignored, and so are links that lead out of it.
 
     Args:
         paths: Files and folders.
@@ -144,9 +145,10 @@ def _fill(
 
 def _pieces(file: Path) -> Iterator[str]:
     """Yield a file's text in pieces that end at the end of a line, unless a line is very long.
-    Raises UnicodeDecodeError if the file is no text."""
-    with open(file, encoding="utf-8", newline="") as stream:
-        while piece := stream.read(_PIECE):
+    Raises ArgumentError if it cannot be read, and UnicodeDecodeError if it is no text."""
+    with _files.opened(file) as binary, TextIOWrapper(binary, "utf-8", newline="") as stream:
+        # Files of the kernel's, whose ends may never come, have a size of 0.
+        while os.fstat(binary.fileno()).st_size > 0 and (piece := stream.read(_PIECE)):
             piece += stream.readline(_PIECE)
             if "\0" in piece:
                 raise UnicodeDecodeError("utf-8", b"\0", 0, 1, "no text")
@@ -161,10 +163,13 @@ def _size(file: Path) -> int:
 
 
 def _below(folder: Path, patterns: Sequence[str]) -> Iterator[Path]:
+    top = os.path.realpath(folder)
     for place, below, names in os.walk(folder):
         below[:] = [name for name in below if not name.startswith(".")]
         for name in names:
             fits = not patterns or any(fnmatch.fnmatch(name, one) for one in patterns)
             path = os.path.join(place, name)
-            if fits and not name.startswith(".") and os.path.isfile(path):
+            if not fits or name.startswith(".") or not os.path.isfile(path):
+                continue
+            if not os.path.islink(path) or Path(os.path.realpath(path)).is_relative_to(top):
                 yield Path(path)

@@ -15,11 +15,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from specllama import _files
-from specllama.errors import ArgumentError
+from specllama import _check, _files
+from specllama.errors import ArgumentError, OutOfMemoryError
 
 _FORMAT = b"specllama state 1 "
 _MOST_LINE = 4096
+_TOKEN_BYTES = 4
 _SAMPLES, _SAMPLE_BYTES, _HEAD_BYTES = 64, 4096, 1 << 20
 
 
@@ -65,8 +66,6 @@ def write(path: Path, kind: Kind, tokens: NDArray[np.int32], memory: NDArray[np.
         digest.update(part)
     with _files.replacing(path) as fresh, open(fresh, "wb") as file:
         file.writelines([_FORMAT, digest.hexdigest().encode(), b"\n", *parts])
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def read(path: Path, model: str) -> tuple[str, NDArray[np.int32], NDArray[np.uint8]]:
@@ -74,22 +73,42 @@ def read(path: Path, model: str) -> tuple[str, NDArray[np.int32], NDArray[np.uin
 
     Raises:
         ArgumentError: The file is missing, damaged, no saved state, or another model's.
+        OutOfMemoryError: It does not fit the main memory.
     """
     with _files.opened(path) as file:
         first = file.readline(_MOST_LINE)
         if not first.startswith(_FORMAT):
             raise ArgumentError(f"{path} is no saved state, or one of another version.")
-        rest = file.read()
+        try:
+            rest = file.read()
+        except MemoryError:
+            raise OutOfMemoryError(f"{path} does not fit the main memory.") from None
     if first != _FORMAT + hashlib.sha256(rest).hexdigest().encode() + b"\n":
         raise ArgumentError(f"{path} is damaged: its checksum does not fit.")
-    n_head = rest.find(b"\n") + 1
-    try:
-        head = json.loads(rest[:n_head])
-        kind, n_tokens = Kind(head["model"], head["key"]), head["n_tokens"]
-        tokens = np.frombuffer(rest, "<i4", n_tokens, n_head).astype(np.int32)
-        memory = np.frombuffer(rest, np.uint8, offset=n_head + 4 * n_tokens)
-    except (ValueError, KeyError, TypeError, OverflowError):
-        raise ArgumentError(f"{path} is no saved state: its head cannot be read.") from None
+    n_head = rest.find(b"\n", 0, _MOST_LINE) + 1
+    kind, n_tokens = _head(path, rest[:n_head])
     if kind.model != model:
         raise ArgumentError(f"{path} was saved with another model.")
+    if n_tokens > (len(rest) - n_head) // _TOKEN_BYTES:
+        raise ArgumentError(f"{path} is damaged: it has fewer than {n_tokens} tokens.")
+    tokens = np.frombuffer(rest, "<i4", n_tokens, n_head).astype(np.int32)
+    memory = np.frombuffer(rest, np.uint8, offset=n_head + _TOKEN_BYTES * n_tokens)
     return kind.key, tokens, memory
+
+
+def _head(path: Path, line: bytes) -> tuple[Kind, int]:
+    """Return the kind, and the number of tokens, 1 at least. Raises ArgumentError."""
+    try:
+        head = json.loads(line)
+        kind, n_tokens = Kind(head["model"], head["key"]), head["n_tokens"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise ArgumentError(f"{path} is no saved state: its head cannot be read.") from None
+    texts = (kind.model, kind.key)
+    if not all(isinstance(text, str) and text.isprintable() for text in texts):
+        raise ArgumentError(f"{path} is no saved state: its head cannot be read.")
+    if type(n_tokens) is not int or n_tokens < 1:
+        raise ArgumentError(
+            f"{path} is no saved state: n_tokens is {_check.quoted(n_tokens)}, not a whole number "
+            "above 0."
+        )
+    return kind, n_tokens

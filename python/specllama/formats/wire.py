@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from specllama._core import Chunk, TokenLogprobs
+from specllama._core import Chunk
 
 MOST_DRAFTED = 64
 """Most tokens that are verified at once."""
 MOST_TOLD = 256
 """Most tokens of a draft that are sent, those of its branches included."""
+MOST_BYTES = 16 << 20
+"""Most bytes of an answer, and of a message of a WebSocket, that are taken. The longest that a
+server has to send, the token ids of a text that fills a context, takes about a tenth."""
 
 
 class Digest:
@@ -43,15 +46,3 @@ def chunk_to_wire(chunk: Chunk) -> list[Any]:
     if chunk.logprobs is not None:
         wire.append([chunk.logprobs.token, chunk.logprobs.logprob, chunk.logprobs.top])
     return wire
-
-
-def chunk_from_wire(wire: list[Any]) -> Chunk:
-    """Return the chunk that `chunk_to_wire` was given, without its finish reason."""
-    token, text, from_draft, *rest = wire
-    logprobs = None
-    if rest:
-        of, logprob, top = rest[0]
-        logprobs = TokenLogprobs(token=of, logprob=logprob, top=[(one, p) for one, p in top])
-    return Chunk(
-        text=text, token=token, from_draft=bool(from_draft), logprobs=logprobs, finish_reason=None
-    )

@@ -21,9 +21,12 @@ _SETTLED = frozenset((
 ))  # fmt: skip
 """Names that every template is given in any case."""
 
+_UNUSED = ("functions", "function_call", "tools", "tool_choice")
+"""Names that are None for a template where they are not given."""
+
 
 class ChatTemplate:
-    """A model's Jinja chat template, rendered by llama-cpp-python's formatter.
+    """A model's Jinja chat template.
 
     Args:
         source: The template; None if the model has none.
@@ -54,14 +57,11 @@ class ChatTemplate:
             raise ModelError(
                 "The model has no chat template; use generate, or a model that was made for chat."
             )
-        from jinja2 import TemplateError
-        from llama_cpp.llama_chat_format import Jinja2ChatFormatter
+        # Imported only here, because it loads all of llama-cpp-python.
+        from specllama.model.template_sandbox import TemplateSandbox
 
-        try:
-            self._formatter = Jinja2ChatFormatter(source, eos_token=eos, bos_token=bos)
-        except TemplateError as error:
-            why = str(error).rstrip(".")
-            raise ModelError(f"The model's chat template cannot be read: {why}.") from None
+        self._sandbox = TemplateSandbox(source)
+        self._tokens = {"bos_token": bos, "eos_token": eos}
         self._source = source
         self.begin = bos if begins_with_bos else ""
         self._arguments = arguments or {}
@@ -91,6 +91,7 @@ class ChatTemplate:
         Raises:
             ArgumentError: There are no messages, or the template refuses them; or the arguments
                 have no names, or a name that is in use.
+            ModelError: The template takes too long, or makes too long a text.
         """
         if isinstance(messages, (str, Mapping)) or not isinstance(messages, Sequence):
             raise ArgumentError("messages must be a list of messages.")
@@ -108,6 +109,8 @@ class ChatTemplate:
         begun = conversation.pop() if _begins_answer(conversation) else None
         try:
             return self._begun(self._rendered(conversation, passed), begun)
+        except ModelError:
+            raise
         except Exception as error:  # a template may raise anything
             for simpler in (_system_first, _taking_turns, _whole_calls):
                 before, conversation = conversation, simpler(conversation)
@@ -115,10 +118,13 @@ class ChatTemplate:
                     with suppress(Exception):
                         return self._begun(self._rendered(conversation, passed), begun)
             why = str(error).rstrip(".")
-            raise ArgumentError(f"The chat template refuses these messages: {why}.") from None
+            raise ArgumentError(f"The chat template refuses these messages: {why:.500}.") from None
 
     def _rendered(self, conversation: Any, passed: Mapping[str, Any]) -> str:
-        prompt: str = self._formatter(messages=conversation, **passed).prompt
+        given = {**dict.fromkeys(_UNUSED), **passed, **self._tokens}
+        prompt = self._sandbox.render(
+            {**given, "messages": conversation, "add_generation_prompt": True}
+        )
         return prompt if prompt.startswith(self.begin) else self.begin + prompt
 
     def opened_thought(self, prompt: str) -> Thinking | None:

@@ -34,6 +34,11 @@ class LoadedModel:
         self._home.check()
         return self._opened
 
+    @property
+    def _free_core(self) -> Core:
+        """The core, for work in the calling thread."""
+        return self._core
+
     def tokenize(
         self, text: str, *, add_special: bool = True, parse_special: bool = True
     ) -> list[int]:
@@ -160,7 +165,7 @@ class LoadedModel:
             SpecllamaError: The file cannot be written.
         """
         place = Path(_check.path("path", path))
-        key, tokens, memory = self._core.save()
+        key, tokens, memory = self._free_core.save()
         kind = state_file.Kind(state_file.fingerprint(self._path), key)
         state_file.write(place, kind, tokens, memory)
 
@@ -170,15 +175,15 @@ class LoadedModel:
         version and, if the memories of requests lie apart, n_seq must be the same.
 
         The state goes to the slot that has been without a request for the longest, but only
-        after all checks: a refused file changes nothing. The checksum detects damage, not malice:
-        load only files that you trust.
+        after all checks: a refused file changes nothing. A forged file cannot harm the process, but
+        it can make the model continue as after another text: load only files that you trust.
 
         Raises:
             ArgumentError: The file is missing, damaged, or of another kind of session.
             BusyError: All slots are in use.
         """
         saved = state_file.read(Path(_check.path("path", path)), state_file.fingerprint(self._path))
-        self._core.load(*saved)
+        self._free_core.load(*saved)
 
     @property
     def has_chat_template(self) -> bool:

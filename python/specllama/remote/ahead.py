@@ -11,7 +11,9 @@ from specllama._core import Source
 from specllama._core.plan import Evidence
 from specllama.errors import RemoteError
 from specllama.formats.wire import MOST_DRAFTED
+from specllama.remote.answer import Answer
 from specllama.remote.draft import Draft
+from specllama.remote.fields import Fields
 from specllama.remote.link import GoneError, Link, error_of
 from specllama.remote.party import Party
 from specllama.remote.proposing import Drafted, add_guess
@@ -79,16 +81,17 @@ class Ahead:
             self._send({**party.text.opening(), **party.reference})
         told = self._next()
         now = time.monotonic()
+        answer = Answer.read(told, party.text.asked(None, opens=self._again))
         if self._again:
-            self._take(party.hear_first(told, now - self._began))
+            self._take(party.hear_first(answer, now - self._began))
             self._again = False
         else:
-            self._take(party.overhear(told, now - self._began))
+            self._take(party.overhear(answer, now - self._began))
         self._began = now
         if party.text.done:
             self._keep()
 
-    def _next(self) -> dict[str, Any]:
+    def _next(self) -> Fields:
         """Return the next message, drafting until it comes. Raises GoneError, RemoteError, or what
         the server reports."""
         message = self._receive(0)
@@ -97,10 +100,12 @@ class Ahead:
         if message is None:
             message = self._receive(self._timeout)
         if message is None:
-            raise RemoteError(f"{self._link.url} has not said a word for too long.")
+            raise RemoteError(
+                f"{self._link.url} sent no round for {self._timeout:g} s (target_timeout)."
+            )
         told = self._link.parsed(message)
         if "error" in told:
-            raise error_of(self._link.url, told.get("status", 500), told)
+            raise error_of(self._link.url, told.integer("status", 100, 999, 500), told)
         return told
 
     def _receive(self, seconds: float) -> str | bytes | None:

@@ -68,20 +68,20 @@ class RemoteCore:
         self._trip = Trip()
         self._about = target.about
         self._planner = Planner()
-        seconds = self._about["decode_seconds"]
+        seconds = self._about.decode_seconds
         if any(seconds):
             self._planner.cost.restore(CurvePoints(seconds=seconds))
         for _ in range(_N_PINGS):
             began = time.monotonic()
             target.ping()
             self._trip.observe(time.monotonic() - began)
-        self._longest = min(MOST_DRAFTED, int(self._about["longest_draft"]))
-        self._guesses = max(min(guesses, int(self._about["guesses"])), 1)
+        self._longest = min(MOST_DRAFTED, self._about.longest_draft)
+        self._guesses = max(min(guesses, self._about.guesses), 1)
         self._prospects = Prospects(
             self._planner.cost.seconds,
             self._longest if spec_length is None else min(self._longest, spec_length),
             drafts_here=draft is not None or draft_model is not None,
-            drafts_there=bool(self._about["drafts"]),
+            drafts_there=self._about.drafts,
             alike=draft == "ngram" and draft_model is None,
         )
         self._usefulness = Usefulness(self._planner.cost)
@@ -99,12 +99,12 @@ class RemoteCore:
 
     def _opened(self, draft_model: Callable[[int], _core.Session]) -> DraftModel:
         core = draft_model(self.n_ctx)
-        if f"{core.vocabulary:016x}" != self._about["vocabulary"]:
+        if f"{core.vocabulary:016x}" != self._about.vocabulary:
             what = core.model_description
             core.close()
             raise ModelError(
                 f"The draft model ({what}) has another vocabulary than the target at "
-                f"{self._target.url} ({self._about['description']}); take one that was made with "
+                f"{self._target.url} ({self._about.description}); take one that was made with "
                 "it."
             )
         return DraftModel(core, self._guesses)
@@ -136,7 +136,14 @@ class RemoteCore:
         return self._target.detokenize(tokens, special=special)
 
     def check(self, prompt: Iterable[int], options: _core.GenerateOptions) -> None:
-        n = len(list(prompt))
+        tokens = list(prompt)
+        n = len(tokens)
+        for token in tokens:
+            if not 0 <= token < self.n_vocab:
+                raise ArgumentError(
+                    f"The prompt has token {token}, but {self._target.url} knows the tokens 0 to "
+                    f"{self.n_vocab - 1}."
+                )
         if n == 0:
             raise ArgumentError("The prompt is empty; give at least one token.")
         if n >= self.n_ctx:
@@ -185,7 +192,7 @@ class RemoteCore:
     def _begun(self, tokens: list[int], options: _core.GenerateOptions) -> RemoteStream:
         mode = self.mode
         party = Party(
-            text=Text(tokens, options, self.n_ctx, self._about["vocabulary"]),
+            text=Text(tokens, options, self._about),
             url=self._target.url,
             planner=self._planner,
             trip=self._trip,
@@ -271,10 +278,12 @@ class RemoteCore:
                 stream.end()
 
     def _retire_soon(self) -> None:
-        # If another thread is at work, that one retires them, or the next that works.
+        # If another thread is at work, that one retires them, and the next call waits for it.
         with self._gate.brief() as entered:
             if entered:
                 self._retire()
+            else:
+                self._gate.await_present()
 
     def search(self, prompt: Iterable[int], options: _core.BeamOptions) -> NoReturn:
         _refuse("n_beams")
@@ -318,7 +327,7 @@ class RemoteCore:
 
     @property
     def n_ctx(self) -> int:
-        return int(self._about["n_ctx"])
+        return self._about.n_ctx
 
     @property
     def n_seq(self) -> int:
@@ -326,29 +335,28 @@ class RemoteCore:
 
     @property
     def n_vocab(self) -> int:
-        return int(self._about["n_vocab"])
+        return self._about.n_vocab
 
     @property
     def bos(self) -> int:
-        return int(self._about["bos"])
+        return self._about.bos
 
     @property
     def eos(self) -> int:
-        return int(self._about["eos"])
+        return self._about.eos
 
     @property
     def fim(self) -> tuple[int, int, int, int, int]:
-        prefix, suffix, middle, repository, file = self._about["fim"]
+        prefix, suffix, middle, repository, file = self._about.fim
         return prefix, suffix, middle, repository, file
 
     @property
     def chat_template(self) -> str | None:
-        template: str | None = self._about["chat_template"]
-        return template
+        return self._about.chat_template
 
     @property
     def vocabulary(self) -> int:
-        return int(self._about["vocabulary"], 16)
+        return int(self._about.vocabulary, 16)
 
     def decode_seconds(self) -> list[float]:
         return list(self._planner.cost.points().seconds)
@@ -363,24 +371,24 @@ class RemoteCore:
 
     @property
     def most_nodes(self) -> int:
-        most = max(min(MOST_DRAFTED, int(self._about["most_nodes"])), self._longest)
+        most = max(min(MOST_DRAFTED, self._about.most_nodes), self._longest)
         return most if self._spec_length is None else min(most, self._spec_length * self._guesses)
 
     @property
     def drafts(self) -> bool:
-        return bool(self._about["drafts"])
+        return self._about.drafts
 
     @property
     def n_threads(self) -> int:
-        return int(self._about["n_threads"])
+        return self._about.n_threads
 
     @property
     def model_description(self) -> str:
-        return f"{self._about['description']} at {self._target.url}"
+        return f"{self._about.description} at {self._target.url}"
 
     @property
     def cpu_kernels(self) -> str:
-        return str(self._about["kernels"])
+        return self._about.kernels
 
 
 def _refuse(what: str) -> NoReturn:

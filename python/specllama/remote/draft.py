@@ -90,6 +90,11 @@ class Draft:
         body: dict[str, Any] = {"draft": self.tokens}
         return body | ({"branches": branches} if branches else {}), evidence
 
+    @property
+    def n_told(self) -> int:
+        """Number of the tokens that are sent, those of branches included."""
+        return len(self.told()[1])
+
 
 def joined(chains: Iterator[Chain]) -> Draft:
     """Return a draft whose trunk is the first chain that is not empty; others become branches."""

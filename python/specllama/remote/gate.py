@@ -12,7 +12,8 @@ from specllama.errors import BusyError
 
 class Gate:
     """Lets one call at a time work, by the rules of `_core.Session`: a call waits while another
-    works, or is refused, but none is refused because of a brief one.
+    works, or is refused, but none is refused because of a brief one, or because of a call that
+    `await_present` names.
 
     Args:
         queues: Whether calls wait.
@@ -23,6 +24,7 @@ class Gate:
         self._work = threading.Lock()
         self._brief = threading.RLock()  # held by who tries to be brief, and by who may be refused
         self._inside: set[int] = set()
+        self._awaited = False
 
     @property
     def entered(self) -> bool:
@@ -49,13 +51,18 @@ class Gate:
             self._work.acquire()
         else:
             with self._brief:
-                if not self._work.acquire(blocking=False):
+                if not self._work.acquire(blocking=self._awaited):
                     raise BusyError("Another thread is inside the session.")
         try:
             with self.inside():
                 yield
         finally:
+            self._awaited = False
             self._work.release()
+
+    def await_present(self) -> None:
+        """Have other calls wait until the call that works now, if any, has ended."""
+        self._awaited = self._work.locked()
 
     @contextmanager
     def brief(self) -> Iterator[bool]:

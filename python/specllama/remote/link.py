@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
+import re
 import socket
+import time
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from specllama import _check
 from specllama.errors import ArgumentError, QueueFullError, RemoteError
+from specllama.formats.wire import MOST_BYTES
+from specllama.remote.fields import Fields
 from specllama.remote.lines import Lines
 
 if TYPE_CHECKING:
-    import httpx
     from websockets.sync.client import ClientConnection
 
 _ATTEMPTS = 6
 _FIRST_PAUSE = 0.1
 """Seconds before the second attempt; the pause doubles before each further one."""
-_CONNECT_SECONDS = 10.0
-_OPENED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
-"""Events that httpx traces when it has a new socket."""
 _FROM_PROXIES = (502, 503, 504)
 """HTTP status of a proxy that does not reach the server, perhaps only for a moment."""
+_NUMBERS = re.compile(rb"[0-9.]+")
+_SHORT = 1.0
+"""Seconds for a request whose answer nobody needs."""
 
 
 class GoneError(RemoteError):
@@ -42,7 +46,7 @@ class Link:
     Args:
         url: The server's address, e.g. "http://192.168.0.7:8080".
         key: The API key; None: the server needs none.
-        timeout: Most seconds to wait for an answer.
+        timeout: Most seconds until an answer is complete.
         kind: The kind of server that it must be, for error messages.
 
     Raises:
@@ -53,8 +57,9 @@ class Link:
         self, url: str, key: str | None, timeout: float, *, kind: str = "a specllama"
     ) -> None:
         try:
-            import httpx
             import websockets.sync.client
+
+            from specllama.remote.transport import Transport
         except ImportError as error:
             raise ArgumentError(
                 f"A target elsewhere needs {error.name}; run: pip install specllama[remote]"
@@ -76,19 +81,13 @@ class Link:
         self._lines = Lines(timeout)
         self._is_deaf = False
         self._connect = websockets.sync.client.connect
-        self._client = httpx.Client(
-            base_url=self.url,
-            headers=[(name.encode(), value.encode()) for name, value in self._headers.items()],
-            timeout=httpx.Timeout(timeout, connect=_CONNECT_SECONDS),
-            limits=httpx.Limits(max_keepalive_connections=64, keepalive_expiry=600),
-            trust_env=False,
-        )
+        self._transport = Transport(self.url, self._headers, self._lines)
 
-    def get(self, path: str) -> dict[str, Any]:
+    def get(self, path: str) -> Fields:
         """Return the answer to a GET. Raises what `post` raises."""
         return self._ask("GET", path)
 
-    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    def post(self, path: str, body: dict[str, Any]) -> Fields:
         """Return the answer to a POST.
 
         Raises:
@@ -104,13 +103,13 @@ class Link:
     def delete(self, path: str) -> None:
         """Ask the server to forget something; errors are ignored. This works after `hang_up`, too,
         until the server fails to answer once."""
-        import httpx
+        from specllama.remote.transport import BrokenOffError, TooLateError
 
         if self._is_deaf:
             return
         try:
-            self._client.request("DELETE", path, timeout=1.0)
-        except httpx.HTTPError:
+            self._transport.request("DELETE", path, None, time.monotonic() + _SHORT)
+        except (BrokenOffError, TooLateError, RemoteError):
             self._is_deaf = self._lines.hung_up
 
     def socket(self, path: str) -> ClientConnection:
@@ -122,15 +121,20 @@ class Link:
         from websockets.exceptions import InvalidStatus, WebSocketException
         from websockets.sync.client import ClientConnection
 
+        from specllama.remote.transport import CONNECT_SECONDS
+
         def connection(line: socket.socket, *rest: Any, **options: Any) -> ClientConnection:
             self._lines.keep(line)
             self._lines.limit(line)
             return ClientConnection(line, *rest, **options)
 
         url = "ws" + self.url.removeprefix("http") + path
+        deadline = time.monotonic() + self._timeout
         last: Exception | None = None
         for attempt in range(_ATTEMPTS):
             self._pause(attempt)
+            if (left := deadline - time.monotonic()) <= 0:
+                break
             try:
                 # Whoever called this closes it.
                 return self._connect(
@@ -141,10 +145,10 @@ class Link:
                         for name, value in self._headers.items()
                     },
                     create_connection=cast(Any, connection),
-                    open_timeout=_CONNECT_SECONDS,
+                    open_timeout=min(CONNECT_SECONDS, left),
                     close_timeout=1.0,
                     compression=None,
-                    max_size=None,
+                    max_size=MOST_BYTES,
                     proxy=None,
                 ).__enter__()
             except InvalidStatus as error:
@@ -166,84 +170,60 @@ class Link:
 
     def close(self) -> None:
         """Close all connections."""
-        self._client.close()
+        self._transport.close()
 
-    def _ask(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
-        import httpx
+    def _ask(self, method: str, path: str, body: bytes | None = None) -> Fields:
+        from specllama.remote.transport import BrokenOffError, TooLateError
 
-        headers = {} if body is None else {"Content-Type": "application/json"}
+        deadline = time.monotonic() + self._timeout
+        last = ""
         for attempt in range(_ATTEMPTS):
             self._pause(attempt)
             try:
-                answer = self._client.request(
-                    method, path, content=body, headers=headers, extensions={"trace": self._note}
-                )
-                return self._read(answer)
-            except httpx.ReadTimeout:
+                reply = self._transport.request(method, path, body, deadline)
+            except TooLateError:
                 raise RemoteError(
-                    f"{self.url} has not said a word for {self._timeout:g} s (target_timeout)."
+                    f"{self.url} gave no complete answer in {self._timeout:g} s (target_timeout)."
                 ) from None
-            except _BrokenOffError as error:
+            except BrokenOffError as error:
                 last = str(error)
-            except httpx.TransportError as error:
-                last = str(error) or type(error).__name__
-            except httpx.RequestError as error:  # e.g. encoded otherwise than it says
-                raise RemoteError(f"{self.url} answered what cannot be read: {error}.") from None
+                continue
+            if 200 <= reply.status < 300:
+                return self.parsed(reply.body)
+            told = Fields.parse(self.url, reply.body)
+            if told is not None or reply.status not in _FROM_PROXIES:
+                raise error_of(self.url, reply.status, told or Fields(self.url, {}))
+            last = f"HTTP status {reply.status}"
         raise RemoteError(f"Cannot reach {self.url}: {last}.")
 
     def _pause(self, attempt: int) -> None:
         self._lines.wait(_FIRST_PAUSE * 2 ** (attempt - 1) if attempt > 0 else 0)
 
-    def _note(self, event: str, told: dict[str, Any]) -> None:
-        if event in _OPENED:
-            self._lines.keep(told["return_value"].get_extra_info("socket"))
-
-    def parsed(self, message: str | bytes) -> dict[str, Any]:
+    def parsed(self, message: str | bytes) -> Fields:
         """Return the JSON object in a message. Raises RemoteError if the message is not one."""
-        told = _object(message)
+        told = Fields.parse(self.url, message)
         if told is None:
             raise RemoteError(f"{self.url} gave no JSON object; is it {self._kind} server?")
         return told
 
-    def _read(self, answer: httpx.Response) -> dict[str, Any]:
-        if answer.is_success:
-            return self.parsed(answer.content)
-        told, status = _object(answer.content), answer.status_code
-        if told is None and status in _FROM_PROXIES:
-            raise _BrokenOffError(f"HTTP status {status}")
-        raise error_of(self.url, status, told or {})
-
-
-class _BrokenOffError(Exception):
-    """A proxy does not reach the server."""
-
-
-def _object(message: str | bytes) -> dict[str, Any] | None:
-    """Return the JSON object in a message; None if the message is not one."""
-    try:
-        told = json.loads(message)
-    except (ValueError, RecursionError):
-        return None
-    return told if isinstance(told, dict) else None
-
 
 def _is_server(url: str) -> bool:
-    import httpx
-
     try:
         parts = urlsplit(url)
         has_port = parts.port != 0
-        httpx.URL(url)
-    except (ValueError, httpx.InvalidURL):  # not an address, or the port is not a number
+        host = (parts.hostname or "").encode("idna")
+        if _NUMBERS.fullmatch(host):
+            ipaddress.IPv4Address(host.decode())
+    except ValueError:  # not an address, or the port is not a number
         return False
-    plain = not (parts.query or parts.fragment or "@" in parts.netloc)
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and has_port and plain
+    is_plain = url.isprintable() and not (parts.query or parts.fragment or "@" in parts.netloc)
+    is_host = bool(host) and all(one > 0x20 for one in host)
+    return parts.scheme in ("http", "https") and is_host and has_port and is_plain
 
 
-def error_of(url: str, status: int, told: dict[str, Any]) -> Exception:
+def error_of(url: str, status: int, told: Fields) -> Exception:
     """Return the exception for an answer that reports an error."""
-    error = told.get("error")
-    said = error.get("message", "") if isinstance(error, dict) else told.get("message", "")
+    said = told.message()
     message = said or f"HTTP status {status}."
     if status in (409, 410):
         return GoneError(message)

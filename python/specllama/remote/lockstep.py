@@ -65,23 +65,23 @@ class Lockstep:
 
     def _begin(self) -> None:
         began = time.monotonic()
-        told = self._exchange.open()
+        answer = self._exchange.open()
         self._open = True
         self._n_again = 0
-        self._party.hear_first(told, time.monotonic() - began)
+        self._party.hear_first(answer, time.monotonic() - began)
 
     def _verify(self) -> None:
         party = self._party
         turn, draft = self._draft()
         began = time.monotonic()
-        told = self._exchange.verify(draft)
+        answer = self._exchange.verify(draft)
         took = time.monotonic() - began
         n_context = party.text.n_tokens
-        tokens = party.hear(told, draft, took)
-        n_drafted, seconds = party.decode_of(told)
-        party.trip.observe(took - seconds)
-        # n_drafted may be less than was sent: a server shares its batches among requests.
-        party.planner.observe_decode(n_drafted + 1 + self._n_again, n_context, seconds)
+        tokens = party.hear(answer, draft, took)
+        party.trip.observe(took - answer.seconds)
+        # Fewer may be verified than were sent: a server shares its batches among requests.
+        n_decoded = answer.n_drafted + 1 + self._n_again
+        party.planner.observe_decode(n_decoded, n_context, answer.seconds)
         longest = max(len(one.tokens) for one in self._offers)
         foreseen = max(one.foreseen(tokens) for one in self._offers)
         party.prospects.drafted(longest, foreseen, len(tokens))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from specllama import _core
 from specllama._core.plan import Planner
 from specllama.errors import RemoteError
+from specllama.remote.answer import Answer
 from specllama.remote.draft import Draft
 from specllama.remote.proposing import (
     Custom,
@@ -24,11 +25,12 @@ from specllama.remote.tree import Tree
 from specllama.remote.trip import Trip
 from specllama.remote.usefulness import Heard, Usefulness
 
-T = TypeVar("T")
-
 _MOST_REFERENCE = 64_000
 """Most tokens of a reference that are sent; the last are kept. No answer depends on them, and the
 server bounds the size of a request (--max-body)."""
+
+_MOST_OPENINGS = 8
+"""Most openings of a text, besides one for each token that came."""
 
 
 @dataclass
@@ -65,6 +67,7 @@ class Party:
     def __post_init__(self) -> None:
         self.tally = Tally(self.text.seed, len(self.text.prompt))
         self._sampling: _core.SamplingOptions | None = None
+        self._n_openings = 0
 
     def model_tokens(self, draft: Sequence[int], n: int) -> Iterator[Drafted | None]:
         """Yield the tokens that the draft model adds to a draft, n at most. A step without a token
@@ -79,17 +82,24 @@ class Party:
             self.tally.n_draft_decoded += drafted is not None
             yield drafted
 
-    def hear_first(self, told: dict[str, Any], seconds: float) -> list[int]:
-        """Take in the answer to an opening, or to a repeated one; return its new tokens."""
-        tokens = self._hear(told, again=True)
+    def hear_first(self, answer: Answer, seconds: float) -> list[int]:
+        """Take in the answer to an opening, or to a repeated one; return its new tokens. Raises
+        RemoteError if the server forgets the text again and again."""
+        self._n_openings += 1
+        tokens = self._hear(answer, again=True)
+        if self._n_openings > _MOST_OPENINGS + len(self.text.generated):
+            raise RemoteError(
+                f"{self.url} has forgotten the generation {self._n_openings} times, and given "
+                f"{len(self.text.generated)} tokens."
+            )
         self.tally.prompt(len(tokens), seconds)
         if self.proposer is not None:
             self.proposer.follow(tokens)
         return tokens
 
-    def hear(self, told: dict[str, Any], draft: Draft, seconds: float) -> list[int]:
+    def hear(self, answer: Answer, draft: Draft, seconds: float) -> list[int]:
         """Take in the answer to a draft; return its tokens."""
-        tokens = self._hear(told, again=False)
+        tokens = self._hear(answer, again=False)
         n_accepted = draft.agreed(tokens)
         self.tally.round(Tree(draft, guesses=self.guesses), tokens, seconds)
         if self.proposer is not None:
@@ -104,40 +114,30 @@ class Party:
         tokens = [int(token) for token in self.text.options.reference[-_MOST_REFERENCE:]]
         return {"reference": tokens} if tokens else {}
 
-    def decode_of(self, told: dict[str, Any]) -> tuple[int, float]:
-        """Return how many drafted tokens were verified, and the seconds of that decode."""
-        return self._understood(lambda: (int(told["drafted"]), float(told["seconds"])))
-
-    def overhear(self, told: dict[str, Any], seconds: float) -> list[int]:
+    def overhear(self, answer: Answer, seconds: float) -> list[int]:
         """Take in rounds that the server made without waiting; return their tokens."""
-        tokens = self._hear(told, again=False)
-        heard = self._understood(lambda: _heard(told))
-        n_accepted = heard.n_accepted
-        self.tally.overheard(heard.n_drafted, n_accepted, seconds)
+        tokens = self._hear(answer, again=False)
+        self.tally.overheard(answer.n_drafted, answer.n_accepted, seconds)
+        heard = Heard(
+            answer.n_rounds,
+            answer.n_drafted,
+            answer.n_accepted,
+            answer.n_offered,
+            answer.n_used,
+            answer.seconds,
+        )
         self.usefulness.hear(heard, self.text.n_tokens, self.trip.seconds)
-        self.prospects.heard(heard.n_drafted, n_accepted, len(tokens))
+        self.prospects.heard(answer.n_drafted, answer.n_accepted, len(tokens))
         if self.proposer is not None:
             self.proposer.follow(tokens)
         return tokens
 
-    def _hear(self, told: dict[str, Any], *, again: bool) -> list[int]:
-        def hear() -> list[int]:
-            tokens = self.text.hear(told, again=again)
-            if told["done"]:
-                self.tally.exact = told["exact"]
-                self.tally.n_reused = told["reused"]
-            return tokens
-
-        return self._understood(hear)
-
-    def _understood(self, read: Callable[[], T]) -> T:
-        try:
-            return read()
-        except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
-            raise RemoteError(
-                f"{self.url} answered what cannot be understood ({error!r}); is it a server "
-                "of this version?"
-            ) from None
+    def _hear(self, answer: Answer, *, again: bool) -> list[int]:
+        tokens = self.text.hear(answer, again=again)
+        if answer.done:
+            self.tally.exact = answer.exact
+            self.tally.n_reused = answer.n_reused
+        return tokens
 
     def end(self) -> None:
         """Tell the drafter that the text is over, and keep its errors for the statistics."""
@@ -146,14 +146,3 @@ class Party:
         if isinstance(self.proposer, Custom):
             self.tally.n_errors = self.proposer.n_errors
             self.tally.last_error = self.proposer.last_error
-
-
-def _heard(told: dict[str, Any]) -> Heard:
-    return Heard(
-        n_rounds=int(told["rounds"]),
-        n_drafted=int(told["drafted"]),
-        n_accepted=int(told["accepted"]),
-        n_offered=int(told["offered"]),
-        n_used=int(told["used"]),
-        seconds=float(told["seconds"]),
-    )

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from specllama import _core
+from specllama.remote.answer import Answer, Description
 from specllama.remote.draft import Draft
 from specllama.remote.party import Party
 from specllama.remote.stream import Runner
 
 Mode = Literal["auto", "lockstep", "ahead"]
-
-
-class About(Protocol):
-    """The description of a target: the fields of `GET /v1/verify` (docs/remote.md)."""
-
-    def __getitem__(self, name: str) -> Any: ...
 
 
 class Target(Protocol):
@@ -30,7 +25,7 @@ class Target(Protocol):
     @property
     def url(self) -> str: ...
     @property
-    def about(self) -> About: ...
+    def about(self) -> Description: ...
 
     def ping(self) -> None:
         """Wait for an answer that takes the server no time, to measure the round trip."""
@@ -53,13 +48,12 @@ class Target(Protocol):
 
 
 class Exchange(Protocol):
-    """Asks a target about one text. The answers are those of `POST /v1/verify`. `open` and `verify`
-    raise what `Link.post` raises."""
+    """Asks a target about one text. `open` and `verify` raise what `Link.post` raises."""
 
-    def open(self) -> dict[str, Any]:
+    def open(self) -> Answer:
         """Open the generation, or open it again after the tokens so far."""
 
-    def verify(self, draft: Draft) -> dict[str, Any]:
+    def verify(self, draft: Draft) -> Answer:
         """Have a draft verified, with as many of its branches as the target can verify."""
 
     def close(self) -> None:

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from specllama import _check, _core
+from specllama import _core
 from specllama._core import Chunk, TokenLogprobs
-from specllama.formats.wire import chunk_from_wire
+from specllama.remote.answer import Answer, Asked, Description
 from specllama.remote.sampling import named
 
 _DEFAULT_MAX_TOKENS = 256
@@ -21,8 +21,7 @@ class Text:
     Args:
         prompt: Token ids.
         options: Options of the generation.
-        n_ctx: Size of the target's context, in tokens.
-        vocabulary: The hash of the target's vocabulary.
+        target: The description of the target.
 
     Attributes:
         seed: The seed; drawn here if none was given, so that a repeated opening gives the same
@@ -38,10 +37,10 @@ class Text:
         self,
         prompt: Sequence[int],
         options: _core.GenerateOptions,
-        n_ctx: int,
-        vocabulary: str,
+        target: Description,
     ) -> None:
-        self._vocabulary = vocabulary
+        self._vocabulary = target.vocabulary
+        self._n_vocab = target.n_vocab
         self.prompt = [int(token) for token in prompt]
         self.options = options
         given = options.sampling.seed
@@ -57,7 +56,7 @@ class Text:
         self._lock = threading.Lock()  # rounds and readers may be in different threads
         self._n_chunks = 0
         self._n_opened = 0  # generated tokens sent with the last opening
-        room = n_ctx - len(self.prompt)
+        room = target.n_ctx - len(self.prompt)
         most = options.max_tokens
         if most is None:
             most = min(_DEFAULT_MAX_TOKENS, room)
@@ -91,24 +90,36 @@ class Text:
             "options": _options(self.options, self.seed),
         }
 
-    def hear(self, told: dict[str, Any], *, again: bool) -> list[int]:
+    def asked(self, n_drafted: int | None, *, opens: bool = False) -> Asked:
+        """Return what the next answer is to: an opening, a draft of so many tokens, or, in ahead
+        mode (None), whatever was sent."""
+        n_before = self._n_opened if opens else len(self.generated)
+        return Asked(
+            n_vocab=self._n_vocab,
+            n_before=n_before,
+            n_left=self._most - n_before,
+            n_logprobs=self.options.sampling.logprobs,
+            stop=list(self.options.stop),
+            n_drafted=n_drafted,
+            opens=opens,
+        )
+
+    def hear(self, answer: Answer, *, again: bool) -> list[int]:
         """Take in an answer and return those of its tokens that are new. again: the answer is to an
         opening, perhaps a repeated one, so its chunks begin at the beginning of the text."""
-        tokens = [_check.integer("a token", token, low=0) for token in told["tokens"]]
         n_known = len(self.generated) - self._n_opened if again else 0
-        chunks = [chunk_from_wire(one) for one in told["chunks"]]
         with self._lock:
             if again:
                 del self.generated[self._n_opened :]
-            self.generated += tokens
-            del self.generated[told["n"] :]
-            for chunk in chunks[self._n_chunks :] if again else chunks:
+            self.generated += answer.tokens
+            del self.generated[answer.n :]
+            for chunk in answer.chunks[self._n_chunks :] if again else answer.chunks:
                 self._add(chunk)
-            self._held = str(told.get("held", ""))
-            if told["done"]:
-                self.stop_string = str(told.get("stop_string", ""))
-                self._end(told["finish_reason"])
-        return tokens[n_known:]
+            self._held = answer.held
+            if answer.done:
+                self.stop_string = answer.stop_string
+                self._end(answer.finish_reason)
+        return answer.tokens[n_known:]
 
     def take(self) -> tuple[list[Chunk], bool]:
         """Return the chunks not yet taken, and whether they are the last as the text has ended."""

@@ -6,8 +6,8 @@ import re
 import secrets
 from typing import Any
 
-from specllama.errors import RemoteError
 from specllama.formats.wire import Digest
+from specllama.remote.answer import Answer
 from specllama.remote.draft import Draft
 from specllama.remote.link import Link
 from specllama.remote.text import Text
@@ -33,20 +33,20 @@ class Verification:
         self._digest = Digest()
         self._n_digested = 0
 
-    def open(self) -> dict[str, Any]:
+    def open(self) -> Answer:
         """Open the generation, or open it again after the tokens so far."""
         # If this is repeated as the answer was lost, the name makes it replace the first opening.
         told = self._link.post("/v1/verify", {"name": self._name, **self._text.opening()})
-        name = told.get("id")
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise RemoteError("The server gave a generation no name; is it a specllama server?")
+        name = told.text("id", 64)
+        if not _NAME.fullmatch(name):
+            told.refuse("id", name, "the name of a generation")
         self._id = name
         self._n_rounds = 0
         self._digest = Digest()
         self._n_digested = 0
-        return told
+        return Answer.read(told, self._text.asked(None, opens=True))
 
-    def verify(self, draft: Draft) -> dict[str, Any]:
+    def verify(self, draft: Draft) -> Answer:
         """Have a draft verified."""
         tokens = [*self._text.prompt, *self._text.generated]
         self._digest.add(tokens[self._n_digested :])
@@ -59,7 +59,7 @@ class Verification:
         }
         told = self._link.post(f"/v1/verify/{self._id}", body)
         self._n_rounds += 1
-        return told
+        return Answer.read(told, self._text.asked(draft.n_told))
 
     def close(self) -> None:
         """Have the server forget the generation."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -20,10 +19,11 @@ from specllama.model.loaded_model import LoadedModel
 from specllama.model.template_options import TemplateOptions
 from specllama.requests.handle import Handle
 from specllama.requests.job import Job
+from specllama.requests.load import Load
 from specllama.requests.options import GenerateOptions
 from specllama.requests.request import Hosted, Request
 from specllama.requests.stream import Generation
-from specllama.requests.worker import Load, Worker
+from specllama.requests.worker import Worker
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -41,6 +41,12 @@ class BackgroundRequests(LoadedModel):
         self._worker = Worker(core, max_queue)
         # Also runs when the process ends: by then the thread must have left the core.
         weakref.finalize(self, self._worker.close)
+
+    @property
+    def _free_core(self) -> Core:
+        """The core, for work in the calling thread, once what was cancelled has left it."""
+        self._worker.wait_for_cancelled()
+        return self._core
 
     @overload
     def submit(self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]) -> Handle: ...
@@ -60,8 +66,7 @@ class BackgroundRequests(LoadedModel):
         Arguments are those of `generate`, for one prompt only.
 
         Returns:
-            A handle, at once; with n given, a list of n handles. A grammar is read only when its
-            request begins, so the handle raises what is wrong with it.
+            A handle, at once; with n given, a list of n handles.
 
         Raises:
             ArgumentError: The prompt is empty, has ids that are not tokens, or does not fit the
@@ -70,7 +75,7 @@ class BackgroundRequests(LoadedModel):
                 all n choices are taken.)
             ClosedError: The session is closed.
         """
-        handles = submit_all(self, [prompt], n, options)
+        handles = submitted(self, prepared(self, [prompt], n, options))
         return handles[0] if n is None else handles
 
     def host(
@@ -98,12 +103,9 @@ class BackgroundRequests(LoadedModel):
 
         Raises: what `submit` raises.
         """
-        hosted = Hosted(_check.tokens("generated", generated), bool(paced))
-        jobs = self._jobs([Request.make(self, prompt, options, hosted=hosted)])
-        self._submit(jobs)
-        return self._handles(jobs)[0]
+        return submitted(self, prepared_host(self, prompt, paced, generated, options))[0]
 
-    async def astream(
+    def astream(
         self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]
     ) -> AsyncGenerator[Chunk, None]:
         """Continue a prompt, chunk by chunk: `async for chunk in session.astream(...)`.
@@ -111,15 +113,28 @@ class BackgroundRequests(LoadedModel):
         Arguments and errors are those of `submit`. Leaving the loop, or cancelling the task, ends
         the request. (After a `break` it ends when the iterator is closed or collected.)
         """
-        jobs = self._jobs([await self._aside(Request.make, self, prompt, options)])
-        (handle,) = self._handles(jobs)
-        try:
-            self._submit(jobs, keep=True)
-            while chunks := await handle.next_chunks():
-                for chunk in chunks:
-                    yield chunk
-        finally:
-            handle.cancel()
+        return self._achunks(lambda: Request.make(self, prompt, options))
+
+    def _achunks(self, make: Callable[[], Request]) -> AsyncGenerator[Chunk, None]:
+        """Do what `astream` does with a request, which is made in another thread."""
+        jobs: list[Job] = []
+
+        async def chunks() -> AsyncGenerator[Chunk, None]:
+            jobs.extend(await self._aside(lambda: self._jobs([make()])))
+            (handle,) = self._handles(jobs)
+            try:
+                self._submit(jobs, keep=True)
+                while several := await handle.next_chunks():
+                    for chunk in several:
+                        yield chunk
+            finally:
+                self._cancel(jobs)
+
+        iterator = chunks()
+        # asyncio closes a collected iterator only when the event loop comes to it: too late for a
+        # call that follows at once.
+        weakref.finalize(iterator, self._cancel, jobs).atexit = False
+        return iterator
 
     @overload
     async def agenerate(
@@ -152,7 +167,9 @@ class BackgroundRequests(LoadedModel):
     ) -> Generation | list[Generation]:
         """Do what `agenerate` does."""
         # In another thread: tokenizing a long prompt takes a while, and so may a JSON schema.
-        jobs = self._jobs(await self._aside(Request.choices, self, prompt, options, _count(n)))
+        jobs = await self._aside(
+            lambda: self._jobs(Request.choices(self, prompt, options, _count(n)))
+        )
         try:
             self._submit(jobs, keep=True)
             answers = [await handle for handle in self._handles(jobs)]
@@ -191,7 +208,7 @@ class BackgroundRequests(LoadedModel):
         prompt = await self._aside(self.render_chat, messages, template_args)
         return await self._acontinued(prompt, n, options)
 
-    async def astream_chat(
+    def astream_chat(
         self,
         messages: Sequence[Message],
         *,
@@ -199,10 +216,9 @@ class BackgroundRequests(LoadedModel):
         **options: Unpack[GenerateOptions],
     ) -> AsyncGenerator[Chunk, None]:
         """Do as `achat` does, chunk by chunk: see `astream`."""
-        prompt = await self._aside(self.render_chat, messages, template_args)
-        async with aclosing(self.astream(prompt, **options)) as chunks:
-            async for chunk in chunks:
-                yield chunk
+        return self._achunks(
+            lambda: Request.make(self, self.render_chat(messages, template_args), options)
+        )
 
     @overload
     async def ainfill(
@@ -309,14 +325,14 @@ class BackgroundRequests(LoadedModel):
             self._worker.cancel(job)
 
 
-def submit_all(
+def prepared(
     model: BackgroundRequests,
     prompts: Iterable[str | Iterable[int]],
     n: int | None,
     options: GenerateOptions,
-) -> list[Handle]:
-    """Have several prompts continued in the background, all or none: if there is room for one
-    request, all are taken. Errors are those of `BackgroundRequests.submit`.
+) -> list[Job]:
+    """Return requests to continue several prompts, checked but not submitted. That may take a
+    while, but changes nothing. Raises ArgumentError, and ClosedError if the session is closed.
 
     Args:
         model: The model that continues them.
@@ -325,9 +341,26 @@ def submit_all(
         options: Options of every request.
 
     Returns:
-        The handles, n per prompt, in the order of the prompts.
+        The requests, n per prompt, in the order of the prompts.
     """
-    jobs = model._jobs(_requests(model, prompts, _count(n), options))
+    return model._jobs(_requests(model, prompts, _count(n), options))
+
+
+def prepared_host(
+    model: BackgroundRequests,
+    prompt: str | Iterable[int],
+    paced: bool,
+    generated: Iterable[int],
+    options: GenerateOptions,
+) -> list[Job]:
+    """Return a request for `BackgroundRequests.host` as `prepared` does."""
+    hosted = Hosted(_check.tokens("generated", generated), bool(paced))
+    return model._jobs([Request.make(model, prompt, options, hosted=hosted)])
+
+
+def submitted(model: BackgroundRequests, jobs: Sequence[Job]) -> list[Handle]:
+    """Submit what `prepared` returned, all or none: if there is room for one request, all are
+    taken. Never waits. Raises QueueFullError and ClosedError."""
     model._submit(jobs)
     return model._handles(jobs)
 

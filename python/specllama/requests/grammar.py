@@ -11,6 +11,7 @@ from specllama import _check
 from specllama._core import GrammarSyntax
 from specllama.errors import ArgumentError
 from specllama.requests.json_text import parsed
+from specllama.requests.lark import check_work
 from specllama.requests.schema.schema_grammar import SchemaGrammar
 
 _LONGEST_GBNF = 65536
@@ -48,7 +49,10 @@ def constraint(
     text = _check.text("grammar", grammar)
     if text.startswith("{"):
         return text, GrammarSyntax.json_schema
-    return text if _LARK.match(text) else _from_gbnf(text), GrammarSyntax.lark
+    if not _LARK.match(text):
+        return _from_gbnf(text), GrammarSyntax.lark
+    check_work(text)
+    return text, GrammarSyntax.lark
 
 
 def _from_gbnf(text: str) -> str:

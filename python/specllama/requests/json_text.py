@@ -24,7 +24,7 @@ def parsed(text: str | bytes) -> Any:
         raise ValueError("it nests too deep") from None
     level = [value]
     for _ in range(_DEEPEST):
-        level = [inner for one in level for inner in _parts(one)]
+        level = [inner for one in level for inner in parts_of(one)]
         if not level:
             return value
     raise ValueError("it nests too deep")
@@ -42,7 +42,8 @@ def with_whole_characters(value: Any) -> Any:
     return value if whole == written else json.loads(whole)
 
 
-def _parts(value: Any) -> list[Any]:
+def parts_of(value: Any) -> list[Any]:
+    """Return the values directly inside a JSON value."""
     if isinstance(value, dict):
         return list(value.values())
     return value if isinstance(value, list) else []

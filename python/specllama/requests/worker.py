@@ -6,7 +6,6 @@ import threading
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from math import inf
 from time import monotonic
 
@@ -18,33 +17,14 @@ from specllama.errors import ArgumentError, BusyError, ClosedError, QueueFullErr
 from specllama.model.core import Core, Distant
 from specllama.requests.bell import Bell
 from specllama.requests.job import Job
+from specllama.requests.load import Load
 from specllama.requests.meter import Meter
+from specllama.requests.prefix import waits_for_prefix
 from specllama.requests.round import Round
 from specllama.requests.stream import Generation
 
-_LEAST_COMMON = 32
-"""Tokens that two prompts must begin with in common for one request to wait for the other."""
-
 _PATIENCE = 1.0
 """Seconds that a generation may wait for a draft while other requests want its place."""
-
-
-@dataclass(frozen=True)
-class Load:
-    """How busy a session's thread is.
-
-    Attributes:
-        n_waiting: Requests that have not begun.
-        n_running: Requests that have begun and not ended.
-        generated_tokens: Tokens generated since the session was opened.
-        tokens_per_second: The recent speed of all requests together while the thread worked; the
-            last 10 seconds make up half of this mean.
-    """
-
-    n_waiting: int
-    n_running: int
-    generated_tokens: int
-    tokens_per_second: float
 
 
 class Worker:
@@ -183,6 +163,18 @@ class Worker:
             self._ring()  # the thread may wait for this request's draft
             job.wanted = False
 
+    def wait_for_cancelled(self) -> None:
+        """Wait until the requests that were cancelled have left the core. Does nothing in a thread
+        that would wait for itself, nor in a forked process."""
+        if not self._home.is_here or self._core.entered or self.is_this_thread:
+            return
+        with self._lock:
+            leaving = [job for job in (*self._running, *self._waiting) if not job.wanted]
+        for job in leaving:
+            left = Bell()
+            with job.awaited(left.ring):
+                left.wait()
+
     def offer(
         self,
         job: Job,
@@ -293,7 +285,7 @@ class Worker:
                     (
                         i
                         for i, job in enumerate(self._waiting)
-                        if job.wanted and not _waits(job, read)
+                        if job.wanted and not waits_for_prefix(job.prompt, read)
                     ),
                     None,
                 )
@@ -386,23 +378,6 @@ class Worker:
         for job in jobs:
             _leave(job)
             job.end(ClosedError("The session was closed before the request had ended."))
-
-
-def _waits(job: Job, read: Iterable[tuple[NDArray[np.int32], int]]) -> bool:
-    """Return whether a request should wait: if its prompt begins with a good part of a prompt that
-    is still being read, that part need not be decoded twice."""
-    for prompt, n_read in read:
-        n = min(_n_common(job.prompt, prompt), len(job.prompt) - 1)
-        if n > n_read and n >= max(len(prompt) // 2, _LEAST_COMMON):
-            return True
-    return False
-
-
-def _n_common(prompt: NDArray[np.int32], other: NDArray[np.int32]) -> int:
-    """Return the number of tokens that two prompts begin with in common."""
-    n = min(len(prompt), len(other))
-    differ = np.not_equal(prompt[:n], other[:n])
-    return int(differ.argmax()) if differ.any() else n
 
 
 def _leave(job: Job) -> None:

@@ -10,12 +10,15 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from specllama import Handle, SpecllamaError
-from specllama.server.call import Call, encoded
-from specllama.server.error import ApiError
+from specllama.server.call import Call
+from specllama.server.error import ApiError, encoded
 
 _SILENCE = 10.0
 """Seconds without a token after which a waiting client is sent a sign of life, again and again:
 proxies and HTTP libraries close silent connections."""
+
+_TO_READ = 150.0
+"""Seconds in which a client must have read the rest of an answer that took as long as it may."""
 
 _SIGN_OF_LIFE = b":\n\n"  # a comment of server-sent events
 
@@ -52,7 +55,11 @@ class Answer:
         gone = asyncio.ensure_future(_disconnect(receive))
         timer = asyncio.get_running_loop().call_later(self._timeout, self.cancel)
         try:
-            await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                {sending, gone},
+                timeout=self._timeout + _TO_READ,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
             if sending.done():
                 sending.result()
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections.abc import Sequence
 from functools import partial
 
 from starlette.applications import Starlette
@@ -16,6 +17,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from specllama import Handle, QueueFullError, SpecSession
+from specllama.requests.background import submitted
+from specllama.requests.job import Job
 from specllama.server import page
 from specllama.server.answer import Answer
 from specllama.server.anthropic.call import MessageCall
@@ -23,12 +26,13 @@ from specllama.server.call import Call
 from specllama.server.chat_completion import ChatCompletion
 from specllama.server.completion import Completion
 from specllama.server.error import ApiError
+from specllama.server.fields import Fields
 from specllama.server.guard import Guard
 from specllama.server.infill import Infill
 from specllama.server.inspection import Inspection
 from specllama.server.metrics import Metrics
 from specllama.server.native_completion import NativeCompletion
-from specllama.server.reading import Reading
+from specllama.server.reading import Reading, reported
 from specllama.server.responses.call import ResponseCall
 from specllama.server.settings import Settings
 from specllama.server.verify.routes import Verify
@@ -130,17 +134,12 @@ class App:
         self._verify.end_all()
 
     async def _answer(self, kind: type[Call], request: Request) -> ASGIApp:
-        fields = await self._reading.fields(request)
-
-        def submit() -> tuple[Call, list[Handle]]:
+        def prepare(fields: Fields) -> tuple[Call, list[Job]]:
             call = kind(self._session, fields, self._settings)
-            try:
-                return call, call.submit()
-            except QueueFullError:
-                self._metrics.refuse()
-                raise
+            return call, call.prepare()
 
-        call, handles = await self._reading.run(fields, submit)
+        call, jobs = await self._reading.read(request, prepare)
+        handles = reported(lambda: self._submitted(jobs), call.given)
         for handle in handles:
             self._count(handle)
         answer = Answer(call, handles, self._settings.timeout)
@@ -148,6 +147,13 @@ class App:
         if self._ending:
             answer.cancel()
         return answer
+
+    def _submitted(self, jobs: Sequence[Job]) -> list[Handle]:
+        try:
+            return submitted(self._session, jobs)
+        except QueueFullError:
+            self._metrics.refuse()
+            raise
 
     def _count(self, handle: Handle) -> None:
         handle.add_done_callback(self._metrics.count)

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
 
 from specllama import Chunk, GenerateOptions, Generation, Handle
-from specllama.requests.background import BackgroundRequests, submit_all
+from specllama.requests.background import BackgroundRequests, prepared
+from specllama.requests.job import Job
 from specllama.requests.schema.schema_grammar import SchemaGrammar
-from specllama.server.error import ApiError, log, printable
+from specllama.server.error import ApiError, encoded, log, printable
 from specllama.server.fields import Fields
+from specllama.server.limits import MOST_CHOICES
 from specllama.server.sampling import read_options
 from specllama.server.settings import Settings
-
-MOST_CHOICES = 128
 
 
 class Call(ABC):
     """A request to continue prompts, read from its fields: what all kinds of calls have in common.
 
-    The constructor raises ApiError and ArgumentError for requests that cannot be answered.
+    The constructor raises ApiError and ArgumentError for requests that cannot be answered. It may
+    take a while, and changes nothing but this object.
 
     Attributes:
         prompt_field: Name of the field that has the prompt.
         n: Choices for each prompt.
-        given: The fields that the client gave.
+        given: Names of the fields that the client gave.
         prompts: Token ids of the prompts.
         streams: Whether the answer is to come in parts.
         warnings: What an answer is not held to, though the request asks for it.
@@ -41,7 +41,7 @@ class Call(ABC):
         self._model = model
         self._name = settings.name
         self._max_prompt = settings.max_prompt
-        self.given = fields.given
+        self.given = frozenset(fields.given)
         self.streams = fields.flag("stream")
         self._options: GenerateOptions = read_options(fields, settings.sampling)
         self._most_tokens = self._options.get("max_tokens")
@@ -53,8 +53,6 @@ class Call(ABC):
         bounds = (self._options.get("max_tokens"), self._most_tokens)
         self._options["max_tokens"] = min((one for one in bounds if one is not None), default=None)
         self.prompts = self._read_prompts(fields)
-        if len(self.prompts) * self.n > MOST_CHOICES:
-            raise ApiError(400, f"More than {MOST_CHOICES} choices; ask for fewer.", param="n")
         longest = max(map(len, self.prompts))
         most = model.n_ctx - 1 if self._max_prompt is None else self._max_prompt
         if longest > most:
@@ -81,9 +79,15 @@ class Call(ABC):
         """The field `warnings` of an answer; no field if there are none."""
         return {"warnings": self.warnings} if self.warnings else {}
 
-    def submit(self) -> list[Handle]:
-        """Submit the generations to the session: the choices for the first prompt first."""
-        return submit_all(self._model, self.prompts, self.n, self._options)
+    def prepare(self) -> list[Job]:
+        """Return the generations to submit: the choices for the first prompt first. Raises
+        ArgumentError. This may take a while, as the constructor does."""
+        return prepared(self._model, self.prompts, self.n, self._options)
+
+    def _check_choices(self, n_prompts: int) -> None:
+        """Raise ApiError if there would be too many choices."""
+        if n_prompts * self.n > MOST_CHOICES:
+            raise ApiError(400, f"More than {MOST_CHOICES} choices; ask for fewer.", param="n")
 
     @abstractmethod
     def _own_options(self, fields: Fields) -> GenerateOptions:
@@ -91,7 +95,8 @@ class Call(ABC):
 
     @abstractmethod
     def _read_prompts(self, fields: Fields) -> list[list[int]]:
-        """Return the token ids of the prompts, at least one."""
+        """Return the token ids of the prompts, at least one. Where a client may send several, their
+        number is checked before they are tokenized."""
 
     def failure(self, error: ApiError) -> bytes:
         """Return the server-sent event that reports an error."""
@@ -110,11 +115,6 @@ class Call(ABC):
 @lru_cache(maxsize=1024)
 def _log_once(warning: str) -> None:
     log.warning("%s", printable(warning))
-
-
-def encoded(data: dict[str, Any]) -> bytes:
-    """Return JSON in ASCII: it may quote what a client sent, even half a surrogate pair."""
-    return json.dumps(data, separators=(",", ":")).encode()
 
 
 def event(data: dict[str, Any]) -> bytes:

@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 from specllama import Chunk, Generation, Handle, SpecllamaError
 from specllama.errors import ClosedError
 from specllama.requests.background import BackgroundRequests
-from specllama.server.call import MOST_CHOICES, Call, all_chunks, end_reason, event
+from specllama.server.call import Call, all_chunks, end_reason, event
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
+from specllama.server.limits import MOST_CHOICES
 from specllama.server.settings import Settings
 from specllama.server.timings import timings
 

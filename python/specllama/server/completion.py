@@ -9,10 +9,10 @@ from typing import Any
 from specllama import Chunk, GenerateOptions, Generation, _check
 from specllama._core import TokenLogprobs
 from specllama.requests.field import INT32
-from specllama.server.call import MOST_CHOICES
 from specllama.server.choices import ChoicesCall
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
+from specllama.server.limits import MOST_CHOICES
 from specllama.server.logprobs import MOST_LOGPROBS, TextOffsets, finite, token_name
 from specllama.server.sampling import most_tokens
 
@@ -34,7 +34,10 @@ class Completion(ChoicesCall):
             raise ApiError(400, "echo and suffix exclude each other.", param="echo")
         options: GenerateOptions = {
             "max_tokens": most_tokens(
-                fields, "max_tokens", "n_predict", default=self._most_tokens or _DEFAULT_MAX_TOKENS
+                fields,
+                "max_tokens",
+                "n_predict",
+                default=_check.first(self._most_tokens, _DEFAULT_MAX_TOKENS),
             ),
         }
         self._offsets: defaultdict[int, TextOffsets] = defaultdict(TextOffsets)  # by choice
@@ -53,6 +56,7 @@ class Completion(ChoicesCall):
         fields.required("prompt")
         prompt = fields.any("prompt")
         prompts = prompt if _is_list_of(prompt, (str, list)) else [prompt]
+        self._check_choices(len(prompts))
         if not all((isinstance(one, str) and one) or _is_list_of(one, int) for one in prompts):
             fields.refuse("prompt", "a string, a list of token ids, or a list of those, not empty")
         self._given: list[str | list[int]] = prompts

@@ -7,6 +7,8 @@ import socket
 import sys
 from typing import TYPE_CHECKING
 
+from specllama.server.error import ApiError, encoded
+
 if TYPE_CHECKING:  # whichever uvicorn takes, what is used of it is the same
     from uvicorn.protocols.http.h11_impl import H11Protocol as HttpProtocol
 else:
@@ -21,6 +23,9 @@ answer. A process may only have so many connections, and such clients would take
 class Connection(HttpProtocol):
     """uvicorn's connection, but limited in how long it waits for a request. uvicorn waits without
     limit for a first request, and for the rest of a request once its first bytes have come."""
+
+    silent_since = 0.0
+    """When the client's turn began, by the event loop's clock."""
 
     _timer: asyncio.TimerHandle | None = None
 
@@ -40,10 +45,30 @@ class Connection(HttpProtocol):
         if self._timer is not None:
             self._timer.cancel()
 
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP."""
+        body = encoded(ApiError(400, f"{msg.rstrip('.')}; send HTTP/1.1.").body)
+        head = f"HTTP/1.1 400 Bad Request\r\ncontent-length: {len(body)}\r\n"
+        more = "content-type: application/json\r\nconnection: close\r\n\r\n"
+        self.transport.write(f"{head}{more}".encode() + body)
+        self.transport.close()
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the server waits for the client: for a request, or for the rest of one."""
+        asked = self.cycle is not None and not self.cycle.response_complete
+        return not asked or self.cycle.more_body
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self.transport.abort()
+
     def _expect(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.silent_since = loop.time()
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(_PATIENCE, self._look)
+        self._timer = loop.call_later(_PATIENCE, self._look)
 
     def _look(self) -> None:
         asked = self.cycle is not None and not self.cycle.response_complete

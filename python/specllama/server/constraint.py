@@ -10,6 +10,7 @@ from specllama.requests.options import GenerateOptions
 from specllama.requests.schema.grammar import schema_grammar
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
+from specllama.server.limits import check_schema
 
 _NAMES = {
     "grammar": ("grammar", "guided_grammar", "ebnf"),
@@ -87,4 +88,5 @@ def _schema(fields: Fields, name: str) -> Any:
             fields.refuse(name, "a JSON schema")
     if not isinstance(schema, (dict, bool)):
         fields.refuse(name, "an object")
+    check_schema(fields.full_name(name), schema)
     return schema

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from starlette.responses import JSONResponse
@@ -114,6 +115,11 @@ class ApiError(Exception):
         is_anthropic = _OF_ANTHROPIC.fullmatch(scope["path"])
         body = self.anthropic_body if is_anthropic else self.body
         return JSONResponse(body, self.status, headers)
+
+
+def encoded(data: Mapping[str, Any]) -> bytes:
+    """Return JSON in ASCII: it may quote what a client sent, even half a surrogate pair."""
+    return json.dumps(data, separators=(",", ":")).encode()
 
 
 def printable(text: str) -> str:

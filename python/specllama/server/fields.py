@@ -2,50 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from starlette.requests import ClientDisconnect, Request
-
 from specllama.requests.json_text import parsed
 from specllama.server.error import ApiError
 
-_READ_SECONDS = 60.0
 _KINDS: dict[type, str] = {list: "a list", dict: "an object"}
-
-
-async def read_body(request: Request, max_bytes: int) -> bytes:
-    """Return the body of a request. Raises ApiError if it is too long or comes too slowly.
-
-    A body that is too long is read to its end, up to a bound, else its sender would not get the
-    error.
-    """
-    body = bytearray()
-    n_bytes = 0
-
-    async def read() -> None:
-        nonlocal n_bytes
-        async for part in request.stream():
-            n_bytes += len(part)
-            if n_bytes <= max_bytes:
-                body.extend(part)
-            elif n_bytes > 64 * max_bytes:
-                return
-
-    try:
-        await asyncio.wait_for(read(), _READ_SECONDS)
-    except ClientDisconnect:
-        raise ApiError(400, "The request broke off.") from None
-    except asyncio.TimeoutError:
-        raise ApiError(408, f"The request took more than {_READ_SECONDS:.0f} s.") from None
-    if n_bytes > max_bytes:
-        raise ApiError(413, f"The request has more than {max_bytes} bytes; shorten it.")
-    if request.headers.get("content-encoding", "").strip().lower() not in ("", "identity"):
-        raise ApiError(415, "The body is compressed; send it as it is.")
-    return bytes(body)
 
 
 class Fields:
@@ -57,7 +22,12 @@ class Fields:
     Args:
         values: The object.
         name: The object's name in error messages; "" for the request itself.
+
+    Attributes:
+        n_bytes: Bytes of the body that it was parsed from; 0: it is a part of one.
     """
+
+    n_bytes = 0
 
     def __init__(self, values: Mapping[str, Any], name: str = "") -> None:
         self._values = {key: value for key, value in values.items() if value is not None}
@@ -72,7 +42,9 @@ class Fields:
             raise ApiError(400, f"The body is not JSON: {error!s:.200}.") from None
         if not isinstance(values, dict):
             raise ApiError(400, "The body must be a JSON object.")
-        return cls(values)
+        fields = cls(values)
+        fields.n_bytes = len(body)
+        return fields
 
     def __contains__(self, name: str) -> bool:
         return name in self._values

@@ -10,6 +10,7 @@ from types import FrameType
 
 import uvicorn
 
+from specllama.server.acceptor import Acceptor
 from specllama.server.app import App
 from specllama.server.connection import Connection, prepare
 from specllama.server.error import log
@@ -29,9 +30,16 @@ class GracefulServer(uvicorn.Server):
         app: The application.
         seconds: How long answers may take to finish.
         proxies: Addresses or networks whose X-Forwarded-For is trusted to name the client.
+        most_connections: Most connections; None: 1000, or what the process may open.
     """
 
-    def __init__(self, app: App, seconds: float, proxies: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        app: App,
+        seconds: float,
+        proxies: Sequence[str] = (),
+        most_connections: int | None = None,
+    ) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -49,6 +57,8 @@ class GracefulServer(uvicorn.Server):
         )
         self._app = app
         self._seconds = seconds
+        self._most_connections = most_connections
+        self._accepting: list[asyncio.Future[None]] = []
         self._by_hand = False  # whether Ctrl-C ended it
         self._cut = False  # whether a second signal came
         self._loop: asyncio.AbstractEventLoop | None = None  # set during shutdown
@@ -64,9 +74,15 @@ class GracefulServer(uvicorn.Server):
             signal.signal(signal.SIGTERM, before)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup([])
+        acceptor = Acceptor(self.server_state.connections, self._connection, self._most_connections)
         for listening in sockets or []:
             prepare(listening)
-        await super().startup(sockets)
+            listening.listen(self.config.backlog)
+            self._accepting.append(asyncio.ensure_future(acceptor.run(listening)))
+
+    def _connection(self) -> asyncio.Protocol:
+        return Connection(self.config, self.server_state, self.lifespan.state)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Handle a signal."""
@@ -88,4 +104,7 @@ class GracefulServer(uvicorn.Server):
                 n,
                 self._seconds,
             )
+        for one in self._accepting:
+            one.cancel()
+        await asyncio.gather(*self._accepting, return_exceptions=True)
         await super().shutdown(sockets)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterator
+from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit
 
 from starlette.datastructures import Headers
@@ -11,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from specllama.server.error import ApiError
 from specllama.server.page import PREFIX
-from specllama.server.settings import LOOPBACK, Settings
+from specllama.server.settings import Settings
 
 _OPEN = frozenset({"/", "/health", "/v1/health"})
 """Paths served without the key, besides the parts of the page."""
@@ -23,14 +24,14 @@ class Guard:
 
     A page on another site can make its visitor's browser send requests to this machine. With a DNS
     name of its own that points here, it can even read the answers. So a request from a page must
-    come from the server's own or a named origin, and a server without a key on a loopback address
-    answers only requests whose host is a loopback name.
+    come from the server's own or a named origin. And a server without a key, wherever it listens,
+    answers only requests whose host is an IP address, localhost, a name under .localhost, or the
+    name at which it was told to listen: those are no names of anybody else.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._settings = settings
-        self._only_loopback = not settings.api_keys and settings.host in LOOPBACK
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):
@@ -46,9 +47,11 @@ class Guard:
 
     def _check(self, path: str, headers: Headers) -> None:
         host, origin = headers.get("host", ""), headers.get("origin")
-        if self._only_loopback and _split(f"//{host}").hostname not in LOOPBACK:
+        if not (self._settings.api_keys or self._is_own(_split(f"//{host}").hostname or "")):
             raise ApiError(
-                403, f"The host {host!r:.80} is not this machine; start the server with an API key."
+                403,
+                f"The host {host!r:.80} is not a name of this server; use its IP address, or start "
+                "it with --host and that name, or with an API key.",
             )
         if (
             origin is not None
@@ -63,6 +66,20 @@ class Guard:
             known = [key.encode() for key in self._settings.api_keys]
             if not any(hmac.compare_digest(one, key) for one in given for key in known):
                 raise ApiError(401, "The API key is missing or wrong.", code="invalid_api_key")
+
+    def _is_own(self, name: str) -> bool:
+        """Whether a host's name, in lower case, can only be this server's."""
+        if name in ("localhost", self._settings.host.lower()):
+            return name != ""
+        return name.endswith(".localhost") or _is_address(name)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _keys(headers: Headers) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from specllama import _check
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
+from specllama.server.messages import objects
 from specllama.server.native import NativeCall
 
 
@@ -25,7 +26,7 @@ class Infill(NativeCall):
             for name in ("input_prefix", "prompt", "input_suffix")
         )
         # At most half of the context is kept free for the answer, even if more is asked for.
-        n_most = min(self._options["max_tokens"] or 256, self._model.n_ctx // 2)
+        n_most = min(_check.first(self._options["max_tokens"], 256), self._model.n_ctx // 2)
         room = max(self._model.n_ctx - n_most - 1, 4)
         infill = self._model.render_infill(
             before + prompt,
@@ -39,10 +40,9 @@ class Infill(NativeCall):
 
 def _files(fields: Fields) -> list[tuple[str, str]]:
     """Return the names and texts in `input_extra`."""
-    given = fields.any("input_extra") or []
-    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
-        fields.refuse("input_extra", 'a list of {"filename": ..., "text": ...}')
-    parts = [Fields(one, f"input_extra[{i}]") for i, one in enumerate(given)]
+    if "input_extra" not in fields:
+        return []
+    parts = objects(fields, "input_extra", "files")
     for part in parts:
         part.required("text")
     return [(part.text("filename", "tmp"), part.text("text")) for part in parts]

@@ -3,6 +3,7 @@ paths of llama.cpp's server."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from starlette.requests import Request
@@ -11,8 +12,9 @@ from starlette.routing import Route
 
 from specllama import SpecSession, _check
 from specllama.server.anthropic.input import read_conversation
-from specllama.server.call import encoded
 from specllama.server.conversation import Conversation
+from specllama.server.error import encoded
+from specllama.server.fields import Fields
 from specllama.server.reading import Reading
 from specllama.server.settings import Settings
 
@@ -48,51 +50,49 @@ class Inspection:
         ]
 
     async def _tokenize(self, request: Request) -> Response:
-        fields = await self._reading.fields(request)
-        special = fields.flag("add_special"), fields.flag("parse_special", default=True)
-        pieces = fields.flag("with_pieces")
-        text = fields.text("content")
-
-        def tokenize() -> list[Any]:
+        def tokenize(fields: Fields) -> list[Any]:
+            special = fields.flag("add_special"), fields.flag("parse_special", default=True)
             tokens = self._session.tokenize(
-                _check.text("content", text), add_special=special[0], parse_special=special[1]
+                _check.text("content", fields.text("content")),
+                add_special=special[0],
+                parse_special=special[1],
             )
-            if not pieces:
+            if not fields.flag("with_pieces"):
                 return tokens
             return [{"id": one, "piece": _piece(self._session.token_bytes(one))} for one in tokens]
 
-        return JSONResponse({"tokens": await self._reading.run(fields, tokenize)})
+        return await self._answer(request, "tokens", tokenize)
 
     async def _detokenize(self, request: Request) -> Response:
-        fields = await self._reading.fields(request)
-        tokens = fields.any("tokens")
-        special = fields.flag("special")
-        if not isinstance(tokens, list):
-            fields.required("tokens")
-            fields.refuse("tokens", "a list of token ids")
-        text = await self._reading.run(
-            fields, lambda: self._session.detokenize(tokens, special=special)
-        )
-        return JSONResponse({"content": text})
+        def detokenize(fields: Fields) -> str:
+            tokens = fields.any("tokens")
+            if not isinstance(tokens, list):
+                fields.required("tokens")
+                fields.refuse("tokens", "a list of token ids")
+            return self._session.detokenize(tokens, special=fields.flag("special"))
+
+        return await self._answer(request, "content", detokenize)
 
     async def _apply_template(self, request: Request) -> Response:
-        fields = await self._reading.fields(request)
-
-        def render() -> str:
+        def render(fields: Fields) -> str:
             text = Conversation.read(self._session, fields).text
             # As llama-server does: whoever continues a text puts BOS before it again.
             return text.removeprefix(self._session.chat_template.begin)
 
-        text = await self._reading.run(fields, render)
-        return Response(encoded({"prompt": text}), media_type="application/json")
+        return await self._answer(request, "prompt", render)
 
     async def _count_tokens(self, request: Request) -> Response:
-        fields = await self._reading.fields(request)
-
-        def count() -> int:
+        def count(fields: Fields) -> int:
             return len(read_conversation(self._session, fields).prompt())
 
-        return JSONResponse({"input_tokens": await self._reading.run(fields, count)})
+        return await self._answer(request, "input_tokens", count)
+
+    async def _answer(
+        self, request: Request, name: str, make: Callable[[Fields], object]
+    ) -> Response:
+        """Answer a request with one field, whose value a function makes of the request's fields."""
+        answer = await self._reading.read(request, lambda fields: encoded({name: make(fields)}))
+        return Response(answer, media_type="application/json")
 
     async def _props(self, request: Request) -> Response:
         session = self._session

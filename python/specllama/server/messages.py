@@ -11,6 +11,7 @@ from specllama.model.chat_template import Message
 from specllama.requests.json_text import parsed, whole_characters, with_whole_characters
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
+from specllama.server.limits import MOST_OBJECTS, check_number
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 """Templates leave messages of other roles out without a word."""
@@ -46,6 +47,7 @@ def objects(fields: Fields, name: str, what: str) -> list[Fields]:
     given = fields.any(name)
     if not isinstance(given, list):
         fields.refuse(name, f"a list of {what}")
+    check_number(fields.full_name(name), len(given), MOST_OBJECTS, what)
     for i, one in enumerate(given):
         if not isinstance(one, dict):
             field = fields.full_name(f"{name}[{i}]")

@@ -8,7 +8,7 @@ from threading import Lock
 
 from specllama import ArgumentError, ClosedError, Handle, SpecllamaError
 from specllama._core import Source
-from specllama.requests.worker import Load
+from specllama.requests.load import Load
 
 _DRAFTERS = tuple(source.name for source in Source)
 _OUTCOMES = ("stop", "length", "cancelled", "failed", "refused")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from specllama import _check
+from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.native import NativeCall
 
@@ -21,6 +22,13 @@ class NativeCompletion(NativeCall):
         # To llama-server they would be several.
         if len(parts) > 1 and all(isinstance(one, str) for one in parts):
             fields.refuse("prompt", "one prompt; /v1/completions takes several")
+        if len(parts) > self._model.n_ctx:  # even if each is only a token
+            raise ApiError(
+                400,
+                f"prompt has {len(parts)} parts, but the context has {self._model.n_ctx} tokens.",
+                param="prompt",
+                code="context_length_exceeded",
+            )
         tokens: list[int] = []
         for i, one in enumerate(parts):
             if isinstance(one, int):

@@ -1,26 +1,27 @@
-"""How a request is read: its body, and what takes a while in threads beside the event loop."""
+"""How a request is read: its body, and what is made of it in the pool."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 
 from specllama.errors import SpecllamaError
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields, read_body
+from specllama.server.fields import Fields
+from specllama.server.pool import Pool
 
-_MOST_THREADS = 2
-"""Threads that read requests. More would only take processors from the model."""
+_READ_SECONDS = 60.0
+_QUICK = 1 << 14
+"""Bytes of a body that the event loop itself reads where nothing else has to be done."""
 
-_T = TypeVar("_T")
+T = TypeVar("T")
 
 
 class Reading:
-    """Reads the requests of all paths of an application, which share its few threads.
+    """Reads the requests of all paths of an application, which share a pool of threads.
 
     Args:
         max_body: The most bytes of a body.
@@ -28,28 +29,109 @@ class Reading:
 
     def __init__(self, max_body: int) -> None:
         self._max_body = max_body
-        self._few = asyncio.Semaphore(_MOST_THREADS)
+        self._pool = Pool()
 
     async def fields(self, request: Request) -> Fields:
         """Return the fields of a request's body. Raises ApiError."""
-        return Fields.parse(await read_body(request, self._max_body))
+        body = await self._body(request)
+        if len(body) <= _QUICK:
+            return Fields.parse(body)
+        return await self.run(request, lambda: Fields.parse(body), len(body))
 
-    async def run(
-        self, fields: Fields, function: Callable[[], _T], names: Collection[str] | None = None
-    ) -> _T:
-        """Return what a function returns that may take a while, such as to tokenize or to convert
-        schemas. It runs in a thread, not in the event loop.
-
-        Args:
-            fields: The fields of the request.
-            function: The function.
-            names: What the client may have called what was wrong; None: the names of the fields.
+    async def read(self, request: Request, work: Callable[[Fields], T]) -> T:
+        """Return what a function makes of the fields of a request's body. It runs in the pool and
+        is stopped if it takes too long, or if the client leaves; see `Pool.run`.
 
         Raises:
-            ApiError: The function raised it, or a SpecllamaError.
+            ApiError: The function raised it, or a SpecllamaError; or it took too long.
         """
+        body = await self._body(request)
+
+        def make() -> T:
+            fields = Fields.parse(body)
+            return reported(lambda: work(fields), fields.given)
+
+        return await self.run(request, make, len(body))
+
+    async def run(self, connection: HTTPConnection, work: Callable[[], T], n_bytes: int) -> T:
+        """Return what a function returns that runs in the pool. It is stopped if this is cancelled,
+        or if the client of an HTTP request leaves.
+
+        Args:
+            connection: The request; or a WebSocket, whose owner sees to it when its client leaves.
+            work: The function; see `Pool.run`.
+            n_bytes: Size of the request.
+
+        Raises:
+            ApiError: It took too long, or the client is gone.
+            BaseException: What the function raises.
+        """
+        working = asyncio.ensure_future(self._pool.run(work, client_of(connection), n_bytes))
+        awaited: set[asyncio.Future[Any]] = {working}
+        if isinstance(connection, Request):
+            awaited.add(asyncio.ensure_future(_leaving(connection)))
         try:
-            async with self._few:
-                return await run_in_threadpool(function)
-        except SpecllamaError as error:
-            raise ApiError.of(error, fields.given if names is None else names) from None
+            await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                return working.result()
+            raise _broken_off()
+        finally:
+            for one in awaited:
+                one.cancel()
+
+    async def _body(self, request: Request) -> bytes:
+        """Return the body of a request. Raises ApiError if it is too long or comes too slowly.
+
+        A body that is too long is read to its end, up to a bound, else its sender would not get the
+        error.
+        """
+        body = bytearray()
+        n_bytes = 0
+
+        async def read() -> None:
+            nonlocal n_bytes
+            async for part in request.stream():
+                n_bytes += len(part)
+                if n_bytes <= self._max_body:
+                    body.extend(part)
+                elif n_bytes > 64 * self._max_body:
+                    return
+
+        try:
+            await asyncio.wait_for(read(), _READ_SECONDS)
+        except ClientDisconnect:
+            raise _broken_off() from None
+        except asyncio.TimeoutError:
+            raise ApiError(408, f"The request took more than {_READ_SECONDS:.0f} s.") from None
+        if n_bytes > self._max_body:
+            raise ApiError(413, f"The request has more than {self._max_body} bytes; shorten it.")
+        if request.headers.get("content-encoding", "").strip().lower() not in ("", "identity"):
+            raise ApiError(415, "The body is compressed; send it as it is.")
+        return bytes(body)
+
+
+def reported(work: Callable[[], T], names: Collection[str]) -> T:
+    """Return what a function returns. Raises ApiError if it raises SpecllamaError.
+
+    Args:
+        work: The function.
+        names: What the client may have called what was wrong.
+    """
+    try:
+        return work()
+    except SpecllamaError as error:
+        raise ApiError.of(error, names) from None
+
+
+def client_of(connection: HTTPConnection) -> str:
+    """Return the client's address, which identifies it, as the key is the same for all."""
+    return connection.client.host if connection.client else ""
+
+
+def _broken_off() -> ApiError:
+    return ApiError(400, "The request broke off.")
+
+
+async def _leaving(request: Request) -> Any:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

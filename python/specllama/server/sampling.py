@@ -10,8 +10,7 @@ from specllama.requests.options import FIELDS, GenerateOptions
 from specllama.server.constraint import read_constraint
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
-
-_MAX_STOPS = 64
+from specllama.server.limits import MOST_BIASES, check_number, check_texts
 
 
 def read_options(fields: Fields, defaults: GenerateOptions) -> GenerateOptions:
@@ -62,8 +61,7 @@ def stop_strings(fields: Fields, name: str = "stop") -> list[str]:
     if not isinstance(stops, list) or not all(isinstance(one, str) for one in stops):
         fields.refuse(name, "a string or a list of strings")
     stops = [one for one in stops if one]  # empty ones come from forms left blank
-    if len(stops) > _MAX_STOPS:
-        raise ApiError(400, f"{name} has more than {_MAX_STOPS} strings.", param=name)
+    check_texts(name, stops)
     return stops
 
 
@@ -76,14 +74,18 @@ def _texts(fields: Fields, name: str) -> list[str]:
             texts = None
     if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
         fields.refuse(name, "a list of strings")
+    check_texts(name, texts)
     return texts
 
 
 def _logit_bias(fields: Fields) -> dict[int, float]:
-    if isinstance(pairs := fields.any("logit_bias"), list):  # llama-server's form
-        if not all(isinstance(one, list) and len(one) == 2 for one in pairs):
+    given = fields.any("logit_bias")
+    if isinstance(given, (list, dict)):
+        check_number("logit_bias", len(given), MOST_BIASES, "tokens")
+    if isinstance(given, list):  # llama-server's form
+        if not all(isinstance(one, list) and len(one) == 2 for one in given):
             fields.refuse("logit_bias", "an object, or a list of pairs of a token id and a number")
-        biases = Fields({str(token): bias for token, bias in pairs}, "logit_bias")
+        biases = Fields({str(token): bias for token, bias in given}, "logit_bias")
     else:
         biases = fields.object("logit_bias")
     return {_token_id(token): biases.number(token) or 0.0 for token in biases.given}

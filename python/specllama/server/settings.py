@@ -6,9 +6,6 @@ from dataclasses import dataclass, field
 
 from specllama import GenerateOptions
 
-LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-"""Names of this machine under which no other machine reaches it."""
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -16,7 +13,7 @@ class Settings:
 
     Attributes:
         name: The model's name in answers.
-        host: Address at which the server listens.
+        host: Address or name at which the server listens.
         api_keys: Bearer tokens of which requests must carry one; empty: none is needed.
         cors_origins: Origins of web pages that may use the server, besides its own page.
         max_body: Most bytes of a request.

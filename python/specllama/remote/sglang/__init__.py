@@ -1,7 +1,7 @@
 """A target served by an SGLang server (docs/remote-sglang.md).
 
-What this code assumes of SGLang's `/generate` was read in its source, sgl-project/sglang, and was
-not tried against a server:
+What this code assumes of SGLang's `/generate` was read in its source, sgl-project/sglang, and tried
+against version 0.5.23 on a CPU:
 
 - Request: python/sglang/srt/managers/io_struct.py, GenerateReqInput (at commit 001067f).
 - `logprob_start_len`: managers/schedule_batch.py, Req.init_next_round_input: the prefix cache is
@@ -15,5 +15,8 @@ not tried against a server:
 - Temperature: sampling/sampling_params.py turns 0 into temperature 1 with top_k 1, so that
   layers/sampler.py reports the model's own distribution whatever else is in the batch. The
   input's distributions are never scaled.
+- Token ids: `input_ids` are not checked. An id beyond the vocabulary, or a `top_logprobs_num` above
+  its size, is an error in the scheduler, which ends the server. `token_ids_logprob` is checked
+  before (status 400, "valid range is [0, N)").
 - Length: managers/tp_worker.py: max_req_input_len is the length of the shortest refused input.
 """

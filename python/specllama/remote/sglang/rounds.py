@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Literal
+from itertools import takewhile
+from typing import Literal
 
 import numpy as np
 
 from specllama import _core
 from specllama._core import TokenLogprobs
 from specllama.errors import RemoteError
-from specllama.formats.wire import chunk_to_wire
+from specllama.remote.answer import Answer
 from specllama.remote.draft import Draft
 from specllama.remote.proposing import draft_sampling
 from specllama.remote.sglang.generate import Generate, Row
@@ -28,6 +29,7 @@ class Rounds:
     Args:
         generate: Asks the server.
         tokenizer: The vocabulary.
+        n_vocab: How many of its ids the server knows; no others are sent.
         text: The text.
         trip: The time of the round trip.
 
@@ -36,35 +38,42 @@ class Rounds:
     """
 
     def __init__(
-        self, generate: Generate, tokenizer: _core.Tokenizer, text: Text, trip: Trip
+        self,
+        generate: Generate,
+        tokenizer: _core.Tokenizer,
+        n_vocab: int,
+        text: Text,
+        trip: Trip,
     ) -> None:
         self._generate = generate
         self._tokenizer = tokenizer
+        self._n_vocab = n_vocab
         self._text = text
         self._trip = trip
         sampling = text.options.sampling
         self._sampler = _core.Sampler(draft_sampling(sampling, text.seed), tokenizer.n_vocab)
         self._n_logprobs = sampling.logprobs
         greedy = sampling.temperature == 0
-        self._n_top = max(1 if greedy else sampling.top_k, self._n_logprobs)
+        self._n_top = min(max(1 if greedy else sampling.top_k, self._n_logprobs), n_vocab)
         self._spelled = _core.TextStream(tokenizer, stop=text.options.stop)
         self._logits = np.full(tokenizer.n_vocab, -np.inf, dtype=np.float32)
         self._n_cached = 0
 
-    def open(self) -> dict[str, Any]:
+    def open(self) -> Answer:
         """Open the generation, or open it again after the tokens so far."""
         if self._text.n_left == 0:
             return self._answer([], 0, "length", 0.0)
         return self._round([], first=True)
 
-    def verify(self, draft: Draft) -> dict[str, Any]:
-        """Have a draft's trunk verified."""
-        return self._round(draft.tokens, first=False)
+    def verify(self, draft: Draft) -> Answer:
+        """Have a draft's trunk verified, up to the first token that the server does not know."""
+        known = takewhile(lambda token: token < self._n_vocab, draft.tokens)
+        return self._round(list(known), first=False)
 
     def close(self) -> None:
         """Give the generation up; SGLang need not be told."""
 
-    def _round(self, draft: list[int], *, first: bool) -> dict[str, Any]:
+    def _round(self, draft: list[int], *, first: bool) -> Answer:
         before = [*self._text.prompt, *self._text.generated]
         began = time.monotonic()
         told = self._generate.rows(before, draft, self._n_top)
@@ -86,7 +95,7 @@ class Rounds:
 
     def _choose(self, row: Row, context: list[int]) -> int:
         tokens = [token for token, _ in row]
-        if not all(0 <= token < self._tokenizer.n_vocab for token in tokens):
+        if max(tokens) >= self._tokenizer.n_vocab:
             raise RemoteError(
                 f"The server tells of token {max(tokens)}, but there are "
                 f"{self._tokenizer.n_vocab} here: its vocabulary is another."
@@ -118,17 +127,16 @@ class Rounds:
         n_drafted: int,
         reason: Literal["stop", "length"] | None,
         seconds: float,
-    ) -> dict[str, Any]:
+    ) -> Answer:
         done = reason is not None
-        return {
-            "tokens": tokens,
-            "n": self._spelled.n_kept,
-            "chunks": [chunk_to_wire(chunk) for chunk in self._spelled.take(ended=done)],
-            "drafted": n_drafted,
-            "seconds": seconds,
-            "done": done,
-            "finish_reason": reason,
-            "stop_string": self._spelled.stop_string,
-            "exact": False,
-            "reused": self._n_cached,
-        }
+        return Answer(
+            tokens=tokens,
+            n=self._spelled.n_kept,
+            chunks=self._spelled.take(ended=done),
+            seconds=seconds,
+            done=done,
+            n_drafted=n_drafted,
+            finish_reason=reason,
+            stop_string=self._spelled.stop_string,
+            n_reused=self._n_cached,
+        )

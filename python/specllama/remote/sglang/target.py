@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from specllama import _core
 from specllama.errors import ArgumentError, RemoteError
 from specllama.formats.wire import MOST_DRAFTED
+from specllama.remote.answer import Description
+from specllama.remote.fields import Fields
 from specllama.remote.link import Link, NotFoundError
 from specllama.remote.lockstep import Lockstep
 from specllama.remote.party import Party
@@ -15,12 +17,15 @@ from specllama.remote.sglang.generate import Generate
 from specllama.remote.sglang.rounds import Rounds
 from specllama.remote.sglang.vocabulary import check_vocabulary
 from specllama.remote.stream import Runner
-from specllama.remote.target import About, Mode
+from specllama.remote.target import Mode
 
 MOST_TOP = 64
 """Most tokens per position that SGLang is asked for; each takes about 30 bytes."""
 _ROOM = 6
 """Tokens of SGLang's context that an input must leave free."""
+_MOST_CONTEXT = 2**31 - 1
+_MOST_MODELS = 1000
+_LONGEST_NAME = 4096
 
 
 class SGLang:
@@ -41,47 +46,45 @@ class SGLang:
         self._tokenizer = _core.Tokenizer(path)
         self._generate = Generate(link)
         name, n_ctx = self._served()
-        check_vocabulary(self._generate, self.url, self._tokenizer, path)
+        self._n_vocab = check_vocabulary(self._generate, self.url, self._tokenizer, path)
         tokenizer = self._tokenizer
-        self.about: About = {
-            "description": name,
-            "n_ctx": n_ctx,
-            "n_vocab": tokenizer.n_vocab,
-            "bos": tokenizer.bos,
-            "eos": tokenizer.eos,
-            "fim": tokenizer.fim,
-            "chat_template": tokenizer.chat_template,
-            "vocabulary": f"{tokenizer.vocabulary:016x}",
-            "decode_seconds": [],
-            "longest_draft": MOST_DRAFTED,
-            "guesses": 1,
-            "most_nodes": MOST_DRAFTED,
-            "drafts": False,
-            "n_threads": 0,
-            "kernels": "",
-        }
+        self.about = Description(
+            description=name,
+            kernels="",
+            n_ctx=n_ctx,
+            n_vocab=self._n_vocab,
+            n_threads=0,
+            vocabulary=f"{tokenizer.vocabulary:016x}",
+            bos=tokenizer.bos,
+            eos=tokenizer.eos,
+            fim=tokenizer.fim,
+            chat_template=tokenizer.chat_template,
+            decode_seconds=[],
+            longest_draft=MOST_DRAFTED,
+            guesses=1,
+            most_nodes=MOST_DRAFTED,
+            drafts=False,
+        )
 
     def _served(self) -> tuple[str, int]:
         """Return the name of the served model, and the most tokens of prompt and generation."""
-        models = self._link.get("/v1/models").get("data")
-        model = models[0] if isinstance(models, list) and models else {}
-        name, n_ctx = model.get("id"), self._info().get("max_req_input_len")
-        if n_ctx is None and isinstance(model.get("max_model_len"), int):
-            n_ctx = model["max_model_len"] - _ROOM
-        if not isinstance(name, str) or not isinstance(n_ctx, int) or n_ctx < 1:
-            raise RemoteError(
-                f"{self.url} does not say what it serves and how long a text may be; is it an "
-                "SGLang server?"
-            )
-        return name, n_ctx
+        told = self._link.get("/v1/models").items("data", most=_MOST_MODELS)
+        if not told or not isinstance(told[0], dict):
+            raise RemoteError(f"{self.url} does not say what it serves; is it an SGLang server?")
+        model = Fields(self.url, told[0], "data[0].")
+        name = model.text("id", _LONGEST_NAME)
+        info = self._info()
+        if "max_req_input_len" in info:
+            return name, info.integer("max_req_input_len", 1, _MOST_CONTEXT)
+        return name, model.integer("max_model_len", _ROOM + 1, _MOST_CONTEXT) - _ROOM
 
-    def _info(self) -> dict[str, Any]:
+    def _info(self) -> Fields:
         for path in ("/server_info", "/get_server_info"):  # the path now, and its former name
             try:
                 return self._link.get(path)
             except NotFoundError:
                 pass
-        return {}
+        return Fields(self.url, {})
 
     def ping(self) -> None:
         self._link.get("/v1/models")  # not /health, which may generate a token
@@ -132,7 +135,9 @@ class SGLang:
             _refuse("typical_p, top_n_sigma and XTC")
 
     def runner(self, party: Party, mode: Mode, timeout: float) -> Runner:
-        return Lockstep(party, Rounds(self._generate, self._tokenizer, party.text, party.trip))
+        return Lockstep(
+            party, Rounds(self._generate, self._tokenizer, self._n_vocab, party.text, party.trip)
+        )
 
     def hang_up(self) -> None:
         self._link.hang_up()

@@ -10,11 +10,13 @@ _N_WORDS = 32
 _SHORTEST = 3
 
 
-def check_vocabulary(generate: Generate, url: str, tokenizer: _core.Tokenizer, path: str) -> None:
-    """Compare some words, spread over the vocabulary, if the server tells its own ones. Raises
-    ModelError if they differ, and what `Generate.texts` raises."""
-    words = _words(tokenizer)
+def check_vocabulary(generate: Generate, url: str, tokenizer: _core.Tokenizer, path: str) -> int:
+    """Compare some words, spread over the vocabulary, if the server tells its own ones. Return how
+    many of the file's token ids the server knows: either may have unused ones at the end. Raises
+    ModelError if the words differ, and what `Generate.limit` and `Generate.texts` raise."""
     try:
+        n_known = generate.limit(tokenizer.n_vocab)
+        words = _words(tokenizer, n_known)
         texts = generate.texts(list(words))
     except ArgumentError as error:
         raise ModelError(f"{url} refuses tokens of {path}: {error}") from None
@@ -25,14 +27,15 @@ def check_vocabulary(generate: Generate, url: str, tokenizer: _core.Tokenizer, p
                 f"Token {token} is {text.strip()!r} at {url} and {word!r} in {path}; take a GGUF "
                 "that has the vocabulary of the model there."
             )
+    return n_known
 
 
-def _words(tokenizer: _core.Tokenizer) -> dict[int, str]:
+def _words(tokenizer: _core.Tokenizer, n_known: int) -> dict[int, str]:
     """Return words by token, without the spaces around them."""
     found: dict[int, str] = {}
-    step = max(tokenizer.n_vocab // _N_WORDS, 1)
-    for first in range(0, tokenizer.n_vocab, step):
-        for token in range(first, min(first + step, tokenizer.n_vocab)):
+    step = max(n_known // _N_WORDS, 1)
+    for first in range(0, n_known, step):
+        for token in range(first, min(first + step, n_known)):
             word = tokenizer.detokenize([token], special=False).strip()
             if len(word) >= _SHORTEST and word.isascii() and word.isalpha():
                 found[token] = word

@@ -7,6 +7,7 @@ from typing import Any
 from specllama.model.chat_template import Message
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
+from specllama.server.limits import MOST_OBJECTS, check_number
 from specllama.server.messages import call_message, content_text, read_arguments
 
 _ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
@@ -21,6 +22,7 @@ def read_input(fields: Fields) -> list[Message]:
         given = [{"role": "user", "content": given}]
     if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
         fields.refuse("input", "a text or a list of items")
+    check_number("input", len(given), MOST_OBJECTS, "items")
     messages: list[dict[str, Any]] = []
     if instructions := content_text(fields, "instructions"):
         messages.append({"role": "system", "content": instructions})

@@ -14,8 +14,8 @@ from specllama.requests.schema.grammar import schema_grammar
 from specllama.requests.schema.schema_grammar import SchemaGrammar
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
+from specllama.server.limits import MOST_TOOLS, check_number, check_schema
 
-_MOST_TOOLS = 128
 _RUN_ELSEWHERE = (
     "web_search", "web_fetch", "code_execution", "code_interpreter", "file_search",
     "image_generation", "mcp", "tool_search",
@@ -73,8 +73,7 @@ def read_tools(fields: Fields, form: ToolForm) -> list[Tool]:
         return []
     if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
         fields.refuse("tools", "a list of tools")
-    if len(given) > _MOST_TOOLS:
-        raise ApiError(400, f"tools has more than {_MOST_TOOLS} tools.", param="tools")
+    check_number("tools", len(given), MOST_TOOLS, "tools")
     tools: dict[str, Tool] = {}
     for i, one in enumerate(given):
         if form.ignores(one):
@@ -110,6 +109,7 @@ def _tool(fields: Fields, form: ToolForm) -> Tool:
     if form.schema in function:
         field = function.full_name(form.schema)
         said["parameters"] = function.any(form.schema)
+        check_schema(field, said["parameters"])
         _check.text(field, json.dumps(said["parameters"], ensure_ascii=False))
         arguments = _arguments(said["parameters"], field, strict)
     return Tool(name, arguments, {"type": "function", "function": said})

@@ -1,10 +1,12 @@
-"""Reads the body that opens a generation, and begins that in the session."""
+"""Reads the body that opens a generation."""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
-from specllama import GenerateOptions, Handle, SpecSession, _check
+from specllama import GenerateOptions, SpecSession, _check
+from specllama.requests.background import prepared_host
+from specllama.requests.job import Job
 from specllama.requests.options import FIELDS
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
@@ -53,12 +55,12 @@ class Opening:
         self._reference = ids_of(fields, "reference")
         self._options = _options(fields)
 
-    def host(self, *, paced: bool) -> Handle:
-        """Begin the generation. Raises what `SpecSession.host` raises."""
+    def prepare(self, *, paced: bool) -> list[Job]:
+        """Return the generation to submit. Raises what `SpecSession.host` raises."""
         options = self._options
         if self._reference and not paced:  # a paced one uses only the client's drafts
             options = {**options, "reference": self._reference}
-        return self._session.host(self.prompt, paced=paced, generated=self.generated, **options)
+        return prepared_host(self._session, self.prompt, paced, self.generated, options)
 
 
 def names_of(fields: Fields) -> list[str]:
@@ -70,8 +72,9 @@ def names_of(fields: Fields) -> list[str]:
 def _options(opening: Fields) -> GenerateOptions:
     fields = opening.object("options")
     options: dict[str, Any] = {**fields.given}
-    given = opening.any("options") or {}
-    if given.get("max_tokens", 0) is None:  # not left out: until the context is full
+    if (opening.any("options") or {}).get(
+        "max_tokens", 0
+    ) is None:  # not left out: until the context is full
         options["max_tokens"] = None
     for name in options:
         field = f"options.{name}"

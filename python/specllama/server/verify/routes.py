@@ -16,9 +16,11 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from specllama import ClosedError, Handle, SpecllamaError, SpecSession
+from specllama.requests.background import submitted
+from specllama.requests.job import Job
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
-from specllama.server.reading import Reading
+from specllama.server.reading import Reading, client_of, reported
 from specllama.server.settings import Settings
 from specllama.server.verify.ahead import AheadSocket, gone, refuse, told
 from specllama.server.verify.opening import Opening, names_of
@@ -108,14 +110,14 @@ class Verify:
 
     async def _begin(self, request: Request) -> Response:
         fields = await self._reading.fields(request)
-        client = _client(request)
+        client = client_of(request)
         id_ = secrets.token_hex(12)
         self._replace(fields, id_)
         self._drop_finished()
         self._check_room(client)
         self._beginning.append(client)
         try:
-            opening, handle = await self._host(fields, paced=True)
+            opening, handle = await self._host(request, fields, paced=True)
         finally:
             self._beginning.remove(client)
         one = self._open[id_] = Verification(opening, handle, client)
@@ -149,12 +151,18 @@ class Verify:
         ahead = [whose for one, whose in self._ahead.items() if one.busy]
         return [*waiting, *self._beginning, *ahead].count(client)
 
-    async def _host(self, fields: Fields, *, paced: bool) -> tuple[Opening, Handle]:
-        def host() -> tuple[Opening, Handle]:
+    async def _host(
+        self, connection: HTTPConnection, fields: Fields, *, paced: bool
+    ) -> tuple[Opening, Handle]:
+        def prepare() -> tuple[Opening, list[Job]]:
             opening = Opening(self._session, fields, self._settings)
-            return opening, opening.host(paced=paced)
+            return opening, opening.prepare(paced=paced)
 
-        opening, handle = await self._reading.run(fields, host, names_of(fields))
+        names = names_of(fields)
+        opening, jobs = await self._reading.run(
+            connection, lambda: reported(prepare, names), fields.n_bytes
+        )
+        (handle,) = reported(lambda: submitted(self._session, jobs), names)
         self._began(handle)
         return opening, handle
 
@@ -216,28 +224,23 @@ class Verify:
             timer.cancel()
 
     async def _go_ahead(self, socket: WebSocket) -> None:
-        client = _client(socket)
+        client = client_of(socket)
         if [*self._ahead.values()].count(client) >= _MOST_EACH:
             await socket.accept()
             await refuse(socket, _too_many("connections"))
             return
-        one = AheadSocket(socket, self._settings, partial(self._host_ahead, client))
+        one = AheadSocket(socket, self._settings, partial(self._host_ahead, socket))
         self._ahead[one] = client
         try:
             await one.serve()
         finally:
             del self._ahead[one]
 
-    async def _host_ahead(self, client: str, fields: Fields) -> tuple[Opening, Handle]:
-        if self._n_of(client) > _MOST_EACH:  # it includes this one
+    async def _host_ahead(self, socket: WebSocket, fields: Fields) -> tuple[Opening, Handle]:
+        if self._n_of(client_of(socket)) > _MOST_EACH:  # it includes this one
             raise _too_many("generations")
-        return await self._host(fields, paced=False)
+        return await self._host(socket, fields, paced=False)
 
 
 def _too_many(what: str) -> ApiError:
     return ApiError(503, f"A client may have {_MOST_EACH} {what} open.", code="server_overloaded")
-
-
-def _client(connection: HTTPConnection) -> str:
-    """Return the client's address, which identifies it, as the key is the same for all."""
-    return connection.client.host if connection.client else ""

@@ -1,0 +1,372 @@
+"""Runs chat templates, which come with downloaded models, within bounds of time and memory."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import wraps
+from itertools import chain
+from typing import Any
+
+from jinja2 import nodes
+from jinja2.ext import loopcontrols
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.visitor import NodeTransformer
+from llama_cpp.llama_chat_format import Jinja2ChatFormatter
+
+from specllama.errors import ModelError
+
+SECONDS = 2.0
+"""Most seconds of a processor that a template may take."""
+
+MOST_SOURCE = 1 << 20
+"""Most characters of a template."""
+
+_MOST_BYTES = 1 << 25
+"""Most bytes of a text or a list."""
+_MOST_MADE = 1 << 29
+"""Most bytes of all texts and lists together that a template makes of others."""
+_MOST_PARTS = 1_000_000
+"""Most values inside a value that is written, compared or sorted; shared ones count each time."""
+_MOST_BITS = 1 << 16
+_WIDEST = 1000
+"""Columns of anything that is padded."""
+_WIDE = re.compile(r"%(\([^)]*\))?[-#0 +.0-9]*([0-9]{4}|\*)")
+_WIDE_FIELD = re.compile(r"\{[^{}]*([0-9]{4}|\{)")
+
+_LEFT_OUT = (
+    "batch", "center", "filesizeformat", "pprint", "random", "slice", "striptags", "urlize",
+    "wordwrap", "xmlattr",
+)  # fmt: skip
+"""Filters that no chat template needs, and that would each need a bound of their own."""
+_OF_ANY_SIZE = frozenset((
+    "abs", "attr", "count", "d", "default", "first", "float", "int", "items", "last", "length",
+    "list", "map", "reject", "rejectattr", "reverse", "round", "select", "selectattr",
+))  # fmt: skip
+"""Filters that do not look into the values in a list."""
+_PADDING = frozenset(("center", "expandtabs", "ljust", "rjust", "translate", "zfill"))
+"""Methods of texts that are left out for the same reasons."""
+
+
+class TemplateLimitError(ModelError):
+    """A chat template takes too long, or too much memory."""
+
+
+class TemplateSandbox:
+    """A chat template that can be rendered by several threads at once.
+
+    Args:
+        source: The template.
+
+    Raises:
+        ModelError: It is too long, or is not a template.
+    """
+
+    def __init__(self, source: str) -> None:
+        if len(source) > MOST_SOURCE:
+            raise ModelError(
+                f"The model's chat template has {len(source)} characters; at most {MOST_SOURCE} "
+                "are allowed."
+            )
+        environment = _Environment()
+        try:
+            with environment.meter:  # constants are computed now
+                self._template = environment.from_string(source)
+        except TemplateLimitError:
+            raise
+        except Exception as error:  # of Python's compiler, too, if it nests too deep
+            why = " ".join(str(error).split()).rstrip(".")
+            raise ModelError(f"The model's chat template cannot be read: {why:.300}.") from None
+        self._meter = environment.meter
+
+    def render(self, values: Mapping[str, Any]) -> str:
+        """Return the text for these values. Raises TemplateLimitError, and whatever the template
+        raises."""
+        with self._meter:
+            return self._template.render(
+                values,
+                raise_exception=_raise,
+                strftime_now=Jinja2ChatFormatter.strftime_now,
+            )
+
+
+def _raise(message: str) -> None:
+    raise ValueError(message)
+
+
+class _Meter(threading.local):
+    """What the template that this thread runs has left: use in a `with` statement."""
+
+    def __enter__(self) -> None:
+        self._end = time.thread_time() + SECONDS
+        self._left = _MOST_MADE
+        self._n_steps = 0
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def step(self) -> None:
+        """Count a step that takes no longer than its values are large."""
+        self._n_steps += 1  # asking the clock takes longer than most steps
+        if self._n_steps % 16 == 0 and time.thread_time() > self._end:
+            raise TemplateLimitError(
+                f"The chat template takes more than {SECONDS:g} s; use another one."
+            )
+
+    def make(self, n_bytes: int) -> None:
+        """Count a text or a list that is about to be made, or was."""
+        self.step()
+        self._left -= n_bytes
+        if n_bytes > _MOST_BYTES or self._left < 0:
+            raise TemplateLimitError("The chat template makes too long a text; use another one.")
+
+    def look_into(self, *values: Any) -> int:
+        """Count values with all that is inside; return the bytes that they take when written."""
+        n_parts = n_bytes = 0
+        waiting = list(values)
+        while waiting:
+            one = waiting.pop()
+            n_parts += 1
+            n_bytes += len(one) if isinstance(one, (str, bytes)) else 8
+            if n_parts > _MOST_PARTS or n_bytes > _MOST_BYTES:
+                self.make(_MOST_BYTES + 1)
+            if isinstance(one, Mapping):
+                waiting.extend(chain.from_iterable(one.items()))
+            elif isinstance(one, (list, tuple)):
+                waiting.extend(one)
+        return n_bytes
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    """Jinja as transformers sets it up for chat templates. Loops, calls, and everything that makes
+    longer values of others count their steps and bytes."""
+
+    intercepted_binops = frozenset(["+", "*", "**", "%"])
+
+    def __init__(self) -> None:
+        self.meter = _Meter()
+        super().__init__(
+            trim_blocks=True,
+            lstrip_blocks=True,
+            optimized=False,
+            extensions=[Jinja2ChatFormatter.IgnoreGenerationTags, loopcontrols],
+            finalize=self._printed,
+        )
+        self.filters["tojson"] = Jinja2ChatFormatter.tojson
+        del self.globals["lipsum"]
+        for name in _LEFT_OUT:
+            del self.filters[name]
+        bounded = _Bounded(self.meter)
+        for name, one in self.filters.items():
+            self.filters[name] = bounded.filter(name, one)
+        tests: dict[str, Any] = self.tests
+        for name, test in tests.items():
+            tests[name] = bounded.test(test)
+        self.filters |= {
+            "_counted": self._counted, "_made": self._made, "_concat": self._concat,
+            "_compared": self._printed,
+        }  # fmt: skip
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        template = super()._parse(source, name, filename)
+        _Guards().visit(template)
+        template.set_environment(self)
+        return template
+
+    def concat(self, parts: Iterable[str]) -> str:
+        """Join parts of the output."""
+        kept = []
+        for one in parts:
+            self.meter.make(len(one))
+            kept.append(one)
+        return "".join(kept)
+
+    def call(self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
+        """Call a function, a macro or a method."""
+        self.meter.step()
+        if isinstance(text := getattr(__obj, "__self__", None), str):
+            _check_method(self.meter, text, __obj.__name__, args, kwargs)
+        return self._made(super().call(__context, __obj, *args, **kwargs))
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        """Return what a template calls as a text's `format`; None if `value` is another method."""
+        if (wrapped := super().wrap_str_format(value)) is None:
+            return None
+
+        def bounded(*args: Any, **kwargs: Any) -> str:
+            given = (*args, *kwargs.values())
+            _check_format(self.meter, value.__self__.replace("{{", ""), given, _WIDE_FIELD)
+            return wrapped(*args, **kwargs)
+
+        return bounded
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        """Whether a template may use an attribute."""
+        if isinstance(obj, str) and attr in _PADDING:
+            return False
+        return super().is_safe_attribute(obj, attr, value)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """Compute left operator right."""
+        self.meter.step()
+        if operator == "%" and isinstance(left, str):
+            _check_format(self.meter, left, right)
+        elif operator in ("*", "**") and isinstance(left, int) and isinstance(right, int):
+            bits = (left.bit_length(), right.bit_length())
+            if (sum(bits) if operator == "*" else bits[0] * abs(right)) > _MOST_BITS:
+                raise TemplateLimitError("The chat template computes too large a number.")
+        elif operator == "*":
+            for one, times in ((left, right), (right, left)):
+                if isinstance(times, int) and not isinstance(one, (int, float)):
+                    self.meter.make(sys.getsizeof(one) * max(times, 0))
+        return self._made(super().call_binop(context, operator, left, right))
+
+    def _printed(self, value: Any) -> Any:
+        if isinstance(value, (Mapping, list, tuple)):
+            self.meter.look_into(value)
+        return value
+
+    def _made(self, value: Any) -> Any:
+        if isinstance(value, (str, list, tuple, dict)):
+            self.meter.make(sys.getsizeof(value))
+        return value
+
+    def _counted(self, values: Iterable[Any]) -> Iterator[Any]:
+        for one in values:
+            self.meter.step()
+            yield one
+
+    def _concat(self, values: list[Any]) -> str:
+        self.meter.make(self.meter.look_into(*values))
+        return "".join(map(str, values))
+
+
+class _Guards(NodeTransformer):
+    """Puts the environment's own filters around what it could not intercept otherwise."""
+
+    def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802
+        self.generic_visit(node)
+        node.iter = _filtered(node.iter, "_counted")
+        return node
+
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802
+        self.generic_visit(node)
+        return _filtered(nodes.List(node.nodes, lineno=node.lineno), "_concat")
+
+    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:  # noqa: N802
+        self.generic_visit(node)
+        return _filtered(node, "_made") if isinstance(node.arg, nodes.Slice) else node
+
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
+        self.generic_visit(node)
+        node.expr = _filtered(node.expr, "_compared")
+        for one in node.ops:
+            one.expr = _filtered(one.expr, "_compared")
+        return node
+
+
+def _filtered(node: Any, name: str) -> nodes.Filter:
+    return nodes.Filter(node, name, [], [], None, None, lineno=node.lineno)
+
+
+class _Bounded:
+    """Wraps filters and tests, so that they count what they do."""
+
+    def __init__(self, meter: _Meter) -> None:
+        self._meter = meter
+
+    def filter(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a filter that is bounded."""
+        meter = self._meter
+        n_skipped = int(hasattr(function, "jinja_pass_arg"))
+
+        @wraps(function)
+        def bounded(*args: Any, **kwargs: Any) -> Any:
+            meter.step()
+            value, *others = args[n_skipped:]
+            if name in ("join", "list", "sort", "unique", "groupby", "sum", "min", "max"):
+                value = _listed(meter, value)
+            given = [*others, *kwargs.values()]
+            size = 0
+            if name not in _OF_ANY_SIZE:
+                size = meter.look_into(value, *given)
+            _check_filter(meter, name, value, given, size)
+            result = function(*args[:n_skipped], value, *others, **kwargs)
+            if isinstance(result, (str, list)):
+                meter.make(sys.getsizeof(result))
+            return result
+
+        return bounded
+
+    def test(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a test that is bounded."""
+        n_skipped = int(hasattr(function, "jinja_pass_arg"))
+
+        @wraps(function)
+        def bounded(*args: Any, **kwargs: Any) -> Any:
+            self._meter.step()
+            if args[n_skipped + 1 :]:  # others look at a single value, and not into it
+                self._meter.look_into(*args[n_skipped:])
+            return function(*args, **kwargs)
+
+        return bounded
+
+
+def _listed(meter: _Meter, values: Any) -> Any:
+    """Return what can be iterated over as a list, but a mapping or nothing as it is."""
+    if isinstance(values, (list, tuple, Mapping)) or not isinstance(values, Iterable):
+        return values
+    kept = []
+    for one in values:
+        meter.step()
+        kept.append(one)
+        if len(kept) > _MOST_PARTS:
+            meter.make(_MOST_BYTES + 1)
+    return kept
+
+
+def _check_filter(meter: _Meter, name: str, value: Any, given: list[Any], size: int) -> None:
+    """Count what a filter is about to make where that may be more than its values' sizes."""
+    if name == "replace" and len(given) > 1:
+        _check_replaced(meter, str(value), str(given[0]), str(given[1]))
+    elif name == "join":
+        meter.make(size + len(value) * sum(len(str(one)) for one in given[:1]))
+    elif name == "format":
+        _check_format(meter, str(value), tuple(given))
+    elif name in ("indent", "tojson", "round", "truncate"):
+        widths = [one for one in given if isinstance(one, int)]
+        if any(one > _WIDEST for one in widths):
+            raise TemplateLimitError(f"The chat template gives {name} too large a number.")
+        texts = sum(len(one) for one in given if isinstance(one, str))
+        meter.make(size + (size if name != "truncate" else 1) * (sum(map(abs, widths)) + texts))
+    elif name == "sum" and not all(isinstance(one, (int, float, str)) for one in given):
+        raise TemplateLimitError("The chat template adds lists by sum; use another one.")
+
+
+def _check_method(
+    meter: _Meter, text: str, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> None:
+    """Count what a method of a text is about to make."""
+    given = [*args, *kwargs.values()]
+    size = meter.look_into(text, *given)
+    if name == "replace" and len(given) > 1:
+        _check_replaced(meter, text, str(given[0]), str(given[1]))
+    elif name == "join" and given and isinstance(given[0], (list, tuple)):
+        meter.make(size + len(text) * len(given[0]))
+
+
+def _check_replaced(meter: _Meter, text: str, old: str, new: str) -> None:
+    n = text.count(old)
+    meter.make(len(text) + n * max(len(new) - len(old), 0))
+
+
+def _check_format(meter: _Meter, text: str, values: Any, wide: re.Pattern[str] = _WIDE) -> None:
+    """Count what `text % values` is about to make."""
+    if wide.search(text):
+        raise TemplateLimitError("The chat template formats with too large a width.")
+    n = meter.look_into(*(values if isinstance(values, tuple) else (values,)))
+    meter.make(len(text) + (text.count("%") + text.count("{")) * (n + _WIDEST))

@@ -1,0 +1,99 @@
+"""Takes connections, as many as the process may have."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable, Collection
+
+from specllama.server.connection import Connection
+from specllama.server.error import log
+
+_MOST_CONNECTIONS = 1000
+_SPARED = 32
+"""Files that may be opened besides connections."""
+
+_PAUSE = 0.1
+_QUIET = 60.0
+"""Seconds between two lines in the log about the same."""
+
+
+class Acceptor:
+    """Takes the connections that come to a listening socket, up to a number. A new one then takes
+    the place of the one whose client has been silent the longest. If no client is silent, new
+    connections wait in the kernel.
+
+    asyncio's own server takes connections until no file can be opened any more, and then tries
+    again and again.
+
+    Args:
+        connections: The connections there are, uvicorn's WebSockets included.
+        make: Returns the protocol of a new connection.
+        most: Most connections; None: 1000, or what the process may open, if that is less.
+    """
+
+    def __init__(
+        self,
+        connections: Collection[object],
+        make: Callable[[], asyncio.Protocol],
+        most: int | None = None,
+    ) -> None:
+        self._connections = connections
+        self._make = make
+        self._most = _most_connections() if most is None else most
+        self._told = -_QUIET
+
+    async def run(self, listening: socket.socket) -> None:
+        """Take connections until this is cancelled."""
+        loop = asyncio.get_running_loop()
+        listening.setblocking(False)
+        while True:
+            try:
+                taken, _ = await loop.sock_accept(listening)
+            except OSError as error:  # no file can be opened, or the client is gone already
+                self._tell(f"A connection cannot be taken: {error.strerror}.")
+                await asyncio.sleep(_PAUSE)
+                continue
+            while len(self._connections) >= self._most:
+                await self._make_room()
+            try:
+                await loop.connect_accepted_socket(self._make, taken)
+            except OSError:
+                taken.close()
+
+    async def _make_room(self) -> None:
+        self._tell(
+            f"There are {self._most} connections, the most this process may have. The ones whose "
+            "clients are silent are closed; more can be had by `ulimit -n`."
+        )
+        silent = [one for one in self._connections if isinstance(one, Connection) and one.is_silent]
+        if silent:
+            min(silent, key=lambda one: one.silent_since).abort()
+        await asyncio.sleep(0 if silent else _PAUSE)
+
+    def _tell(self, what: str) -> None:
+        if time.monotonic() - self._told >= _QUIET:
+            self._told = time.monotonic()
+            log.warning(what)
+
+
+def _most_connections() -> int:
+    if sys.platform == "win32":
+        return 400  # of the 512 that its select can watch
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit == resource.RLIM_INFINITY:
+        return _MOST_CONNECTIONS
+    return max(min(_MOST_CONNECTIONS, limit - _n_open() - _SPARED), 1)
+
+
+def _n_open() -> int:
+    """Return the number of files that the process has open."""
+    try:
+        return len(os.listdir("/dev/fd"))
+    except OSError:
+        return 64

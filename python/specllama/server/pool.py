@@ -1,0 +1,195 @@
+"""Threads for work on what clients sent."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from specllama.server.error import ApiError
+
+T = TypeVar("T")
+
+_N_THREADS = 2
+"""More would only take processors from the model."""
+
+_SMALL = 1 << 16
+"""Bytes. Larger requests leave a thread to the smaller ones."""
+
+_SECONDS = 1.0
+_BYTES_PER_SECOND = 1 << 18
+"""A request may take this many seconds of a processor, and one more for every so many bytes.
+llama.cpp takes half a second to tokenize a MiB of most texts, and up to five of the worst."""
+
+
+class _StoppedError(BaseException):
+    """Ends work. Not an Exception, which the work may handle."""
+
+
+class Pool:
+    """Does work on what clients sent, such as to render a template or to tokenize. It runs in a few
+    threads, not in the event loop.
+
+    - Fair: next is the client of whom the fewest requests are at work, and of those the smallest
+      request.
+    - Bounded: work that takes too much of a processor's time is stopped, and its client is told.
+    - Cancelled with its client: if the task that waits for it is cancelled, work that waits is
+      dropped, and work that has begun is stopped.
+
+    Work stops at the next instruction of Python's. So what is called of C must be bounded by the
+    size of a request, and must let other threads run.
+    """
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(_N_THREADS, "reading")
+        self._waiting: list[_Job[Any]] = []
+        self._running: list[_Job[Any]] = []
+
+    async def run(self, work: Callable[[], T], client: str, n_bytes: int) -> T:
+        """Return what `work` returns; raise what it raises.
+
+        Args:
+            work: A function that may be stopped anywhere: it changes nothing but its own objects.
+            client: Whose it is.
+            n_bytes: Size of the request.
+
+        Raises:
+            ApiError: It took too long.
+        """
+        job = _Job(work, client, n_bytes)
+        self._waiting.append(job)
+        self._begin_next()
+        try:
+            return await job.result()
+        finally:
+            if job in self._waiting:
+                self._waiting.remove(job)
+            job.stop()
+
+    def _begin_next(self) -> None:
+        while len(self._running) < _N_THREADS:
+            small = len(self._running) == _N_THREADS - 1
+            able = [one for one in self._waiting if one.n_bytes <= _SMALL or not small]
+            if not able:
+                return
+            n_running = Counter(one.client for one in self._running)
+            job = min(able, key=lambda one: (n_running[one.client], one.n_bytes))
+            self._waiting.remove(job)
+            self._running.append(job)
+            job.begin(self._threads).add_done_callback(partial(self._end, job))
+
+    def _end(self, job: _Job[Any], ended: asyncio.Future[None]) -> None:
+        self._running.remove(job)
+        self._begin_next()
+
+
+class _Job(Generic[T]):
+    """Work that is to be done in a thread, and can be stopped there.
+
+    Attributes:
+        client: Whose it is.
+        n_bytes: Size of the request.
+    """
+
+    def __init__(self, work: Callable[[], T], client: str, n_bytes: int) -> None:
+        self.client = client
+        self.n_bytes = n_bytes
+        self._work = work
+        self._result: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._lock = threading.Lock()
+        self._stopped = False
+        self._thread: int | None = None  # while it is at work
+        self._clock: Callable[[], float] = time.monotonic
+        self._end = float("inf")  # by that clock
+
+    def begin(self, threads: ThreadPoolExecutor) -> asyncio.Future[None]:
+        """Begin; return a future that ends when the thread is free."""
+        loop = asyncio.get_running_loop()
+        loop.call_later(self._most_seconds, self._check_time)
+        return loop.run_in_executor(threads, self._run, loop)
+
+    async def result(self) -> T:
+        """Wait for the result and return it, or raise the error."""
+        return await self._result
+
+    def stop(self) -> None:
+        """Stop the work if it has not ended."""
+        with self._lock:
+            if not self._stopped:
+                self._stopped = True
+                if self._thread is not None:
+                    _raise_in(self._thread, _StoppedError)
+
+    @property
+    def _most_seconds(self) -> float:
+        return _SECONDS + self.n_bytes / _BYTES_PER_SECOND
+
+    def _check_time(self) -> None:
+        if self._result.done():
+            return
+        if (left := self._end - self._clock()) > 0:
+            # A thread that waits for a processor does not use up its time.
+            asyncio.get_running_loop().call_later(min(left, 1) + 0.01, self._check_time)
+            return
+        self._result.set_exception(
+            ApiError(
+                400,
+                f"The request takes more than {self._most_seconds:.1f} s to read; make its texts, "
+                "tools or schemas simpler.",
+                code="too_expensive",
+            )
+        )
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Work, in a thread. An exception that `stop` raises may come anywhere until the thread has
+        the lock at the end, and only once."""
+        report: Callable[[], None] = lambda: None  # noqa: E731
+        try:
+            try:
+                with self._lock:
+                    if self._stopped:
+                        return
+                    self._thread = threading.get_ident()
+                    self._clock = _processor_clock()
+                    self._end = self._clock() + self._most_seconds
+                value = self._work()
+                report = partial(self._set, value)
+            finally:
+                with self._lock:
+                    self._thread = None
+                    _raise_in(threading.get_ident(), None)
+        except _StoppedError:
+            return
+        except BaseException as error:
+            report = partial(self._fail, error)
+        loop.call_soon_threadsafe(report)
+
+    def _set(self, value: T) -> None:
+        if not self._result.done():
+            self._result.set_result(value)
+
+    def _fail(self, error: BaseException) -> None:
+        if not self._result.done():
+            self._result.set_exception(error)
+
+
+def _processor_clock() -> Callable[[], float]:
+    """Return a clock of the time that a processor has worked for the calling thread; on systems
+    without one, of all time."""
+    if hasattr(time, "pthread_getcpuclockid"):
+        clock = time.pthread_getcpuclockid(threading.get_ident())
+        return partial(time.clock_gettime, clock)
+    return time.monotonic
+
+
+def _raise_in(thread: int, error: type[BaseException] | None) -> None:
+    """Have a thread raise an exception at its next instruction; None: take back one that it has not
+    raised yet."""
+    given = ctypes.py_object(error) if error is not None else None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), given)

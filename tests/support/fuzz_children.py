@@ -1,0 +1,121 @@
+"""Cases tried in child processes, since one may end its process, or not end at all."""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import fuzz
+from specllama import SpecllamaError
+
+_MOST_BYTES = 8 << 30
+"""Memory that a child may ask for."""
+
+_SECONDS = 4 * fuzz.SECONDS
+"""Processor time of a case. Threads that wait for each other on a busy machine take some, too."""
+
+_SECONDS_OF_SILENCE = 300.0
+"""A child that says nothing for so long waits for something."""
+
+_SCRIPT = """
+import sys
+sys.path[:0] = {path!r}
+import fuzz_children, {module}
+fuzz_children.work({module}.try_case, {first}, {end}, {folder!r})
+"""
+
+
+def failures(module: str, n_cases: int, folder: Path) -> list[str]:
+    """Try cases 0 to n_cases - 1 and say what is wrong with each one that fails.
+
+    Args:
+        module: Its `try_case` takes an index and a folder. It raises what should not be raised.
+        n_cases: Number of cases.
+        folder: Where the cases may write.
+    """
+    found = []
+    first = 0
+    while first < n_cases:
+        script = _SCRIPT.format(
+            path=[*sys.path], module=module, first=first, end=n_cases, folder=str(folder)
+        )
+        # What a child writes on stderr may be more than a pipe holds.
+        with (folder / "stderr").open("w+") as stderr:
+            child = subprocess.Popen(
+                [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=stderr
+            )
+            at, waits = _follow(child, first)
+            stderr.seek(0)
+            complaint = stderr.read()[-3000:]
+        if child.returncode == 0:
+            break
+        how = "it waits for something" if waits else _how(child.returncode)
+        found.append(f"case {at}: {how}\n{complaint}")
+        first = at + 1
+    return found
+
+
+def _follow(child: subprocess.Popen[bytes], first: int) -> tuple[int, bool]:
+    """Wait for the child's end; return the last case that it began, and whether it was killed
+    because it waited."""
+    assert child.stdout is not None
+    at, waits = first, False
+    with child:
+        while True:
+            if not select.select([child.stdout], [], [], _SECONDS_OF_SILENCE)[0]:
+                waits = True
+                child.kill()
+            line = child.stdout.readline()
+            if not line:
+                break
+            at = int(line)
+    return at, waits
+
+
+def _how(code: int) -> str:
+    if code == -signal.SIGPROF:
+        return f"it takes more than {_SECONDS} seconds of processor time"
+    return (
+        f"signal {signal.Signals(-code).name}" if code < 0 else "an exception of no class of ours"
+    )
+
+
+def note(*what: object) -> None:
+    """Write down what a case tries, before it does: if it fails, that is shown."""
+    print(*what, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def refusals_allowed() -> Iterator[None]:
+    """Allow an exception of ours, if its message is one sentence in our own words."""
+    try:
+        yield
+    except SpecllamaError as error:
+        message = str(error)
+        if not message.endswith(".") or "\n" in message or "::" in message:
+            raise
+
+
+def work(try_case: Callable[[int, Path], object], first: int, end: int, folder: str) -> None:
+    """Try cases in this process, which ends with the first that fails."""
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    out = os.fdopen(os.dup(1), "w")
+    for index in range(first, end):
+        print(index, file=out, flush=True)
+        signal.setitimer(signal.ITIMER_PROF, _SECONDS)
+        try:
+            try_case(index, Path(folder))
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    os._exit(0)

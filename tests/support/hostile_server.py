@@ -1,0 +1,391 @@
+"""A server that speaks /v1/verify, its WebSocket and SGLang's /generate without a model, and gives
+some wrong answers. They are drawn from a generator, so each case is the same again.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import random
+import socket
+import struct
+import threading
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from wrong_values import VALUES, mutated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+N_VOCAB = 40
+_SECONDS = 20.0
+"""After this time a server that floods or drips gives up by itself."""
+
+
+def token(position: int) -> int:
+    """Return the token that the server generates at a position."""
+    return 3 + position * 7 % 11
+
+
+class Hostile:
+    """Answers requests, most of them rightly.
+
+    Args:
+        draws: Where its faults come from.
+        wrong: The kind of all its faults, one of REPLIES or FRAMES; None: any.
+    """
+
+    def __init__(self, draws: random.Random, wrong: str | None = None) -> None:
+        self._draws = draws
+        self._wrong_kind = wrong
+        self._n_right = draws.choice([0, 1, 2, 5, 8, 12])
+        self._often = draws.random() < 0.3
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+        self._closed = threading.Event()
+        self._lines: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._closed.set()
+        for line in [self._listening, *self._lines]:
+            with suppress(OSError):
+                line.shutdown(socket.SHUT_RDWR)
+            line.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                line, _ = self._listening.accept()
+                self._lines.append(line)
+                threading.Thread(target=self._serve, args=(line,), daemon=True).start()
+
+    def _serve(self, line: socket.socket) -> None:
+        with suppress(OSError), line:
+            stream = line.makefile("rb")
+            while request := stream.readline().split():
+                headers = {}
+                while (one := stream.readline().strip()) != b"":
+                    name, _, value = one.partition(b":")
+                    headers[name.lower()] = value.strip()
+                body = stream.read(int(headers.get(b"content-length", 0)))
+                if b"upgrade" in headers:
+                    self._upgrade(line, stream, headers[b"sec-websocket-key"])
+                    return
+                given = json.loads(body) if body else {}
+                self._reply(line, self._answer(request[0], request[1].decode(), given))
+
+    def _wrong(self, kinds: dict[str, Any]) -> bool:
+        """Whether the next answer, of which there are these wrong kinds, is a wrong one."""
+        if self._wrong_kind is not None:
+            return self._wrong_kind in kinds
+        if self._n_right > 0:
+            self._n_right -= 1
+            return False
+        return self._often or self._draws.random() < 0.5
+
+    def _answer(self, method: bytes, path: str, given: dict[str, Any]) -> Any:
+        if path == "/tokenize":
+            return {"tokens": [3, 4, 5]}
+        if path == "/detokenize":
+            return {"content": "x" * len(given["tokens"])}
+        if path == "/v1/verify" and method == b"GET":
+            return description()
+        if path == "/v1/models":
+            return {"data": [{"id": "x", "max_model_len": 200}]}
+        if path == "/server_info":
+            return {"max_req_input_len": 190}
+        if path == "/generate":
+            return _of_sglang(given)
+        if path == "/v1/verify":
+            return {"id": "abc", **self._round(given, [])}
+        if path.startswith("/v1/verify/") and method == b"POST":
+            return self._round(given, given["draft"])
+        return {}
+
+    def _round(self, given: dict[str, Any], draft: list[int]) -> dict[str, Any]:
+        if "prompt" in given:
+            self._n = len(given["generated"])
+            self._most = given["options"].get("max_tokens", 256)
+        else:
+            self._n = given["n"]
+        n_right = 0
+        while n_right < len(draft) and draft[n_right] == token(self._n + n_right):
+            n_right += 1
+        return self._news(n_right + 1, len(draft), n_right)
+
+    def _news(self, n_new: int, n_drafted: int, n_accepted: int) -> dict[str, Any]:
+        n_new = min(n_new, self._most - self._n)
+        tokens = [token(self._n + i) for i in range(n_new)]
+        self._n += n_new
+        done = self._n >= self._most
+        news = {
+            "n": self._n,
+            "tokens": tokens,
+            "chunks": [[one, f"{one} ", 0] for one in tokens],
+            "drafted": n_drafted,
+            "accepted": min(n_accepted, n_new),
+            "offered": n_drafted,
+            "used": min(n_accepted, n_new),
+            "rounds": 1,
+            "seconds": 0.001,
+            "done": done,
+        }
+        return news | ({"finish_reason": "length", "exact": True, "reused": 0} if done else {})
+
+    def _reply(self, line: socket.socket, answer: Any) -> None:
+        body = json.dumps(answer).encode()
+        if not self._wrong(REPLIES):
+            line.sendall(_head(200, len(body)) + body)
+            return
+        kind = self._wrong_kind or self._draws.choice(["value"] * 40 + list(REPLIES))
+        if kind == "value":
+            body = json.dumps(mutated(answer, self._draws)).encode()
+            line.sendall(_head(200, len(body)) + body)
+        else:
+            REPLIES[kind](self, line, body)
+
+    def pour(self, line: socket.socket, part: bytes, pause: float = 0.0) -> None:
+        """Send the same bytes until the client goes."""
+        end = time.monotonic() + _SECONDS
+        while not self._closed.is_set() and time.monotonic() < end:
+            line.sendall(part)
+            if pause:
+                self._closed.wait(pause)
+
+    def _cut(self, line: socket.socket, body: bytes) -> None:
+        whole = _head(200, len(body)) + body
+        line.sendall(whole[: self._draws.randrange(len(whole))])
+        line.shutdown(socket.SHUT_RDWR)
+
+    def _slow(self, line: socket.socket, body: bytes) -> None:
+        whole = _head(200, len(body)) + body
+        begin = self._draws.choice([0, 10, len(whole) - len(body)])
+        line.sendall(whole[:begin])
+        for i in range(begin, len(whole)):
+            if self._closed.wait(0.1):
+                return
+            line.sendall(whole[i : i + 1])
+
+    def _silent(self, line: socket.socket, body: bytes) -> None:
+        self._closed.wait(_SECONDS)
+
+    def _endless(self, line: socket.socket, body: bytes) -> None:
+        line.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        self.pour(line, b"10000\r\n" + b"[" * 65536 + b"\r\n")
+
+    def _tiny_chunks(self, line: socket.socket, body: bytes) -> None:
+        line.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        self.pour(line, b"1\r\n \r\n")
+
+    def _endless_headers(self, line: socket.socket, body: bytes) -> None:
+        line.sendall(b"HTTP/1.1 200 OK\r\n")
+        self.pour(line, b"X-More: " + b"x" * 1000 + b"\r\n")
+
+    def _informational(self, line: socket.socket, body: bytes) -> None:
+        self.pour(line, b"HTTP/1.1 100 Continue\r\n\r\n" * 50)
+
+    def _promising(self, line: socket.socket, body: bytes) -> None:
+        line.sendall(_head(200, 1 << 40))
+        self.pour(line, b" " * 65536)
+
+    def _bomb(self, line: socket.socket, body: bytes) -> None:
+        packed = gzip.compress(b" " * (64 << 20), 6)
+        head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"
+        line.sendall(head % len(packed) + packed)
+
+    def _flipped(self, line: socket.socket, body: bytes) -> None:
+        whole = bytearray(_head(200, len(body)) + body)
+        for _ in range(self._draws.randrange(1, 8)):
+            whole[self._draws.randrange(len(whole))] = self._draws.randrange(256)
+        line.sendall(bytes(whole))
+        line.shutdown(socket.SHUT_WR)
+
+    def _failing(self, line: socket.socket, body: bytes) -> None:
+        status = self._draws.choice([100, 101, 204, 301, 304, 400, 401, 404, 409, 410, 413, 418,
+                                     500, 502, 503, 599, 999])  # fmt: skip
+        said = json.dumps({"error": {"message": self._draws.choice(VALUES)}}).encode()
+        line.sendall(_head(status, len(said)) + said)
+        if status < 200:
+            line.shutdown(socket.SHUT_RDWR)
+
+    def _noise(self, line: socket.socket, body: bytes) -> None:
+        line.sendall(self._draws.randbytes(self._draws.randrange(1, 5000)))
+        line.shutdown(socket.SHUT_RDWR)
+
+    # The WebSocket.
+
+    def _upgrade(self, line: socket.socket, stream: Any, key: bytes) -> None:
+        magic = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+        accept = base64.b64encode(hashlib.sha1(key + magic).digest())
+        head = (
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n"
+        )
+        if self._wrong_kind is None and self._wrong(REPLIES):
+            kind = self._draws.choice(["cut", "slow", "noise", "failing", "silent"])
+            REPLIES[kind](self, line, head)
+            return
+        line.sendall(head)
+        while (message := _read_frame(stream)) is not None:
+            if b"prompt" not in message:
+                continue
+            given = json.loads(message)
+            news = self._round(given, [])
+            while True:
+                self._tell(line, news)
+                if news["done"]:
+                    break
+                news = self._news(self._draws.randrange(1, 4), 2, 0)
+
+    def _tell(self, line: socket.socket, news: dict[str, Any]) -> None:
+        if not self._wrong(FRAMES):
+            line.sendall(_frame(json.dumps(news).encode()))
+            return
+        kind = self._wrong_kind or self._draws.choice(["value"] * 30 + list(FRAMES))
+        if kind == "value":
+            line.sendall(_frame(json.dumps(mutated(news, self._draws)).encode()))
+        else:
+            FRAMES[kind](self, line, json.dumps(news).encode())
+
+
+def _ws_endless(server: Hostile, line: socket.socket, body: bytes) -> None:
+    line.sendall(b"\x81\x7f" + struct.pack(">Q", 1 << 62))
+    server.pour(line, b" " * 65536)
+
+
+def _ws_fragments(server: Hostile, line: socket.socket, body: bytes) -> None:
+    line.sendall(b"\x01\x01 ")
+    server.pour(line, b"\x00\x01 " * 100)
+
+
+def _ws_compressed(server: Hostile, line: socket.socket, body: bytes) -> None:
+    line.sendall(bytes([0xC1]) + _frame(body)[1:])
+
+
+def _ws_pings(server: Hostile, line: socket.socket, body: bytes) -> None:
+    server.pour(line, b"\x89\x04ping")
+
+
+def _ws_slow(server: Hostile, line: socket.socket, body: bytes) -> None:
+    for i in range(len(body)):
+        line.sendall(_frame(body)[i : i + 1])
+        time.sleep(0.1)
+
+
+def _ws_noise(server: Hostile, line: socket.socket, body: bytes) -> None:
+    line.sendall(hashlib.sha256(body).digest() * 50)
+
+
+def _ws_closing(server: Hostile, line: socket.socket, body: bytes) -> None:
+    line.sendall(b"\x88\x02\x03\xe8")
+
+
+def _ws_text(server: Hostile, line: socket.socket, body: bytes) -> None:
+    line.sendall(_frame(b"[" * 100_000) + _frame(b"\xff\xfe"))
+
+
+def _ws_error(server: Hostile, line: socket.socket, body: bytes) -> None:
+    line.sendall(_frame(json.dumps({"error": {"message": "x"}, "status": "y"}).encode()))
+
+
+REPLIES: dict[str, Any] = {
+    "cut": Hostile._cut,
+    "slow": Hostile._slow,
+    "silent": Hostile._silent,
+    "endless": Hostile._endless,
+    "tiny chunks": Hostile._tiny_chunks,
+    "endless headers": Hostile._endless_headers,
+    "informational": Hostile._informational,
+    "promising": Hostile._promising,
+    "bomb": Hostile._bomb,
+    "flipped": Hostile._flipped,
+    "failing": Hostile._failing,
+    "noise": Hostile._noise,
+}
+FRAMES: dict[str, Any] = {
+    "endless message": _ws_endless,
+    "fragments": _ws_fragments,
+    "compressed message": _ws_compressed,
+    "pings": _ws_pings,
+    "slow message": _ws_slow,
+    "noisy message": _ws_noise,
+    "closing": _ws_closing,
+    "text": _ws_text,
+    "error": _ws_error,
+}
+
+
+def description() -> dict[str, Any]:
+    """Return what a GET of /v1/verify answers."""
+    return {
+        "model": "x", "description": "x", "kernels": "", "n_ctx": 200, "n_vocab": N_VOCAB,
+        "n_threads": 1, "vocabulary": "0123456789abcdef", "bos": 1, "eos": 2, "fim": [-1] * 5,
+        "chat_template": None, "decode_seconds": [0.01, 0.011], "longest_draft": 64, "guesses": 2,
+        "most_nodes": 128, "drafts": True,
+    }  # fmt: skip
+
+
+def _of_sglang(given: dict[str, Any]) -> dict[str, Any]:
+    ids = given["input_ids"]
+    n_top = given.get("top_logprobs_num", 0)
+    start = given.get("logprob_start_len", len(ids) - 1)
+
+    def row(i: int) -> list[list[Any]]:
+        return [[-0.5 - j, 3 + (token(i) + j) % (N_VOCAB - 3), None] for j in range(n_top)]
+
+    rows = [row(i) for i in range(start, len(ids))]
+    return {
+        "meta_info": {
+            "finish_reason": {"type": "length", "length": 1},
+            "cached_tokens": 0,
+            "e2e_latency": 0.001,
+            "input_token_logprobs": [[None, one, None] for one in ids[start:]],
+            "input_top_logprobs": [None, *rows[:-1]],
+            "output_top_logprobs": rows[-1:],
+        }
+    }
+
+
+def _head(status: int, length: int) -> bytes:
+    return b"HTTP/1.1 %d X\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (
+        status,
+        length,
+    )
+
+
+def _frame(body: bytes) -> bytes:
+    if len(body) < 126:
+        return bytes([0x81, len(body)]) + body
+    if len(body) < 1 << 16:
+        return b"\x81\x7e" + struct.pack(">H", len(body)) + body
+    return b"\x81\x7f" + struct.pack(">Q", len(body)) + body
+
+
+def _read_frame(stream: Any) -> bytes | None:
+    """Return the payload of a client's frame; None at the end."""
+    head = stream.read(2)
+    if len(head) < 2:
+        return None
+    n = head[1] & 0x7F
+    if n == 126:
+        n = struct.unpack(">H", stream.read(2))[0]
+    elif n == 127:
+        n = struct.unpack(">Q", stream.read(8))[0]
+    mask = stream.read(4)
+    body = stream.read(n)
+    return bytes(one ^ mask[i % 4] for i, one in enumerate(body))
+
+
+@contextmanager
+def hostile_server(draws: random.Random, wrong: str | None = None) -> Iterator[str]:
+    """Run one; yields its address."""
+    server = Hostile(draws, wrong)
+    try:
+        yield server.url
+    finally:
+        server.close()

@@ -1,0 +1,116 @@
+"""What follows a cancelled request waits for its end, and is not refused."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from places import Open
+from places import n_seq as n_seq
+from places import open_session as open_session
+from processes import run_script
+from prompts import ENDLESS, PROMPTS
+from specllama import SpecSession
+
+PROMPT = PROMPTS["module"]
+TIMES = 40
+
+
+@pytest.fixture
+def session(open_session: Open) -> Iterator[SpecSession]:
+    with open_session() as session:
+        yield session
+
+
+def cancel_a_handle(session: SpecSession) -> None:
+    handle = session.submit(PROMPT, max_tokens=600, **ENDLESS)
+    next(iter(handle))
+    handle.cancel()
+
+
+def cancel_before_it_begins(session: SpecSession) -> None:
+    session.submit(PROMPT, max_tokens=600, **ENDLESS).cancel()
+
+
+def leave_a_loop(session: SpecSession) -> None:
+    async def leave() -> None:
+        async for _ in session.astream(PROMPT, max_tokens=600, **ENDLESS):
+            break
+
+    asyncio.run(leave())
+
+
+def cancel_what_another_thread_reads(session: SpecSession) -> None:
+    stream = session.stream(PROMPT, max_tokens=600, **ENDLESS)
+    next(stream)
+    reader = threading.Thread(target=list, args=[stream])
+    reader.start()
+    stream.cancel()
+
+
+@pytest.mark.parametrize(
+    "cancel",
+    [
+        cancel_a_handle,
+        cancel_before_it_begins,
+        leave_a_loop,
+        cancel_what_another_thread_reads,
+    ],
+)
+def test_the_next_call_waits_for_the_end(
+    session: SpecSession, cancel: Callable[[SpecSession], None]
+) -> None:
+    expected = session.generate(PROMPT, max_tokens=3).tokens
+    for _ in range(TIMES):
+        cancel(session)
+        assert session.generate(PROMPT, max_tokens=3).tokens == expected
+
+
+def test_so_does_a_call_in_the_coroutine_that_left_the_loop(session: SpecSession) -> None:
+    expected = session.generate(PROMPT, max_tokens=3).tokens
+
+    async def leave_and_generate() -> None:
+        for _ in range(TIMES):
+            async for _ in session.astream(PROMPT, max_tokens=600, **ENDLESS):
+                break
+            assert session.generate(PROMPT, max_tokens=3).tokens == expected
+
+    asyncio.run(leave_and_generate())
+
+
+def test_so_does_a_beam_search(session: SpecSession) -> None:
+    for _ in range(TIMES):
+        cancel_a_handle(session)
+        assert len(session.generate(PROMPT, n_beams=2, max_tokens=3)) == 2
+
+
+def test_threads_that_generate_find_a_session_closed_and_not_in_use() -> None:
+    script = """
+import threading
+from specllama import BusyError, SpecSession
+raised = []
+for _ in range(40):
+    session = SpecSession(n_threads=1, n_gpu_layers=0, draft=None)
+    begun = threading.Event()
+    def work():
+        try:
+            while True:
+                session.generate("x", max_tokens=1)
+                begun.set()
+        except Exception as error:
+            raised.append(type(error).__name__)
+    thread = threading.Thread(target=work)
+    thread.start()
+    begun.wait()
+    while True:
+        try:
+            session.close()
+            break
+        except BusyError:
+            pass
+    thread.join()
+print(*sorted(set(raised)))
+"""
+    assert run_script(script) == (0, "ClosedError\n", "")

@@ -1,0 +1,144 @@
+"""Work on what clients sent: bounded, fair, and dropped with its client."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from specllama.server.error import ApiError
+from specllama.server.pool import Pool
+
+SMALL, LARGE = 100, 1 << 17
+
+
+def run(test: Callable[[Pool], Coroutine[Any, Any, None]]) -> None:
+    async def bounded() -> None:
+        await asyncio.wait_for(test(Pool()), 120)
+
+    asyncio.run(bounded())
+
+
+def for_ever(begun: threading.Event | None = None) -> None:
+    if begun is not None:
+        begun.set()
+    while True:
+        try:
+            sum(range(100))
+        except Exception:
+            raise AssertionError from None
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        await asyncio.sleep(0.001)
+
+
+def test_results_and_errors_are_those_of_the_work() -> None:
+    async def test(pool: Pool) -> None:
+        assert await pool.run(lambda: threading.current_thread().name, "a", 0) != "MainThread"
+        with pytest.raises(ZeroDivisionError):
+            await pool.run(lambda: 1 // 0, "a", 0)
+        values = await asyncio.gather(*(pool.run(lambda i=i: i, "a", 0) for i in range(500)))
+        assert values == list(range(500))
+
+    run(test)
+
+
+def test_work_that_does_not_end_is_stopped_and_its_thread_is_free() -> None:
+    async def test(pool: Pool) -> None:
+        works = [asyncio.ensure_future(pool.run(for_ever, "a", SMALL)) for _ in range(4)]
+        for one in await asyncio.gather(*works, return_exceptions=True):
+            assert isinstance(one, ApiError)
+            assert (one.status, one.code) == (400, "too_expensive")
+            assert "more than 1.0 s to read" in str(one)
+        assert await pool.run(lambda: 5, "b", SMALL) == 5
+        await until(lambda: not pool._running)
+
+    run(test)
+
+
+def test_work_whose_client_leaves_is_stopped_or_not_begun() -> None:
+    async def test(pool: Pool) -> None:
+        begun = [threading.Event() for _ in range(3)]
+        works = [
+            asyncio.ensure_future(pool.run(lambda one=one: for_ever(one), "a", SMALL))
+            for one in begun
+        ]
+        await until(lambda: begun[0].is_set() and begun[1].is_set())
+        for one in works:
+            one.cancel()
+        before = time.thread_time()
+        assert await pool.run(lambda: 5, "b", SMALL) == 5
+        await until(lambda: not pool._running)
+        assert not begun[2].is_set()
+        assert time.thread_time() - before < 1
+        for one in works:
+            with pytest.raises(asyncio.CancelledError):
+                await one
+
+    run(test)
+
+
+def test_next_is_the_client_with_the_fewest_and_then_the_smallest() -> None:
+    async def test(pool: Pool) -> None:
+        ready = threading.Event()
+        order: list[str] = []
+
+        def work(name: str) -> Callable[[], None]:
+            def wait() -> None:
+                ready.wait(60)
+                order.append(name)
+
+            return wait
+
+        def put(client: str, n_bytes: int, name: str) -> asyncio.Future[None]:
+            return asyncio.ensure_future(pool.run(work(name), client, n_bytes))
+
+        works = [put("a", 9, "first"), put("a", LARGE, "large")]
+        await asyncio.sleep(0)
+        hold = threading.Event()
+        works.append(asyncio.ensure_future(pool.run(lambda: hold.wait(60) and None, "c", 5)))
+        await asyncio.sleep(0)
+        works += [
+            put("a", 50, "a50"),
+            put("a", 10, "a10"),
+            put("b", 99, "b99"),
+            put("b", 98, "b98"),
+        ]
+        await asyncio.sleep(0)
+        ready.set()
+        await until(lambda: len(order) == 5)
+        hold.set()  # until then a large one would have taken the last thread
+        await asyncio.gather(*works)
+        assert order == ["first", "a10", "a50", "b98", "b99", "large"]
+
+    run(test)
+
+
+def test_large_requests_leave_a_thread_to_small_ones() -> None:
+    async def test(pool: Pool) -> None:
+        hold = threading.Event()
+        large = [
+            asyncio.ensure_future(pool.run(lambda: hold.wait(60), "a", LARGE)) for _ in range(5)
+        ]
+        await asyncio.sleep(0)
+        assert await pool.run(lambda: 5, "a", SMALL) == 5
+        hold.set()
+        assert await asyncio.gather(*large) == [True] * 5
+
+    run(test)
+
+
+def test_a_wait_takes_no_time_of_a_processor() -> None:
+    """So a busy machine, or a lock, is not held against a client."""
+    if not hasattr(time, "pthread_getcpuclockid"):
+        pytest.skip("this system has no such clock")
+
+    async def test(pool: Pool) -> None:
+        assert await pool.run(lambda: time.sleep(1.5) or 5, "a", SMALL) == 5
+
+    run(test)

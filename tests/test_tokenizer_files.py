@@ -1,0 +1,70 @@
+"""Files whose tokenizers lack what some texts need: refused when they are opened, or an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from random_model import N_VOCAB, write_dense
+from rewriting import rewrite
+from specllama import ArgumentError, ModelError, SpecSession
+
+
+def retokenized(folder: Path, tokens: list[str], **fields: Any) -> Path:
+    """A small model whose first tokens are these."""
+    rest = [f"other {i}" for i in range(N_VOCAB - len(tokens))]
+    keys = {f"tokenizer.ggml.{name}": value for name, value in fields.items()}
+    changed = {
+        "tokenizer.ggml.tokens": [*tokens, *rest],
+        "tokenizer.ggml.token_type": [1] * N_VOCAB,
+        **keys,
+    }
+    rewrite(write_dense(folder / "whole.gguf"), path := folder / "model.gguf", changed, {})
+    return path
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(ModelError) as caught:
+        SpecSession(path, n_gpu_layers=0, n_threads=1)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        ["a", "b"],
+        [f"\\x{i:02x}" for i in range(N_VOCAB)],  # of bytes from 0x80 on only the beginnings
+        ["\\xc5\\xbc", *(f"\\x{i:02x}" for i in range(1, 90))],
+    ],
+)
+def test_rwkv_without_all_bytes_is_refused(tmp_path: Path, tokens: list[str]) -> None:
+    path = retokenized(tmp_path, tokens, model="rwkv")
+    assert "its tokenizer, rwkv, has no token for the single byte" in refusal(path)
+
+
+def test_t5_without_an_unknown_token_is_refused(tmp_path: Path) -> None:
+    path = retokenized(tmp_path, ["a"], model="t5", unknown_token_id=2**32 - 1)
+    assert "its tokenizer, t5, has no token for what it does not know" in refusal(path)
+
+
+def test_a_byte_that_is_none_is_refused(tmp_path: Path) -> None:
+    path = retokenized(tmp_path, ["a", "b"], token_type=[6] * N_VOCAB)
+    assert 'its token 0 is a byte by its type, but its text is "a"' in refusal(path)
+
+
+def test_what_the_standard_library_says_is_not_quoted(tmp_path: Path) -> None:
+    """Of a model called Phi-3 llama.cpp takes for granted that there is a token </s>."""
+    whole = retokenized(tmp_path, ["<unk>", "<s>", "a"])
+    rewrite(whole, path := tmp_path / "phi.gguf", {"general.name": "phi-3"}, {})
+    assert "as a model: llama.cpp cannot load it; the file is damaged." in refusal(path)
+
+
+@pytest.mark.parametrize("text", ["\u017c", "a\u20acb", "\0", "\N{GRINNING FACE}"])
+def test_a_text_without_tokens_is_an_error(tmp_path: Path, text: str) -> None:
+    path = retokenized(tmp_path, ["<unk>", "<s>", "</s>", "a"])
+    with (
+        SpecSession(path, n_gpu_layers=0, n_threads=1) as session,
+        pytest.raises(ArgumentError, match="has no tokens for some of this text"),
+    ):
+        session.tokenize(text)
