@@ -259,7 +259,9 @@ def test_control_tokens_may_come_for_their_texts() -> None:
 
 def several(n: int, **parameters: Any) -> list[Tool]:
     names = [f"mcp__some_server__a_tool_with_a_long_name_{i}" for i in range(n)]
-    return [tool({"type": "object", **parameters}, name) for name in names]
+    functions = [{"name": name, "parameters": parameters} for name in names]
+    given = [{"type": "function", "function": function} for function in functions]
+    return read_tools(Fields({"tools": given}), CHAT)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -273,3 +275,11 @@ def test_as_many_tools_as_there_may_be(open_session: Open, name: str) -> None:
     said = session.generate("x", **options).text
     free = session.generate("x", grammar_triggers=calls.openings(tools), **options).text
     assert said != free == session.generate("x", max_tokens=8).text
+
+
+def test_schemas_that_are_too_long_together_are_not_enforced() -> None:
+    tools = several(128, properties={f"p{i}": {"type": "string"} for i in range(40)})
+    warnings = [one.arguments.warnings for one in tools]
+    loose = ["all tools' schemas are too long together, so any object will do"]
+    assert [] in warnings
+    assert loose in warnings

@@ -39,16 +39,16 @@ def read_constraint(fields: Fields) -> GenerateOptions:
         elif name in _STRUCTURED:
             found |= _option(_STRUCTURED[name], structured, name)
     if "response_format" in fields:
-        found |= form_options(fields, "response_format")
+        found |= form_options(fields, "response_format", "json_schema")
     if len(found) > 1:
         message = f"{' and '.join(found)} exclude each other; give one of them."
         raise ApiError(400, message, param=next(iter(found)))
     return cast(GenerateOptions, found)
 
 
-def form_options(fields: Fields, name: str) -> GenerateOptions:
-    """Return the option for a field that is a response format, with its schema beside its `type` or
-    in its `json_schema`. Raises ApiError and ArgumentError."""
+def form_options(fields: Fields, name: str, inside: str = "") -> GenerateOptions:
+    """Return the option for a field that is a response format, with its schema beside its `type`
+    or, as llama-server also takes it, in its field `inside`. Raises ApiError and ArgumentError."""
     if name not in fields:
         return {}
     wanted = fields.object(name)
@@ -56,8 +56,7 @@ def form_options(fields: Fields, name: str) -> GenerateOptions:
     kind = wanted.text("type")
     if kind == "text":
         return {}
-    # As llama-server does, accept the schema beside the type, too.
-    described = wanted if "schema" in wanted else wanted.object("json_schema")
+    described = wanted if "schema" in wanted or not inside else wanted.object(inside)
     if kind == "json_object":
         schema = _schema(wanted, "schema") if "schema" in wanted else {"type": "object"}
     elif kind == "json_schema":

@@ -12,8 +12,8 @@ from specllama.requests.schema.repaired import SchemaError, repaired
 _MOST_PARTS = 20_000
 """Most schemas in a schema, references followed."""
 
-_MOST_CONSTANTS = 100_000
-"""Most constants in a schema, references followed."""
+_MOST_CONSTANTS = 400_000
+"""Most constants in a schema, references followed; most schemas are read three times."""
 
 _DEEPEST = 48
 """Most parts inside each other that hold for the same value."""

@@ -16,6 +16,9 @@ from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.limits import MOST_TOOLS, check_number, check_schema
 
+_MOST_BYTES = 150_000
+"""Most bytes of all schemas together: a grammar may have 262144, with all that is around them."""
+
 _RUN_ELSEWHERE = (
     "web_search", "web_fetch", "code_execution", "code_interpreter", "file_search",
     "image_generation", "mcp", "tool_search",
@@ -83,7 +86,25 @@ def read_tools(fields: Fields, form: ToolForm) -> list[Tool]:
             field = _said(described, form).full_name("name")
             raise ApiError(400, f"{field} {tool.name!r} is the name of another tool.", param=field)
         tools[tool.name] = tool
-    return list(tools.values())
+    return _fitting(list(tools.values()))
+
+
+def _fitting(tools: list[Tool]) -> list[Tool]:
+    """Return the tools, those with the longest schemas with any arguments if all schemas together
+    would be longer than a grammar may be."""
+    room = _MOST_BYTES
+    kept: dict[str, Tool] = {}
+    for tool in sorted(tools, key=lambda one: len(one.arguments.text)):
+        room -= len(tool.arguments.text.encode())
+        free = _free("all tools' schemas are too long together")
+        kept[tool.name] = tool if room >= 0 else Tool(tool.name, free, tool.given)
+    return [kept[tool.name] for tool in tools]
+
+
+def _free(reason: str) -> SchemaGrammar:
+    """Return the grammar of any object, in place of a schema."""
+    found = schema_grammar({"type": "object"})
+    return SchemaGrammar(found.text, (), (f"{reason}, so any object will do",))
 
 
 def _said(fields: Fields, form: ToolForm) -> Fields:
@@ -126,5 +147,4 @@ def _arguments(schema: Any, field: str, strict: bool) -> SchemaGrammar:
         reason = str(error).removeprefix("json_schema ").removesuffix(".")
         if strict:
             raise ApiError(400, f"{field} {reason}.", param=field) from None
-        free = schema_grammar({"type": "object"})
-        return SchemaGrammar(free.text, (), (f"the schema {reason}, so any object will do",))
+        return _free(f"the schema {reason}")
