@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import llama_cpp
-import numpy as np
 import pytest
+from llguidance import LLMatcher, LLTokenizer
+from llguidance.llamacpp import lltokenizer_from_vocab
 from random_model import WRITERS
 from scripted_model import BOS, EOS, FIRST
 from specllama import Drafter, SpecSession
-from specllama.requests.grammar import gbnf
+from specllama.requests.grammar import read_schema
 from test_grammar_drafts import SCHEMAS
 
 Open = Callable[..., SpecSession]
@@ -37,22 +37,14 @@ def sessions(scripted: Script, open_session: Open) -> tuple[SpecSession, SpecSes
     return open_session(path, None), open_session(path, Nothing(), spec_length=1)
 
 
-def n_left(model: Path, grammar: str, tokens: list[int]) -> Iterator[int]:
-    """How many tokens of the vocabulary llama.cpp's own grammar leaves at each place, the one
-    behind the last token included."""
-    vocabulary = llama_cpp.Llama(str(model), vocab_only=True, verbose=False)
-    vocab = llama_cpp.llama_model_get_vocab(vocabulary.model)
-    candidates = (llama_cpp.llama_token_data * llama_cpp.llama_vocab_n_tokens(vocab))()
-    array = llama_cpp.llama_token_data_array(candidates, len(candidates), -1, False)
-    view = np.ctypeslib.as_array(candidates)
-    sampler = llama_cpp.llama_sampler_init_grammar(vocab, grammar.encode(), b"root")
+def n_left(tokenizer: LLTokenizer, schema: dict[str, Any], tokens: list[int]) -> Iterator[int]:
+    """How many tokens of the vocabulary a schema's grammar leaves at each place, the one behind the
+    last token included, as llguidance's own bindings find it."""
+    matcher = LLMatcher(tokenizer, LLMatcher.grammar_from_json_schema(read_schema(schema).text))
     for token in [*tokens, None]:
-        view["id"], view["logit"] = np.arange(len(candidates)), 0
-        llama_cpp.llama_sampler_apply(sampler, ctypes.byref(array))
-        yield int((view["logit"] == 0).sum())
+        yield sum(bias > 0 for bias in matcher.compute_logit_bias())
         if token is not None:
-            llama_cpp.llama_sampler_accept(sampler, token)
-    llama_cpp.llama_sampler_free(sampler)
+            assert matcher.consume_token(token)
 
 
 def test_what_alone_is_left_needs_no_round(sessions: tuple[SpecSession, SpecSession]) -> None:
@@ -130,18 +122,21 @@ def test_several_requests(scripted: Script, open_session: Open) -> None:
         assert found.stats.certain > 3
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # llguidance's, of llama-cpp-python
 @pytest.mark.parametrize("sampling", [{}, {"temperature": 0.9}])
 def test_the_mask_leaves_nothing_else(
     open_session: Open, bundled_model: Path, sampling: dict[str, Any]
 ) -> None:
-    """By llama.cpp's own sampler, over the whole vocabulary; and the tokens are as ever."""
+    """By llguidance's own bindings, over the whole vocabulary; and the tokens are as ever."""
     drafting, plain = open_session(), open_session(draft=None)
+    vocabulary = llama_cpp.Llama(str(bundled_model), vocab_only=True, verbose=False)
+    tokenizer = lltokenizer_from_vocab(llama_cpp.llama_model_get_vocab(vocabulary.model))
     n_certain = 0
     for name, schema in SCHEMAS.items():
         options = {"json_schema": schema, "seed": 5, "max_tokens": 60, **sampling}
         found = drafting.generate("records = ", trace=True, **options)
         assert found.tokens == plain.generate("records = ", **options).tokens, name
-        left = list(n_left(bundled_model, gbnf(None, schema), found.tokens))
+        left = list(n_left(tokenizer, schema, found.tokens))
         assert found.trace is not None
         for i, one in enumerate(found.trace.rounds):
             kinds = [token.kind for token in found.trace.tokens(i)]

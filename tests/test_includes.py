@@ -24,17 +24,22 @@ MAY_INCLUDE = {
     "csrc/include/specllama": set[str](),
     "csrc/system": {"system"},
     "csrc/text": {"text"},
-    "csrc/grammar": {"grammar"},
     "csrc/sample": {"sample"},
     "csrc/plan": {"plan"},
     "csrc/draft": {"draft", "sample"},
     "csrc/draft/file_content": {"draft", "system"},
     "csrc/draft/grammar_drafter": {"draft", "llama", "sample"},
+    "csrc/constraint": {
+        "constraint",
+        "llama",
+        "sample/mask.h",
+        "system/big_stack.h",
+        "text/utf8.h",
+    },
     "csrc/draft/head_drafter": {"draft", "llama", "sample"},
     "csrc/draft/assistant_drafter": {"draft", "llama", "sample"},
     "csrc/draft/model_drafter": {"draft", "llama", "sample"},
     "csrc/llama": {
-        "grammar",
         "llama",
         "sample/mask.h",
         "system",
@@ -43,13 +48,20 @@ MAY_INCLUDE = {
     },
     "csrc/engine": {"engine", "llama", "system", "text", *PURE},
     "csrc/beam": {"beam", "engine", "llama", "system", "text", *PURE},
-    "csrc/session": {"beam", "engine", "llama", "session", "system", "text", *PURE},
+    "csrc/session": {"beam", "constraint", "engine", "llama", "session", "system", "text", *PURE},
     # The command line knows the public headers.
     "csrc/cli": {"cli", "text/utf8.h"},
-    # Python also knows what is pure; and, for the whole process, whether AMX works and where things
-    # are remembered.
-    "python/src": {"grammar", "text/text_stream.h", "llama/amx.h", "system/cache_folder.h", *PURE},
-    "tests/cpp": {"grammar", "session/gate.h", "system", "text/special_texts.h", *PURE},
+    # Python also knows what is pure, and spec-cli; and, for the whole process, whether AMX works,
+    # where llguidance is and where things are remembered.
+    "python/src": {
+        "cli/spec_cli.h",
+        "constraint/llguidance.h",
+        "llama/amx.h",
+        "system/cache_folder.h",
+        "text/text_stream.h",
+        *PURE,
+    },
+    "tests/cpp": {"session/gate.h", "system", "text/special_texts.h", *PURE},
     "tests/cpp/public": {"check.h"},
     "examples/drafter": set[str](),
 }

@@ -84,8 +84,8 @@ def refused(answer: httpx.Response, status: int) -> dict[str, Any]:
         ("logit_bias", {"a": 1}),
         ("logit_bias", [["a", 1]]),
         ("json_schema", 5),
-        ("guided_regex", "a+"),
-        ("guided_json", {"type": "object"}),
+        ("guided_regex", 5),
+        ("guided_json", 5),
         ("stream", "yes"),
         ("echo", 1),
         ("suffix", "x"),
@@ -201,7 +201,7 @@ def n_ended(server: Server, how: str) -> int:
 def test_what_is_no_good_is_no_failure(server: Server) -> None:
     """Also where only the session finds it out."""
     n_failed = n_ended(server, "failed")
-    for wrong in ({"grammar": "root ::= ("}, {"grammar": f'root ::= "{"a" * 60000}"{{2000}}'}):
+    for wrong in ({"grammar": "root ::= ("}, {"regex": "(?=a)"}):
         refused(server.post("/v1/completions", {"prompt": "x"} | wrong), 400)
     assert n_ended(server, "failed") == n_failed
 

@@ -10,6 +10,7 @@ from typing import Any
 import openai
 import pytest
 from conftest import EXACT, FIXED
+from prompts import TOO_COMPLEX
 from scripted_model import write_scripted_model
 from serving import Server, serve
 from specllama import SpecSession
@@ -188,10 +189,7 @@ def test_half_a_character(server: Server, path: str, body: Any, param: str) -> N
 
 def test_what_goes_wrong_on_the_way(server: Server) -> None:
     """The last event of a stream that has begun tells it, and its answer has failed."""
-    a = server.session.tokenize("a", add_special=False)[-1]
-    grammar = 'root ::= "a" root "b" | "a" root "c" | ""'
-    more = {"grammar": grammar, "logit_bias": {str(a): 50}}
-    last = list(respond(server, stream=True, extra_body=more))[-1]
+    last = list(respond(server, stream=True, extra_body={"grammar": TOO_COMPLEX}))[-1]
     assert last.type == "response.failed"
     assert (last.response.status, last.response.error.code) == ("failed", "server_error")
     assert "grammar" in last.response.error.message

@@ -137,14 +137,16 @@ def test_cancellation_keeps_what_there_was(open_session: Open) -> None:
 def test_errors_reach_only_their_own_request(open_session: Open, scripted: Any) -> None:
     session = open_session()
     good = session.submit(PROMPTS["module"], max_tokens=20)
-    bad = session.submit("x", grammar="root ::= (")
+    bad = session.submit("x", grammar='root ::= (("a"{1,1000}){1,1000}){1,1000}')
     also_good = session.submit(PROMPTS["module"], max_tokens=20)
-    with pytest.raises(ArgumentError, match="grammar cannot be read"):
+    with pytest.raises(DecodeError, match="grammar is too complex"):
         bad.result()
-    with pytest.raises(ArgumentError, match="grammar cannot be read"):
+    with pytest.raises(DecodeError, match="grammar is too complex"):
         list(bad)
     assert good.result().tokens == also_good.result().tokens
     # What can never be is refused at once, however many wait.
+    with pytest.raises(ArgumentError, match="grammar cannot be read"):
+        session.submit("x", grammar="root ::= (")
     with pytest.raises(ArgumentError, match="top_k must be"):
         session.submit("x", top_k="many")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="top_p must be from 0"):

@@ -167,16 +167,18 @@ void refuse_hub(Options&, const std::string& value) {
         value + " and give its path with -m or -md");
 }
 
-// The same console script turns schemas into grammars.
+// The same console script runs spec-cli inside Python, where llguidance is.
 void refuse_schema(Options&, const std::string&) {
     throw UsageError(
-        "needs the spec-cli that pip installs with the Python package; this one takes grammars, "
-        "with --grammar");
+        "needs the spec-cli that pip installs with the Python package; this one takes GBNF, with "
+        "--grammar");
 }
 
 void set_grammar(Options& options, const std::string& value) {
     if (value.empty()) throw UsageError("wants a grammar, not an empty text");
     options.generate.sampling.grammar = value;
+    if (value.starts_with("%llguidance"))
+        options.generate.sampling.grammar_syntax = GrammarSyntax::lark;
 }
 
 void add_breaker(Options& options, const std::string& value) {

@@ -1,82 +1,33 @@
 // spec-cli: generation with speculation, by the C++ session alone, without Python.
 
-#include <signal.h>
+#ifdef __APPLE__
+#include <mach-o/dyld.h>
 
-#include <csignal>
-#include <cstdio>
-#include <exception>
-#include <iostream>
-#include <new>
-#include <string>
+#include <cstdint>
+#else
+#include <system_error>
+#endif
 
-#include "cli/options.h"
-#include "cli/run.h"
-#include "specllama/device.h"
-#include "specllama/error.h"
+#include <filesystem>
+
+#include "cli/spec_cli.h"
 
 namespace {
 
-using namespace specllama;
+namespace fs = std::filesystem;
 
-volatile std::sig_atomic_t signalled = 0;
-
-// The first Ctrl-C ends the generation. It also restores the default handler, so the second one
-// ends the process. An interrupted read is not restarted: a prompt on stdin may never come. Where
-// Ctrl-C is ignored, as in the background of a script, it still is.
-void on_interrupt(int) { signalled = 1; }
-
-void listen_for_interrupt() {
-    struct sigaction action {};
-    sigaction(SIGINT, nullptr, &action);
-    if (action.sa_handler == SIG_IGN) return;
-    action.sa_handler = on_interrupt;
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    sigaction(SIGINT, &action, nullptr);
-}
-
-bool interrupted() { return signalled != 0; }
-
-void print_devices(const std::string& rpc) {
-    for (const Device& device : list_devices(rpc))
-        std::cout << device.name << ": " << device.description << " ("
-                  << (device.memory_total >> 20) << " MiB, " << (device.memory_free >> 20)
-                  << " MiB free)\n";
-    std::cout << "CPU kernels: " << cpu_kernels() << '\n';
-}
-
-int fail(const std::string& message, int code) {
-    std::cout.flush();
-    std::fprintf(stderr, "spec-cli: %s\n", message.c_str());
-    return code;
+fs::path executable() {
+#ifdef __APPLE__
+    char path[4096];
+    std::uint32_t size = sizeof(path);
+    if (_NSGetExecutablePath(path, &size) == 0) return fs::canonical(path);
+    return {};
+#else
+    std::error_code error;
+    return fs::read_symlink("/proc/self/exe", error);
+#endif
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-    try {
-        const cli::Options options = cli::parse(argc, argv);
-        if (options.help) {
-            std::cout << cli::help_text();
-        } else if (options.version) {
-            std::cout << "spec-cli " << version() << " (llama.cpp " << llama_cpp_version() << ")\n";
-        } else if (options.list_devices) {
-            print_devices(options.session.model.rpc);
-        } else {
-            listen_for_interrupt();
-            return cli::run(options, interrupted);
-        }
-        if (!std::cout.flush()) throw Error("The text cannot be written to standard output.");
-        return cli::kOk;
-    } catch (const cli::UsageError& error) {
-        return fail(error.what(), cli::kBadUsage);
-    } catch (const InvalidArgument& error) {
-        return fail(cli::with_flags(error.what()), cli::kBadUsage);
-    } catch (const ModelError& error) {
-        return fail(cli::with_flags(error.what()), cli::kBadUsage);
-    } catch (const std::bad_alloc&) {
-        return fail(cli::with_flags("There is not enough memory; lower n_ctx or n_batch."),
-                    cli::kFailure);
-    } catch (const std::exception& error) {
-        return fail(cli::with_flags(error.what()), cli::kFailure);
-    }
-}
+int main(int argc, char** argv) { return specllama::cli::spec_cli(argc, argv, executable()); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -23,6 +24,7 @@ enum class Color { automatic, always, never };
 enum class Draft { automatic, mtp, ngram, none };
 
 struct Options {
+    std::filesystem::path executable;   // that of spec-cli
     std::optional<std::string> model;   // none: the bundled target
     std::optional<std::string> prompt;  // -p
     std::optional<std::string> file;    // -f; "-" for standard input

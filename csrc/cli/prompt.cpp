@@ -4,15 +4,10 @@
 #include <unistd.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <system_error>
-
-#ifdef __APPLE__
-#include <mach-o/dyld.h>
-#endif
 
 #include "text/utf8.h"
 
@@ -71,18 +66,6 @@ std::string read_any(const Options& options) {
     throw UsageError("There is no prompt; give one with -p or -f, or pipe it in.");
 }
 
-fs::path executable() {
-#ifdef __APPLE__
-    char path[4096];
-    std::uint32_t size = sizeof(path);
-    if (_NSGetExecutablePath(path, &size) == 0) return fs::canonical(path);
-    return {};
-#else
-    std::error_code error;
-    return fs::read_symlink("/proc/self/exe", error);
-#endif
-}
-
 }  // namespace
 
 std::string read_prompt(const Options& options) {
@@ -99,8 +82,8 @@ std::string read_grammar(const std::string& path) {
     return grammar;
 }
 
-std::string bundled_model(const std::string& name) {
-    return (executable().parent_path().parent_path() / SPECLLAMA_MODELS / name).string();
+std::string bundled_model(const Options& options, const std::string& name) {
+    return (options.executable.parent_path().parent_path() / SPECLLAMA_MODELS / name).string();
 }
 
 }  // namespace specllama::cli

@@ -18,7 +18,7 @@ std::string read_prompt(const Options& options);
 // Reads the file of --grammar-file. Throws UsageError.
 std::string read_grammar(const std::string& path);
 
-// Path of a bundled model. The folder of these models lies beside the executable's folder.
-std::string bundled_model(const std::string& name);
+// Path of a bundled model. The folder of these models is beside the executable's folder.
+std::string bundled_model(const Options& options, const std::string& name);
 
 }  // namespace specllama::cli

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "cli/actions.h"
 #include "cli/printer.h"
 #include "cli/progress_bar.h"
 #include "cli/prompt.h"
@@ -19,9 +20,10 @@ namespace {
 // Fills in which model generates and which one drafts.
 void name_models(Options& options) {
     SessionOptions& session = options.session;
-    session.model.path = options.model ? *options.model : bundled_model("target-q8_0.gguf");
+    session.model.path =
+        options.model ? *options.model : bundled_model(options, "target-q8_0.gguf");
     if (options.draft == Draft::automatic && !options.model && !session.draft_model)
-        session.draft_model.emplace().model.path = bundled_model("draft-q8_0.gguf");
+        session.draft_model.emplace().model.path = bundled_model(options, "draft-q8_0.gguf");
     else if (!session.draft_model &&
              (options.draft == Draft::mtp ||
               (options.draft == Draft::automatic && brings_head(session.model.path))))
@@ -54,8 +56,7 @@ int run(Options options, bool (*interrupted)()) {
         throw;
     }
     if (interrupted()) return kInterrupted;
-    if (options.grammar_file)
-        options.generate.sampling.grammar = read_grammar(*options.grammar_file);
+    if (options.grammar_file) set_grammar(options, read_grammar(*options.grammar_file));
     name_models(options);
 
     std::optional<ProgressBar> bar;

@@ -1,8 +1,10 @@
 #include "draft/grammar_drafter.h"
 
 #include <algorithm>
-#include <numeric>
+#include <bit>
+#include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sample/sampler.h"
@@ -12,9 +14,10 @@ namespace specllama {
 
 namespace {
 
-// Bytes to look ahead. Their tokens fill most drafts, and later bytes are foreseen in later rounds.
+// Bytes to look ahead. Their tokens fill most drafts, and later bytes are predicted in later
+// rounds.
 constexpr std::size_t kMostBytes = 128;
-// Tokens of the text that are tokenized together with the foreseen bytes: they decide where words
+// Tokens of the text that are tokenized together with the predicted bytes: they decide where words
 // begin.
 constexpr std::size_t kTokensBefore = 4;
 
@@ -44,77 +47,89 @@ void GrammarDrafter::end(SequenceId sequence) { followers_.erase(sequence); }
 
 void GrammarDrafter::propose(std::span<Proposal> proposals) {
     for (Proposal& proposal : proposals) {
-        if (proposal.max_tokens == 0 || proposal.sampler->options().grammar.empty()) continue;
+        if (proposal.max_tokens == 0) continue;
         try {
-            const Scout* scout = look(proposal.sequence, proposal.tokens, *proposal.sampler);
-            if (scout != nullptr && !scout->bytes().empty()) draft(*scout, proposal);
+            const GrammarLookahead* lookahead =
+                look(proposal.sequence, proposal.tokens, *proposal.sampler);
+            if (lookahead != nullptr && !lookahead->bytes().empty()) draft(*lookahead, proposal);
         } catch (const Error& error) {
             proposal.error = error.what();
         }
     }
 }
 
-Token GrammarDrafter::certain(SequenceId sequence, TokenSpan tokens, Sampler& sampler) {
+Token GrammarDrafter::forced(SequenceId sequence, TokenSpan tokens, const Sampler& sampler) {
     if (!followers_.contains(sequence)) return kNoToken;
-    const Scout* scout = look(sequence, tokens, sampler);
-    if (scout == nullptr || !scout->seems_certain()) return kNoToken;
-    left_.resize(vocab_->size());
-    std::iota(left_.begin(), left_.end(), 0);
-    left_.resize(sampler.keep_allowed(left_));
-    const bool ends =
-        std::ranges::all_of(left_, [&](Token token) { return vocab_->is_end(token); });
-    return left_.size() == 1 || (ends && !left_.empty()) ? left_[0] : kNoToken;
-}
-
-// Returns the sequence's scout, which has looked ahead from these tokens; null if it was tired.
-Scout* GrammarDrafter::look(SequenceId sequence, TokenSpan tokens, const Sampler& sampler) {
-    auto found = followers_.find(sequence);
-    if (found == followers_.end()) {
-        found = followers_.try_emplace(sequence, Scout(byte_tokens(), habits_), 0).first;
-        try {
-            enter(tokens, sampler, found->second);
-        } catch (...) {
-            followers_.erase(found);
-            throw;
+    const GrammarLookahead* lookahead = look(sequence, tokens, sampler);
+    if (lookahead == nullptr || !lookahead->forced()) return kNoToken;
+    Token only = kNoToken;
+    const Mask::Bits bits = sampler.mask()->allowed();
+    for (std::size_t word = 0; word < bits.size(); ++word) {
+        for (std::uint32_t left = bits[word]; left != 0; left &= left - 1) {
+            const auto token = static_cast<Token>(word * 32 + std::countr_zero(left));
+            if (only != kNoToken && !(vocab_->is_end(only) && vocab_->is_end(token)))
+                return kNoToken;
+            if (only == kNoToken) only = token;
         }
-    } else if (found->second.scout.tired()) {
-        return nullptr;
-    } else {
-        follow(tokens, sampler, found->second);
     }
-    found->second.scout.look(kMostBytes);
-    return &found->second.scout;
+    return only;
 }
 
-const ByteTokens& GrammarDrafter::byte_tokens() {
-    if (byte_tokens_) return *byte_tokens_;
-    byte_tokens_.emplace();
-    byte_tokens_->end = vocab_->eos();
-    for (Token token = 0; token < vocab_->size(); ++token) {
-        piece_.clear();
-        vocab_->append_piece(token, piece_);
-        byte_tokens_->add(token, piece_);
+// Returns the sequence's lookahead, which has looked ahead from these tokens; null: there is none,
+// as the sampler has no grammar, the grammar has not begun, or it cannot be followed.
+GrammarLookahead* GrammarDrafter::look(SequenceId sequence, TokenSpan tokens,
+                                       const Sampler& sampler) {
+    if (sampler.options().grammar.empty() || !sampler.mask()->begun()) return nullptr;
+    const auto [found, is_new] = followers_.try_emplace(sequence);
+    std::optional<Follower>& follower = found->second;
+    try {
+        if (is_new) {
+            follower.emplace(GrammarLookahead(token_bytes(), history_));
+            enter(tokens, sampler, follower);
+        } else if (follower) {
+            follow(tokens, sampler, follower);
+        }
+        if (follower) follower->lookahead.look(kMostBytes);
+    } catch (const DecodeError&) {
+        follower.reset();
+        throw;
     }
-    return *byte_tokens_;
+    return follower ? &follower->lookahead : nullptr;
+}
+
+const TokenBytes& GrammarDrafter::token_bytes() {
+    for (Token token = static_cast<Token>(token_bytes_.size()); token < vocab_->size(); ++token) {
+        piece_.clear();
+        if (!vocab_->is_end(token)) vocab_->append_piece(token, piece_);
+        token_bytes_.add(piece_);
+    }
+    return token_bytes_;
 }
 
 // The request's mask always stands at the end of its text, and so does its clone.
-void GrammarDrafter::enter(TokenSpan tokens, const Sampler& sampler, Follower& follower) {
+void GrammarDrafter::enter(TokenSpan tokens, const Sampler& sampler,
+                           std::optional<Follower>& follower) {
+    std::unique_ptr<Mask> mask = sampler.mask()->clone();
+    if (!mask) {
+        follower.reset();
+        return;
+    }
     read_end(tokens);
-    follower.scout.enter(sampler.mask()->clone(), text_);
-    follower.n_followed = tokens.size();
+    follower->lookahead.enter(std::move(mask), text_);
+    follower->n_followed = tokens.size();
 }
 
-void GrammarDrafter::follow(TokenSpan tokens, const Sampler& sampler, Follower& follower) {
-    for (const Token token : tokens.subspan(follower.n_followed)) {
+void GrammarDrafter::follow(TokenSpan tokens, const Sampler& sampler,
+                            std::optional<Follower>& follower) {
+    for (const Token token : tokens.subspan(follower->n_followed)) {
         piece_.clear();
         vocab_->append_piece(token, piece_);
-        if (!follower.scout.follow(token, piece_)) {
+        if (!follower->lookahead.follow(token, piece_)) {
             enter(tokens, sampler, follower);
             return;
         }
     }
-    follower.n_followed = tokens.size();
+    follower->n_followed = tokens.size();
 }
 
 // Sets text_ to the text of the last kTokensBefore tokens, or of more where that would begin inside
@@ -134,13 +149,13 @@ void GrammarDrafter::read_end(TokenSpan tokens) {
     for (const Token token : tokens.subspan(first)) vocab_->append_piece(token, text_);
 }
 
-// Tokenizes the end of the text together with the foreseen bytes, and drafts the tokens of the
-// latter. Drafts nothing unless the sequence's last token ends exactly where the foreseen bytes
+// Tokenizes the end of the text together with the predicted bytes, and drafts the tokens of the
+// latter. Drafts nothing unless the sequence's last token ends exactly where the predicted bytes
 // begin.
-void GrammarDrafter::draft(const Scout& scout, Proposal& proposal) {
+void GrammarDrafter::draft(const GrammarLookahead& lookahead, Proposal& proposal) {
     read_end(proposal.tokens);
     const std::size_t n_known = text_.size();
-    text_ += scout.bytes();
+    text_ += lookahead.bytes();
     text_.resize(std::max(whole_characters(text_), n_known));
     const std::vector<Token> tokens = vocab_->tokenize(text_, false, false);
     written_.clear();
@@ -151,7 +166,7 @@ void GrammarDrafter::draft(const Scout& scout, Proposal& proposal) {
     }
     // Some tokenizers put a space before a text, so written_ may be longer than text_.
     if (!written_.ends_with(text_)) return;
-    const std::size_t begin = written_.size() - text_.size() + n_known;  // first foreseen byte
+    const std::size_t begin = written_.size() - text_.size() + n_known;  // first predicted byte
     std::size_t i = 0;
     if (begin > 0) {
         const auto end = std::ranges::lower_bound(ends_, begin);
@@ -163,7 +178,7 @@ void GrammarDrafter::draft(const Scout& scout, Proposal& proposal) {
     for (; i < tokens.size() && proposal.draft.size() < proposal.max_tokens; ++i) {
         const std::size_t end = ends_[i] - begin;
         float confidence = 1;
-        for (; at < end; ++at) confidence *= scout.confidence()[at];
+        for (; at < end; ++at) confidence *= lookahead.confidence()[at];
         const auto n_behind = static_cast<int>(written_.size() - ends_[i]);
         proposal.draft.push(tokens[i], {Source::grammar, n_behind, confidence});
     }

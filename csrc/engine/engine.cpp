@@ -351,14 +351,14 @@ void Engine::accept(std::size_t i, Sequence& sequence, double seconds) {
         throw DecodeError(
             "The model left nothing to choose from: logit_bias, or the model itself, forbids every "
             "token.");
-    commit_certain(sequence);
+    commit_forced(sequence);
 }
 
 // Tokens that the grammar leaves no choice about need no logits: they are decoded with the next
 // round, ahead of its draft.
-void Engine::commit_certain(Sequence& sequence) {
+void Engine::commit_forced(Sequence& sequence) {
     while (!sequence.done()) {
-        const Token token = speculator_.certain(sequence);
+        const Token token = speculator_.forced_token(sequence);
         if (token == kNoToken) return;
         const Timer timer(sequence.stats.seconds.text);
         if (sequence.traces()) sequence.trace.back().certain.push_back(token);

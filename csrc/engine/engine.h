@@ -71,7 +71,7 @@ class Engine {
     void accept(Group group, double seconds);
     void accept(std::size_t i, Sequence& sequence, double seconds);
     Token walk(std::size_t i, Sequence& sequence);
-    void commit_certain(Sequence& sequence);
+    void commit_forced(Sequence& sequence);
     void rewind(Sequence& sequence, int keep);
 
     Context& target_;

@@ -55,6 +55,12 @@ void cut_behind_end(Draft& draft, const Vocab& vocab) {
     });
 }
 
+void cut_where_forbidden(Draft& draft, const Sampler& sampler) {
+    if (sampler.mask() == nullptr || draft.empty() || draft.drawn()) return;
+    const auto n = static_cast<int>(sampler.mask()->n_allowed(draft.tokens));
+    if (n < draft.size()) draft.truncate(n);
+}
+
 void record_error(Sequence& sequence, const std::string& message) {
     ++sequence.stats.drafter_errors;
     sequence.stats.last_drafter_error = message;

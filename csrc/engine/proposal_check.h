@@ -23,6 +23,10 @@ std::string fault(const Proposal& proposal, const Vocab& vocab);
 // depend on what was drawn.
 void cut_behind_end(Draft& draft, const Vocab& vocab);
 
+// Cuts a draft where the sampler's mask does not let it go on. Drawn drafts stay whole: a token
+// that is judged must be replaced from what the draft's distribution leaves.
+void cut_where_forbidden(Draft& draft, const Sampler& sampler);
+
 // Records a drafter's error, one sentence, in the sequence's statistics.
 void record_error(Sequence& sequence, const std::string& message);
 

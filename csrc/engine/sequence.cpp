@@ -5,8 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "llama/grammar.h"
-#include "llama/thought_limit.h"
 #include "llama/vocab.h"
 #include "specllama/error.h"
 
@@ -22,20 +20,14 @@ SamplingOptions settled(SamplingOptions options, const Vocab& vocab) {
     return options;
 }
 
-std::unique_ptr<Mask> make_mask(const Vocab& vocab, const SamplingOptions& options) {
-    std::unique_ptr<Mask> grammar;
-    if (!options.grammar.empty())
-        grammar = make_grammar(vocab, options.grammar, options.grammar_triggers);
-    return limit_thought(vocab, options, std::move(grammar));
-}
-
 }  // namespace
 
-Sequence::Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& options, int n_ctx)
+Sequence::Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& options, int n_ctx,
+                   std::unique_ptr<Mask> mask)
     : vocab_(&vocab),
       n_prompt_(static_cast<int>(prompt.size())),
       n_most_(n_ctx),
-      sampler_(settled(options.sampling, vocab), vocab.size(), make_mask(vocab, options.sampling),
+      sampler_(settled(options.sampling, vocab), vocab.size(), std::move(mask),
                [&vocab](Token token, std::string& out) { vocab.append_piece(token, out, true); }),
       replayed_(options.replayed),
       text_(options.stop),
@@ -79,9 +71,8 @@ bool Sequence::commit(Token token, bool from_draft) {
     }
     sampler_.accept(token);
     tokens_.push_back(token);
-    const bool stopped =
-        text_.push(token, from_draft, std::exchange(logprobs_, {}),
-                   [&](std::string& bytes) { vocab_->append_piece(token, bytes); });
+    const bool stopped = text_.push(token, from_draft, std::exchange(logprobs_, {}),
+                                    [&](std::string& bytes) { append_text(token, bytes); });
     if (stopped) {
         tokens_.resize(n_prompt_ + text_.n_kept());
         finish(FinishReason::stop);
@@ -90,6 +81,15 @@ bool Sequence::commit(Token token, bool from_draft) {
     }
     stats.generated_tokens = n_generated();
     return !done_;
+}
+
+// Control tokens have no text, but for the one whose text is a stop string.
+void Sequence::append_text(Token token, std::string& bytes) const {
+    const std::size_t before = bytes.size();
+    vocab_->append_piece(token, bytes);
+    if (bytes.size() > before || !text_.has_stops()) return;
+    vocab_->append_piece(token, bytes, true);
+    if (!text_.is_stop(std::string_view(bytes).substr(before))) bytes.resize(before);
 }
 
 void Sequence::finish(FinishReason reason) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -23,10 +24,12 @@ class Vocab;
 // One request: its tokens, what the KV memory holds of them, its text and its statistics.
 class Sequence {
  public:
-    // n_ctx: most tokens of prompt and generation together. Throws InvalidArgument for options that
+    // n_ctx: most tokens of prompt and generation together. mask: which of them may be generated;
+    // null: any. Throws InvalidArgument for options that
     // cannot be met, such as GenerateOptions::generated with tokens that cannot have been
     // generated.
-    Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& options, int n_ctx);
+    Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& options, int n_ctx,
+             std::unique_ptr<Mask> mask = nullptr);
 
     // Gives the sequence its place in the KV memory, which already holds its first n_reused tokens:
     // fewer than it has.
@@ -108,6 +111,8 @@ class Sequence {
     std::uint64_t ticket = 0;
 
  private:
+    void append_text(Token token, std::string& bytes) const;
+
     SequenceId id_ = -1;
     const Vocab* vocab_;
     const int n_prompt_;

@@ -203,6 +203,7 @@ double Speculator::ask(std::size_t row, std::span<Sequence* const> sequences) {
             proposal.draft.clear();
         }
         if (!sequence.replays()) cut_behind_end(proposal.draft, *vocab_);
+        contained(sequence, [&] { cut_where_forbidden(proposal.draft, sequence.sampler()); });
     }
     return seconds;
 }
@@ -373,13 +374,13 @@ void Speculator::observe(std::size_t i, Sequence& sequence, std::span<const int>
 
 // A bias can forbid what the grammar leaves, and log-probabilities need logits. For paced
 // sequences, whose makers of offers are told of rounds only, nothing was ever drafted by a grammar.
-Token Speculator::certain(Sequence& sequence) {
+Token Speculator::forced_token(Sequence& sequence) {
     const SamplingOptions& options = sequence.sampler().options();
     if (options.grammar.empty() || !options.logit_bias.empty() || options.logprobs >= 0)
         return kNoToken;
     Token token = kNoToken;
     contained(sequence, [&] {
-        token = grammar_->certain(sequence.id(), sequence.tokens(), sequence.sampler());
+        token = grammar_->forced(sequence.id(), sequence.tokens(), sequence.sampler());
     });
     return token;
 }

@@ -102,7 +102,7 @@ class Speculator {
 
     // The token that the target must choose next, since the sequence's grammar leaves no other;
     // kNoToken: none is known.
-    Token certain(Sequence& sequence);
+    Token forced_token(Sequence& sequence);
 
  private:
     // The state of one sequence in this round.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -12,18 +13,28 @@ namespace specllama {
 // keeps track of its place in the text.
 class Mask {
  public:
+    // A set of tokens: token t is in it if bit t % 32 of word t / 32 is set.
+    using Bits = std::span<const std::uint32_t>;
+    static bool contains(Bits bits, Token token) {
+        return (bits[token / 32] >> (token % 32) & 1U) != 0;
+    }
+
     Mask() = default;
     Mask(const Mask&) = delete;
     Mask& operator=(const Mask&) = delete;
     virtual ~Mask() = default;
 
-    // Sets the logits [n_vocab] of all tokens that may not come to minus infinity.
-    virtual void apply(std::span<float> logits) = 0;
+    // The tokens that may come next; no words: any. Valid until the next call.
+    virtual Bits allowed() = 0;
 
-    virtual bool allows(Token token) = 0;
+    // Sets the logits [n_vocab] of all tokens that may not come next to minus infinity.
+    virtual void apply(std::span<float> logits);
 
-    // Moves the allowed ones of `tokens` to the front, in their order; returns their number.
-    virtual std::size_t keep_allowed(std::span<Token> tokens) = 0;
+    // Of a draft, how many tokens may come one after the other, as far as that is known before
+    // they are accepted: exact for the first of them, at least the true number for the others.
+    virtual std::size_t n_allowed(TokenSpan draft) = 0;
+
+    bool allows(Token token) { return n_allowed({&token, 1}) == 1; }
 
     // Moves on by a token, which must be allowed and must not end the text.
     virtual void accept(Token token) = 0;
@@ -31,7 +42,7 @@ class Mask {
     // Whether it decides about the next token. Until then any token may come.
     virtual bool begun() const = 0;
 
-    // An independent copy at the same place of the text.
+    // An independent copy at the same place of the text; null: it cannot be copied.
     virtual std::unique_ptr<Mask> clone() const = 0;
 };
 

@@ -71,14 +71,8 @@ class Sampler {
     // Whether the mask, if there is one, lets this token come next.
     bool allows(Token token) const { return !mask_ || mask_->allows(token); }
 
-    // Moves those of `tokens` that the mask, if there is one, allows next to the front; returns
-    // their number.
-    std::size_t keep_allowed(std::span<Token> tokens) const {
-        return mask_ ? mask_->keep_allowed(tokens) : tokens.size();
-    }
-
     // Null: there is none, any token may come.
-    const Mask* mask() const { return mask_.get(); }
+    Mask* mask() const { return mask_.get(); }
 
     // Returns a drafter's token after `context`, from the logits of the drafter's own model
     // (changed), by the same rule. It is coupled with `choose` by the same noise, except with

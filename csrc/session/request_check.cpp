@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "llama/grammar.h"
 #include "sample/sampler.h"
 #include "specllama/error.h"
 #include "text/utf8.h"
@@ -41,11 +40,6 @@ void check_options(const GenerateOptions& options, int n_room) {
         throw InvalidArgument(
             "A text that is replayed follows no grammar; leave one of the two out.");
     check_stop_strings(options.stop);
-    if (find_invalid_utf8(options.sampling.grammar) != std::string::npos)
-        throw InvalidArgument("The grammar is not valid UTF-8.");
-    check_triggers(options.sampling.grammar_triggers);
-    if (!options.sampling.grammar_triggers.empty() && options.sampling.grammar.empty())
-        throw InvalidArgument("grammar_triggers need a grammar, or a schema, to begin.");
 }
 
 }  // namespace

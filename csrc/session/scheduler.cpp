@@ -123,6 +123,7 @@ void Scheduler::retire() {
 void Scheduler::check(TokenSpan prompt, const GenerateOptions& options) const {
     const std::shared_ptr<const Model> model = this->model();
     check_request(prompt, options, model->vocab(), shape().n_ctx);
+    constraints_.check(model->vocab(), options.sampling);
     if (options.paced && !offers_)
         throw InvalidArgument("The session takes no drafts from outside; open it with offers.");
 }
@@ -130,7 +131,8 @@ void Scheduler::check(TokenSpan prompt, const GenerateOptions& options) const {
 std::shared_ptr<Sequence> Scheduler::start(TokenSpan prompt, const GenerateOptions& options) {
     check(prompt, options);
     const std::shared_ptr<const Model> model = this->model();
-    auto sequence = std::make_shared<Sequence>(model->vocab(), prompt, options, shape().n_ctx);
+    auto sequence = std::make_shared<Sequence>(model->vocab(), prompt, options, shape().n_ctx,
+                                               constraints_.make(model->vocab(), options.sampling));
     sequence->stats.exact = exact_;
     sequence->stats.same_widths = same_widths_;
     const Gate::Work work(gate_, [&] {

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "constraint/constraints.h"
 #include "draft/offers.h"
 #include "engine/engine.h"
 #include "engine/sequence.h"
@@ -92,6 +93,7 @@ class Scheduler {
 
     Gate gate_;
     std::atomic<bool> closed_ = false;
+    mutable Constraints constraints_;
     mutable std::mutex model_mutex_;
     std::shared_ptr<const Model> model_;
     std::unique_ptr<Context> context_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -20,6 +21,11 @@ class TextStream {
  public:
     // stop: no empty strings.
     explicit TextStream(std::vector<std::string> stop) : stop_(std::move(stop)) {}
+
+    bool has_stops() const { return !stop_.empty(); }
+
+    // Whether a text is one of the stop strings.
+    bool is_stop(std::string_view text) const { return std::ranges::count(stop_, text) > 0; }
 
     // Takes one more token, whose bytes `append_piece(bytes)` appends to a string. Returns whether
     // a stop string is complete now: nothing may be pushed after that.

@@ -25,6 +25,7 @@ from specllama._core import (  # noqa: E402
     Stats,
     TokenLogprobs,
     list_devices,
+    set_llguidance_path,
 )
 from specllama._core import version as __version__  # noqa: E402
 from specllama._fork import release_helpers_at_fork  # noqa: E402
@@ -49,6 +50,7 @@ from specllama.requests.options import GenerateOptions  # noqa: E402
 from specllama.requests.stream import Generation, Stream  # noqa: E402
 from specllama.session import SpecSession  # noqa: E402
 
+set_llguidance_path(_llama.llguidance_path())
 release_helpers_at_fork()
 
 __all__ = [

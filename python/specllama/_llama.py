@@ -1,8 +1,10 @@
-"""Maps llama-cpp-python's libllama, the version that the extension was built against."""
+"""The libraries in other packages that the extension uses: libllama, of the version that it was
+built against, and llguidance."""
 
 from __future__ import annotations
 
-from importlib import metadata
+from importlib import metadata, util
+from pathlib import Path
 
 from specllama._build import LLAMA_CPP_PYTHON
 
@@ -27,3 +29,10 @@ def load() -> None:
     check_version()
     if LLAMA_CPP_PYTHON:
         import llama_cpp  # noqa: F401
+
+
+def llguidance_path() -> str:
+    """Return the file of llguidance's extension module; "" if there is none."""
+    spec = util.find_spec("llguidance")
+    folders = [] if spec is None else spec.submodule_search_locations or []
+    return next((str(file) for one in folders for file in Path(one).glob("_lib*.so")), "")

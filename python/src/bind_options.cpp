@@ -92,6 +92,12 @@ void bind_options(py::module_& m) {
         .value("coupled", AcceptanceRule::coupled)
         .value("rejection", AcceptanceRule::rejection)
         .finalize();
+    py::native_enum<GrammarSyntax>(m, "GrammarSyntax", "enum.Enum", "How a grammar is written.")
+        .value("gbnf", GrammarSyntax::gbnf)
+        .value("lark", GrammarSyntax::lark)
+        .value("regex", GrammarSyntax::regex)
+        .value("json_schema", GrammarSyntax::json_schema)
+        .finalize();
     bind_struct<SamplingOptions>(
         m, "SamplingOptions", pair("temperature", &SamplingOptions::temperature),
         pair("top_n_sigma", &SamplingOptions::top_n_sigma), pair("top_k", &SamplingOptions::top_k),
@@ -114,6 +120,7 @@ void bind_options(py::module_& m) {
         pair("processed_logprobs", &SamplingOptions::processed_logprobs),
         pair("seed", &SamplingOptions::seed), pair("acceptance", &SamplingOptions::acceptance),
         pair("lenience", &SamplingOptions::lenience), pair("grammar", &SamplingOptions::grammar),
+        pair("grammar_syntax", &SamplingOptions::grammar_syntax),
         pair("grammar_triggers", &SamplingOptions::grammar_triggers),
         pair("reasoning_budget", &SamplingOptions::reasoning_budget),
         pair("reasoning_opening", &SamplingOptions::reasoning_opening),

@@ -70,6 +70,7 @@ void bind_session(py::module_& m) {
         .def(
             "check",
             [](const Session& session, const Tokens& prompt, const GenerateOptions& options) {
+                const py::gil_scoped_release release;
                 session.check(prompt, options);
             },
             py::arg("prompt"), py::arg("options"))

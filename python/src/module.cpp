@@ -9,12 +9,13 @@ PYBIND11_MODULE(_core, m) {
     specllama::bind_cache_folder(m);
     specllama::bind_model_file(m);
     specllama::bind_chunk(m);
+    specllama::bind_cli(m);
     specllama::bind_stats(m);
     specllama::bind_trace(m);
     specllama::bind_beam(m);
     specllama::bind_stream(m);
     specllama::bind_options(m);
-    specllama::bind_grammar(m);
+    specllama::bind_llguidance(m);
     specllama::bind_sampling(m);
     specllama::bind_session(m);
     specllama::bind_ngram(m);

@@ -15,7 +15,6 @@ vocabulary the grammar leaves at each place.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import shutil
 import statistics
 import tempfile
@@ -26,10 +25,11 @@ from pathlib import Path
 from typing import Any
 
 import llama_cpp
-import numpy as np
+from llguidance import LLMatcher, LLTokenizer
+from llguidance.llamacpp import lltokenizer_from_vocab
 from specllama import SpecSession
 from specllama._core import Stats
-from specllama.requests.grammar import gbnf
+from specllama.requests.grammar import read_schema
 from specllama.workloads.answered import Dialogue, load_answered
 
 TEXT: dict[str, Any] = {"type": "string"}
@@ -103,36 +103,28 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 """By the name of the conversation."""
 
 
-def left(vocabulary: llama_cpp.Llama, grammar: str, tokens: Sequence[int]) -> list[int]:
+def left(tokenizer: LLTokenizer, grammar: str, tokens: Sequence[int]) -> list[int]:
     """[i]: tokens that the grammar leaves where token i of a text stands."""
-    vocab = llama_cpp.llama_model_get_vocab(vocabulary.model)
-    n_vocab = llama_cpp.llama_vocab_n_tokens(vocab)
-    candidates = (llama_cpp.llama_token_data * n_vocab)()
-    array = llama_cpp.llama_token_data_array(candidates, n_vocab, -1, False)
-    view = np.ctypeslib.as_array(candidates)
-    sampler = llama_cpp.llama_sampler_init_grammar(vocab, grammar.encode(), b"root")
+    matcher = LLMatcher(tokenizer, LLMatcher.grammar_from_json_schema(grammar))
     counts = []
     for token in tokens:
-        view["id"], view["logit"] = np.arange(n_vocab), 0
-        llama_cpp.llama_sampler_apply(sampler, ctypes.byref(array))
-        counts.append(int((view["logit"] == 0).sum()))
-        if llama_cpp.llama_vocab_is_eog(vocab, token):
+        counts.append(sum(bias > 0 for bias in matcher.compute_logit_bias()))
+        if not matcher.consume_token(token):
             break
-        llama_cpp.llama_sampler_accept(sampler, token)
-    llama_cpp.llama_sampler_free(sampler)
     return counts
 
 
 def count_left(arguments: argparse.Namespace, conversations: list[Dialogue]) -> None:
     """Print how often one token is left, and how many of these stand in a row."""
     vocabulary = llama_cpp.Llama(arguments.model, vocab_only=True, verbose=False)
+    tokenizer = lltokenizer_from_vocab(llama_cpp.llama_model_get_vocab(vocabulary.model))
     everywhere: list[int] = []
     runs: Counter[int] = Counter()
     with SpecSession(arguments.model, arguments.draft, n_ctx=4096) as session:
         for one in conversations:
             schema = SCHEMAS[one.name]
             text = session.chat(one.messages, json_schema=schema, max_tokens=arguments.max_tokens)
-            counts = left(vocabulary, gbnf(None, schema), text.tokens)
+            counts = left(tokenizer, read_schema(schema).text, text.tokens)
             everywhere += counts
             runs.update(len([*run]) for n, run in groupby(counts) if n == 1)
             print(f"{one.name:24}{len(counts):5} places{counts.count(1):5} of one token")

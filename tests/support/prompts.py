@@ -67,3 +67,7 @@ PROMPTS: dict[str, str] = {
 def most_tokens(session: SpecSession, prompt: str, n: int) -> int:
     """Return `n`, or how many tokens the context has room for behind a prompt."""
     return min(n, session.n_ctx - len(session.tokenize(prompt)))
+
+
+TOO_COMPLEX = '%llguidance {}\nstart: "a" "x" ' + " ".join(f'("b{n}")?' for n in range(3000))
+"""A grammar that cannot be followed any further once "ax" has come."""

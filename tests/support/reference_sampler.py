@@ -38,6 +38,7 @@ OFF: dict[str, Any] = {
     "acceptance": "coupled",
     "lenience": 1.0,
     "grammar": "",
+    "grammar_syntax": _core.GrammarSyntax.gbnf,
     "grammar_triggers": [],
     "reasoning_budget": -1,
     "reasoning_opening": "",

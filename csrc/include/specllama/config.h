@@ -149,6 +149,15 @@ enum class AcceptanceRule {
     rejection,
 };
 
+// How SamplingOptions::grammar is written. All but gbnf are llguidance's, which is there only in a
+// process with Python.
+enum class GrammarSyntax {
+    gbnf,         // llama.cpp's; its rule `root` is the whole text, and it has no triggers
+    lark,         // llguidance's variant of Lark; its rule `start` is the whole text
+    regex,        // a regular expression of the whole text, as Rust's crate regex has them
+    json_schema,  // a JSON schema, as JSON
+};
+
 // How a token is chosen from the target's logits. The steps come in this order: bias, penalties,
 // DRY, grammar, top_n_sigma, top_k, typical_p, top_p, min_p, XTC, temperature.
 struct SamplingOptions {
@@ -206,10 +215,10 @@ struct SamplingOptions {
     // lenience, if drafts are chains. (At temperature 0, a draft token is accepted if it is at
     // least this fraction as likely as the likeliest.)
     double lenience = 1;
-    // GBNF grammar whose rule `root` the output must follow; "": none. (As in llama.cpp, the
-    // grammar is asked about the chosen token first, and masks all tokens only if it forbids that
-    // one. With rejection it always masks them.)
+    // Grammar that the output must follow; "": none. (It is asked about the chosen token first, and
+    // masks all tokens only if it forbids that one. With rejection it always masks them.)
     std::string grammar;
+    GrammarSyntax grammar_syntax = GrammarSyntax::gbnf;
     // Trigger texts: the output is free until the first of them occurs, and follows the grammar
     // from the beginning of that text on. A text is no trigger if the rest of the token in which it
     // ends does not fit the grammar. None: the grammar holds from the start.

@@ -5,7 +5,7 @@ NDArray that comes out belongs to the caller; the core moves it out and keeps no
 """
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -636,6 +636,14 @@ class AcceptanceRule(enum.Enum):
     coupled = 0
     rejection = 1
 
+class GrammarSyntax(enum.Enum):
+    """How a grammar is written."""
+
+    gbnf = 0
+    lark = 1
+    regex = 2
+    json_schema = 3
+
 class SamplingOptions:
     """Options of sampling; see `specllama.GenerateOptions`."""
 
@@ -667,6 +675,7 @@ class SamplingOptions:
         acceptance: AcceptanceRule,
         lenience: float,
         grammar: str,
+        grammar_syntax: GrammarSyntax,
         grammar_triggers: list[str],
         reasoning_budget: int,
         reasoning_opening: str,
@@ -722,6 +731,8 @@ class SamplingOptions:
     def lenience(self) -> float: ...
     @property
     def grammar(self) -> str: ...
+    @property
+    def grammar_syntax(self) -> GrammarSyntax: ...
     @property
     def grammar_triggers(self) -> list[str]: ...
     @property
@@ -866,9 +877,16 @@ def probability(logits: NDArray[np.float32], token: int) -> float:
         token: A token id with a finite logit. Raises ArgumentError if it is out of range.
     """
 
-def is_sound_grammar(gbnf: str) -> bool:
-    """Whether llama.cpp can read a GBNF text, and follow it without looking in too many directions
-    at once. The length of the text is not looked at."""
+def spec_cli(arguments: Sequence[str | bytes]) -> int:
+    """Run spec-cli in this process, and return its exit code. From then on Ctrl-C is its own.
+
+    Args:
+        arguments: The path of its executable, and its command line.
+    """
+
+def set_llguidance_path(path: str) -> None:
+    """Set the file of llguidance's extension module, which is loaded when the first grammar is
+    read. "": it is not installed, so grammars raise ArgumentError."""
 
 def choice_seed(seed: int, choice: int) -> int:
     """Return the seed of choice number `choice` of a request; choice 0 has `seed` itself."""
@@ -893,7 +911,8 @@ class Session:
         begin or end inside a character. Raises ArgumentError if there is no such token."""
 
     def check(self, prompt: Iterable[int], options: GenerateOptions) -> None:
-        """Raise ArgumentError for whatever `start` would refuse, except a grammar."""
+        """Raise ArgumentError for whatever `start` would refuse. A grammar is read, which may take
+        a second; `start` then takes it as it was read."""
 
     def start(self, prompt: Iterable[int], options: GenerateOptions) -> Stream: ...
     def search(self, prompt: Iterable[int], options: BeamOptions) -> BeamResult:

@@ -1,4 +1,4 @@
-"""The console script `spec-cli`: replaces itself by the executable in the package."""
+"""The console script `spec-cli`: the executable in the package, or the same inside Python."""
 
 from __future__ import annotations
 
@@ -26,9 +26,12 @@ _DRAFTS = ("-md", "--draft-model", "--model-draft", "-hfd", "--hf-repo-draft")
 
 _GRAMMARS = ("--grammar", "--grammar-file")
 _SCHEMAS = ("-j", "--json-schema", "-jf", "--json-schema-file")
+_REGEX = "--regex"
 
-_LONGEST_GRAMMAR = 65536
-"""Most bytes that the core reads; an argument of a process may have up to twice as many."""
+_FORMS = (*_GRAMMARS, *_SCHEMAS, _REGEX)
+"""Options that say what the text must follow."""
+
+_FILES_OF_GRAMMARS = ("--grammar-file", "-jf", "--json-schema-file")
 
 _ABOUT = frozenset(("-h", "--help", "--version", "--list-devices"))
 """Options with which the executable opens no model."""
@@ -40,7 +43,7 @@ SWITCHES = _ABOUT.union((
 """Options without a value. After any other option the next argument is its value, whatever it looks
 like."""
 
-OPTIONS = SWITCHES.union(_PROMPTS, _NAMES, _FILES, _SCHEMAS, _FOR_BUNDLED, (
+OPTIONS = SWITCHES.union(_PROMPTS, _NAMES, _FILES, _SCHEMAS, _FOR_BUNDLED, (_REGEX,), (
     "-n", "--n-predict", "--predict", "-r", "--stop", "--temp", "--temperature", "--top-nsigma",
     "--top-n-sigma", "--top-k", "--typical", "--typical-p", "--top-p", "--min-p",
     "--xtc-probability", "--xtc-threshold", "--repeat-penalty", "--presence-penalty",
@@ -111,33 +114,46 @@ def with_files(arguments: Sequence[str]) -> list[str]:
 
 
 def with_grammar(arguments: Sequence[str]) -> list[str]:
-    """Return command-line arguments with a JSON schema replaced by its grammar, as the executable
-    cannot convert it. Raises ArgumentError if it is not a schema, and what `_files.read_prompt`
-    raises."""
+    """Return command-line arguments with a grammar, a JSON schema or a regular expression replaced
+    by a grammar in Lark. Raises ArgumentError if it cannot be read or enforced, and what
+    `_files.read_prompt` raises."""
     from specllama import _files
     from specllama.errors import ArgumentError
-    from specllama.requests.grammar import gbnf
 
-    forms = [one.option for one in _read(arguments) if one.option in (*_SCHEMAS, *_GRAMMARS)]
-    if len(forms) > 1 and set(forms) & set(_SCHEMAS):
-        raise ArgumentError(f"Give one of {', '.join(_GRAMMARS)}, -j and -jf.")
+    forms = [one.option for one in _read(arguments) if one.option in _FORMS]
+    if len(set(forms)) > 1 or (len(forms) > 1 and forms[0] not in _GRAMMARS):
+        raise ArgumentError(f"Give one of {', '.join(_FORMS)}.")
     result: list[str] = []
     for option, value, given in _read(arguments):
-        if option not in _SCHEMAS or value is None:
+        if option not in _FORMS or not value:  # the core says that a value is missing
             result += given
             continue
-        schema = _files.read_prompt(value) if option.endswith(("f", "file")) else value
-        schema = schema.removeprefix("\N{BYTE ORDER MARK}")
+        if option in _FILES_OF_GRAMMARS:
+            value = _files.read_prompt(value).removeprefix("\N{BYTE ORDER MARK}")
         try:
-            grammar = gbnf(None, schema)
+            result += ["--grammar", _lark(option, value)]
         except ArgumentError as error:
             raise ArgumentError(str(error).replace("json_schema", option, 1)) from None
-        if (n := len(grammar.encode())) > _LONGEST_GRAMMAR:
-            raise ArgumentError(
-                f"{option} makes a grammar of {n} bytes; at most {_LONGEST_GRAMMAR} can be read."
-            )
-        result += ["--grammar", os.fsdecode(grammar.encode())]  # UTF-8, whatever the locale
     return result
+
+
+def _lark(option: str, value: str) -> str:
+    """Return what an option asks for as a grammar in Lark, and print what is not enforced."""
+    from specllama._core import GrammarSyntax
+    from specllama.requests import lark
+    from specllama.requests.grammar import constraint, read_schema
+
+    if option == _REGEX:
+        return lark.lark({"start": lark.regex_rule(value)})
+    if option in _SCHEMAS:
+        schema = read_schema(value)
+        for remark in schema.remarks:
+            print(f"spec-cli: {option}: {remark}.", file=sys.stderr)
+        return lark.lark({"start": lark.json_rule(schema.text)})
+    grammar, syntax = constraint(value, None, None)
+    if syntax is GrammarSyntax.json_schema:
+        return lark.lark({"start": lark.json_rule(grammar)})
+    return grammar
 
 
 def with_default_model(arguments: Sequence[str]) -> list[str]:
@@ -164,7 +180,8 @@ def _check_options(arguments: Sequence[str]) -> None:
 
 
 def main() -> NoReturn:
-    """Run the executable in place of this process, with its arguments."""
+    """Run spec-cli: its executable in place of this process or, with a grammar, which needs
+    llguidance, in this process."""
     from specllama._llama import check_version
     from specllama.errors import SpecllamaError
 
@@ -180,4 +197,8 @@ def main() -> NoReturn:
     # Python ignores SIGPIPE, and execv keeps that: the executable would go on writing into a pipe
     # that nobody reads any more.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    os.execv(path, [str(path), *arguments])
+    if not {one.option for one in _read(arguments)}.intersection(_FORMS):
+        os.execv(path, [str(path), *arguments])
+    from specllama import _core
+
+    sys.exit(_core.spec_cli([os.fsencode(one) for one in [str(path), *arguments]]))

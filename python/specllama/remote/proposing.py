@@ -259,6 +259,7 @@ def draft_sampling(
         "seed": seed,
         "lenience": 1.0,
         "grammar": "",
+        "grammar_syntax": _core.GrammarSyntax.gbnf,
         "grammar_triggers": [],
         "reasoning_budget": -1,
     }

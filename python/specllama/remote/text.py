@@ -156,7 +156,8 @@ class Text:
 
 
 _APART = frozenset((
-    "logit_bias", "logprobs", "seed", "acceptance", "lenience", "grammar", "grammar_triggers",
+    "logit_bias", "logprobs", "seed", "acceptance", "lenience", "grammar", "grammar_syntax",
+    "grammar_triggers",
     "reasoning_budget", "reasoning_opening", "reasoning_closing",
 ))  # fmt: skip
 """Options that are written in another form, only where they are given, or that concern drafts."""
@@ -182,7 +183,8 @@ def _options(options: _core.GenerateOptions, seed: int) -> dict[str, Any]:
     if sampling.reasoning_budget >= 0:
         wanted["reasoning_budget"] = sampling.reasoning_budget
     if sampling.grammar:
-        wanted["grammar"] = sampling.grammar
+        is_regex = sampling.grammar_syntax == _core.GrammarSyntax.regex
+        wanted["regex" if is_regex else "grammar"] = sampling.grammar
         if sampling.grammar_triggers:
             wanted["grammar_triggers"] = sampling.grammar_triggers
     return wanted

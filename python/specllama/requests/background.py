@@ -66,8 +66,7 @@ class BackgroundRequests(LoadedModel):
         Arguments are those of `generate`, for one prompt only.
 
         Returns:
-            A handle, at once; with n given, a list of n handles. A grammar is read only when its
-            request begins, so the handle raises what is wrong with it.
+            A handle, at once; with n given, a list of n handles.
 
         Raises:
             ArgumentError: The prompt is empty, has ids that are not tokens, or does not fit the
@@ -121,7 +120,7 @@ class BackgroundRequests(LoadedModel):
         jobs: list[Job] = []
 
         async def chunks() -> AsyncGenerator[Chunk, None]:
-            jobs.extend(self._jobs([await self._aside(make)]))
+            jobs.extend(await self._aside(lambda: self._jobs([make()])))
             (handle,) = self._handles(jobs)
             try:
                 self._submit(jobs, keep=True)
@@ -168,7 +167,9 @@ class BackgroundRequests(LoadedModel):
     ) -> Generation | list[Generation]:
         """Do what `agenerate` does."""
         # In another thread: tokenizing a long prompt takes a while, and so may a JSON schema.
-        jobs = self._jobs(await self._aside(Request.choices, self, prompt, options, _count(n)))
+        jobs = await self._aside(
+            lambda: self._jobs(Request.choices(self, prompt, options, _count(n)))
+        )
         try:
             self._submit(jobs, keep=True)
             answers = [await handle for handle in self._handles(jobs)]

@@ -12,7 +12,8 @@ from typing_extensions import TypedDict, Unpack
 from specllama import _check, _core
 from specllama.requests import read
 from specllama.requests.field import INT32, Field, Range
-from specllama.requests.grammar import gbnf
+from specllama.requests.grammar import constraint
+from specllama.requests.schema.schema_grammar import SchemaGrammar
 
 
 class GenerateOptions(TypedDict, total=False):
@@ -160,13 +161,18 @@ class GenerateOptions(TypedDict, total=False):
     )]  # fmt: skip
     grammar: Annotated[str | None, Field(
         None, "none", read.anything,
-        "GBNF text that the output must follow, at most 64 kB. "
-        "The output may end early by max_tokens or a stop string.",
+        "A grammar that the output must follow, in GBNF, or in llguidance's Lark, whose first line "
+        "is %llguidance {}. The output may end early by max_tokens or a stop string.",
     )]  # fmt: skip
-    json_schema: Annotated[str | Mapping[str, Any] | None, Field(
+    json_schema: Annotated[str | Mapping[str, Any] | type | SchemaGrammar | None, Field(
         None, "none", read.anything,
-        "A JSON schema, as a dict or as text, that the output must follow, instead of a grammar. "
-        "{}: any JSON value.",
+        "A JSON schema, as a dict or as text, that the output must follow, instead of a grammar; "
+        "{}: any JSON value. Or a type: a pydantic model, a dataclass, a TypedDict.",
+    )]  # fmt: skip
+    regex: Annotated[str | None, Field(
+        None, "none", read.anything,
+        "A regular expression that the whole output must match, instead of a grammar, in the "
+        "syntax of Rust's regex: no look-around, no back-references.",
     )]  # fmt: skip
     grammar_triggers: Annotated[str | Iterable[str] | None, Field(
         None, "none", _check.texts,
@@ -204,7 +210,16 @@ FIELDS: Mapping[str, Field] = {
 }
 """The table: each option's field, by the option's name."""
 
-_OF_REQUEST = {"max_tokens", "stop", "echo", "json_schema", "reference", "cache_prompt", "trace"}
+_OF_REQUEST = {
+    "max_tokens",
+    "stop",
+    "echo",
+    "json_schema",
+    "regex",
+    "reference",
+    "cache_prompt",
+    "trace",
+}
 """Options that concern the request, so the core's sampler does not take them."""
 
 
@@ -266,7 +281,9 @@ def checked(options: GenerateOptions) -> dict[str, Any]:
     values = {
         name: field.check(name, given.get(name, field.default)) for name, field in FIELDS.items()
     }
-    values["grammar"] = gbnf(values["grammar"], values.pop("json_schema"))
+    values["grammar"], values["grammar_syntax"] = constraint(
+        values["grammar"], values.pop("json_schema"), values.pop("regex")
+    )
     values |= {"reasoning_opening": "", "reasoning_closing": ""}  # which depend on the model
     return values
 

@@ -103,7 +103,7 @@ class Request:
         ]
 
     def check(self, core: Core) -> None:
-        """Raise ArgumentError if the request could never begin. Its grammar is not parsed here."""
+        """Raise ArgumentError if the request could never begin. Its grammar is read here."""
         core.check(self.tokens, self._core_options())
 
     def _core_options(self) -> _core.GenerateOptions:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from specllama import Chunk, GenerateOptions, Generation, Handle
 from specllama.requests.background import BackgroundRequests, prepared
 from specllama.requests.job import Job
-from specllama.server.error import ApiError, encoded
+from specllama.requests.schema.schema_grammar import SchemaGrammar
+from specllama.server.error import ApiError, encoded, log, printable
 from specllama.server.fields import Fields
 from specllama.server.limits import MOST_CHOICES
 from specllama.server.sampling import read_options
@@ -28,6 +30,7 @@ class Call(ABC):
         given: Names of the fields that the client gave.
         prompts: Token ids of the prompts.
         streams: Whether the answer is to come in parts.
+        warnings: What an answer is not held to, though the request asks for it.
     """
 
     prompt_field: ClassVar[str]
@@ -43,6 +46,9 @@ class Call(ABC):
         self._options: GenerateOptions = read_options(fields, settings.sampling)
         self._most_tokens = self._options.get("max_tokens")
         self._options.update(self._own_options(fields))
+        self.warnings: list[str] = []
+        if isinstance(schema := self._options.get("json_schema"), SchemaGrammar):
+            self._warn(f"json_schema: {one}." for one in schema.warnings)
         # It is the default, and a limit, too, as in llama-server.
         bounds = (self._options.get("max_tokens"), self._most_tokens)
         self._options["max_tokens"] = min((one for one in bounds if one is not None), default=None)
@@ -61,6 +67,17 @@ class Call(ABC):
         wanted = self._options.get("max_tokens")
         if wanted is not None:  # lowered to the room there is, as by llama-server
             self._options["max_tokens"] = min(wanted, max(model.n_ctx - longest, 0))
+
+    def _warn(self, sentences: Iterable[str]) -> None:
+        """Add warnings for the client; each is also logged, once."""
+        for one in sentences:
+            self.warnings.append(one)
+            _log_once(one)
+
+    @property
+    def _warned(self) -> dict[str, Any]:
+        """The field `warnings` of an answer; no field if there are none."""
+        return {"warnings": self.warnings} if self.warnings else {}
 
     def prepare(self) -> list[Job]:
         """Return the generations to submit: the choices for the first prompt first. Raises
@@ -93,6 +110,11 @@ class Call(ABC):
     def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
         """Yield server-sent events, at least one; events that are there together come as one. An
         error of a generation is raised only before the first; after it, it is an event."""
+
+
+@lru_cache(maxsize=1024)
+def _log_once(warning: str) -> None:
+    log.warning("%s", printable(warning))
 
 
 def event(data: dict[str, Any]) -> bytes:

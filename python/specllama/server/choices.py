@@ -56,7 +56,7 @@ class ChoicesCall(Call):
             for i, one in enumerate(generations)
             if one is not None
         ]
-        usage = {"usage": self._usage(generations), **_timings(generations)}
+        usage = {"usage": self._usage(generations), **_timings(generations), **self._warned}
         return {**self._head, "choices": choices, **usage}
 
     async def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
@@ -85,7 +85,7 @@ class ChoicesCall(Call):
             return
         if self._include_usage:
             generations = await _endings(handles)
-            usage = {"usage": self._usage(generations), **_timings(generations)}
+            usage = {"usage": self._usage(generations), **_timings(generations), **self._warned}
             yield event({**self._head, "choices": [], **usage})
         yield b"data: [DONE]\n\n"
 

@@ -9,6 +9,7 @@ from typing import Any
 from specllama import GenerateOptions
 from specllama.model.chat_template import Message
 from specllama.model.loaded_model import LoadedModel
+from specllama.requests.schema.schema_grammar import SchemaGrammar
 from specllama.server.answer_reader import AnswerReader
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
@@ -16,9 +17,12 @@ from specllama.server.messages import read_messages
 from specllama.server.rewritten import rewritten
 from specllama.server.thoughts import ThoughtReader
 from specllama.server.tools.choice import ToolChoice
-from specllama.server.tools.grammar import answer_grammar, calls_grammar
+from specllama.server.tools.grammar import AnswerGrammar
 from specllama.server.tools.reader import CallReader
 from specllama.server.tools.recognise import call_format
+
+_CONSTRAINTS = frozenset({"grammar", "json_schema", "regex"})
+"""Options that hold an answer to a form."""
 
 _template_format = lru_cache(maxsize=8)(call_format)
 
@@ -99,29 +103,30 @@ class Conversation:
         schema may also copy texts in the form that it must write. Raises ApiError.
         """
         found = self._with_grammar(options)
-        if found.keys() & {"grammar", "json_schema"} and (text := rewritten(self._messages)):
+        if found.keys() & _CONSTRAINTS and (text := rewritten(self._messages)):
             given = found.get("reference")
             found["reference"] = f"{given}\n{text}" if isinstance(given, str) else text
         return found
 
     def _with_grammar(self, options: GenerateOptions) -> GenerateOptions:
         found = options.copy()
-        if "grammar" in found:  # applies from the start, even in a thought
-            if self._choice.tools:
-                raise ApiError(400, "grammar and tools exclude each other.", param="grammar")
-            return found
+        for name in ("grammar", "regex"):
+            if name in found:  # applies from the start, even in a thought
+                if self._choice.tools:
+                    raise ApiError(400, f"{name} and tools exclude each other.", param=name)
+                return found
         answer = found.get("json_schema")
-        assert answer is None or isinstance(answer, Mapping)
+        assert answer is None or isinstance(answer, SchemaGrammar)
         if self._choice.tools:
             found.pop("json_schema", None)
             answer = None if self._choice.must else answer
-            found["grammar"] = calls_grammar(self._choice, self._format, answer, self._closing)
+            found["grammar"] = self._grammar.calls(self._choice, self._format, answer)
             if not self._choice.must and answer is None:
                 found["grammar_triggers"] = self._format.openings(self._choice.tools)
                 return found
         elif answer is not None and self._closing:
             del found["json_schema"]
-            found["grammar"] = answer_grammar(answer, self._closing)
+            found["grammar"] = self._grammar.answer(answer)
         if "grammar" in found and self._closing:
             found["grammar_triggers"] = [self._closing]
         return found
@@ -134,7 +139,7 @@ class Conversation:
         """
         triggers = options.get("grammar_triggers") or ()
         # A grammar without triggers leaves no room for the end of a thought.
-        opened = bool(self._closing) and ("grammar" not in options or bool(triggers))
+        opened = bool(self._closing) and (not options.keys() & _CONSTRAINTS or bool(triggers))
         tools, must = self._choice.tools, self._choice.must
         calls = CallReader(self._format, tools, only=must) if tools else None
         thoughts = None
@@ -149,6 +154,22 @@ class Conversation:
         """The closing of the thought that the prompt has begun; "" if it has begun none."""
         opened = self._model.chat_template.opened_thought(self.text)
         return "" if opened is None else opened.closing
+
+    @property
+    def warnings(self) -> list[str]:
+        """What calls are not held to, or in another way."""
+        return [
+            f"{tool.name}: {one}." for tool in self._choice.tools for one in tool.arguments.warnings
+        ]
+
+    @cached_property
+    def _grammar(self) -> AnswerGrammar:
+        control = {
+            mark: token
+            for token, mark in self._marks().items()
+            if token is not None and not self._model.token_bytes(token)
+        }
+        return AnswerGrammar(self._closing, control)
 
     def _marks(self) -> dict[int | None, str]:
         """Return, by token, the marks of calls and thoughts that are single tokens: these may be

@@ -27,6 +27,7 @@ class ConversationCall(Call):
         self._conversation = conversation
         super().__init__(model, fields, settings)
         self._options = conversation.constrained(self._options)
+        self._warn(conversation.warnings)
 
     def _read_prompts(self, fields: Fields) -> list[list[int]]:
         return [self._conversation.prompt()]

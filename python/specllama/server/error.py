@@ -17,11 +17,18 @@ log = logging.getLogger("specllama.server")
 """The server's log: one line (INFO) for each thing that it does or refuses."""
 
 _OTHER_NAMES = {
-    "json_schema": ("response_format", "text", "output_config", "output_format"),
-    "grammar": ("response_format", "tools", "text", "output_config", "output_format"),
+    "json_schema": (
+        "response_format", "guided_json", "structured_outputs", "text", "output_config",
+        "output_format",
+    ),
+    "grammar": (
+        "response_format", "tools", "guided_grammar", "guided_choice", "ebnf", "structured_outputs",
+        "text", "output_config", "output_format",
+    ),
+    "regex": ("guided_regex", "structured_outputs"),
     "stop": ("stop_sequences",),
     "template_args": ("chat_template_kwargs",),
-}
+}  # fmt: skip
 """Fields of requests by which a client may have set an option of a generation."""
 
 _CONSTRAINTS = {
@@ -103,7 +110,7 @@ class ApiError(Exception):
         """Return the answer to a request, in the form that its path has, and log it, as not every
         client shows the error."""
         asked = f"{scope['method']} {scope['path']}"
-        log.info("%s: %d, %s", _printable(asked), self.status, _printable(str(self)))
+        log.info("%s: %d, %s", printable(asked), self.status, printable(str(self)))
         headers = {"Retry-After": "1"} if self.status == 503 else None
         is_anthropic = _OF_ANTHROPIC.fullmatch(scope["path"])
         body = self.anthropic_body if is_anthropic else self.body
@@ -115,7 +122,7 @@ def encoded(data: Mapping[str, Any]) -> bytes:
     return json.dumps(data, separators=(",", ":")).encode()
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Return a text in one line, with what terminals cannot show escaped."""
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 

@@ -100,6 +100,7 @@ class NativeCall(Call):
             "tokens_cached": stats.prompt_tokens + n,
             "generation_settings": {"n_ctx": self._model.n_ctx, "seed": stats.seed},
             "timings": timings(stats),
+            **self._warned,
         }
 
     def _probabilities(self, logprobs: Sequence[TokenLogprobs]) -> dict[str, Any]:

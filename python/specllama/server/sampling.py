@@ -7,19 +7,14 @@ from typing import Any, cast
 from specllama.requests.field import INT32
 from specllama.requests.json_text import parsed
 from specllama.requests.options import FIELDS, GenerateOptions
+from specllama.server.constraint import read_constraint
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
-from specllama.server.limits import MOST_BIASES, check_number, check_schema, check_texts
-
-_CONSTRAINTS_ELSEWHERE = (
-    "guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs",
-)  # fmt: skip
-"""vLLM's fields that constrain an answer. They are refused: an unconstrained answer misleads."""
+from specllama.server.limits import MOST_BIASES, check_number, check_texts
 
 
 def read_options(fields: Fields, defaults: GenerateOptions) -> GenerateOptions:
     """Return the options that all kinds of calls have in common. Raises ApiError."""
-    fields.refuse_unsupported(*_CONSTRAINTS_ELSEWHERE)
     options: dict[str, Any] = {**defaults}
     if "repetition_penalty" in fields:  # the name in vLLM and mlx-lm
         options["repeat_penalty"] = fields.number("repetition_penalty")
@@ -43,42 +38,8 @@ def read_options(fields: Fields, defaults: GenerateOptions) -> GenerateOptions:
     for name in ("ignore_eos", "cache_prompt"):
         if name in fields:
             options[name] = fields.flag(name)
-    if grammar := fields.text("grammar"):  # an empty one comes from a form left blank
-        options["grammar"] = grammar
-    wanted = fields.object("response_format")
-    # As llama-server does, accept the schema beside the type too, or without a response_format.
-    described = wanted if "schema" in wanted else wanted.object("json_schema")
-    schema = schema_of(wanted, described)
-    if schema is None and "json_schema" in fields:
-        schema = _schema(fields, "json_schema")
-    if schema is not None:
-        options["json_schema"] = schema
+    options.update(read_constraint(fields))
     return cast(GenerateOptions, options)
-
-
-def schema_of(wanted: Fields, described: Fields) -> dict[str, Any] | None:
-    """Return the JSON schema that an answer must follow, if any. Raises ApiError.
-
-    Args:
-        wanted: The object with the `type`: "text", "json_object" or "json_schema".
-        described: The object with the `schema` of the type "json_schema".
-    """
-    kind = wanted.text("type", "text")
-    if kind == "text":
-        return None
-    if kind == "json_object":
-        return _schema(wanted, "schema") or {"type": "object"}
-    if kind != "json_schema":
-        wanted.refuse("type", '"text", "json_object" or "json_schema"')
-    described.required("schema")
-    return _schema(described, "schema")
-
-
-def form_options(wanted: Fields) -> GenerateOptions:
-    """Return the options for a response format that has its schema beside its type. Raises
-    ApiError."""
-    schema = schema_of(wanted, wanted)
-    return {} if schema is None else {"json_schema": schema}
 
 
 def most_tokens(fields: Fields, *names: str, default: int | None = None) -> int | None:
@@ -137,11 +98,3 @@ def _token_id(name: str) -> int:
         raise ApiError(
             400, f'logit_bias has "{name:.40}", which is no token id.', param="logit_bias"
         ) from None
-
-
-def _schema(fields: Fields, name: str) -> dict[str, Any]:
-    """Return a field that is a JSON schema unchanged, null values included. Raises ApiError."""
-    fields.object(name)
-    schema = dict(fields.any(name) or {})
-    check_schema(fields.full_name(name), schema)
-    return schema

@@ -1,1 +1,1 @@
-"""JSON schemas as grammars: they are checked, simplified and converted."""
+"""JSON schemas, prepared for llguidance."""

@@ -2,65 +2,79 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urldefrag, urljoin
 
-from specllama.errors import ArgumentError
+_DATA = frozenset({"const", "enum", "default", "example", "examples"})
+"""Keywords whose values are data, even if they look like schemas."""
 
 
 class References:
-    """The references within a JSON schema, such as {"$ref": "#/$defs/name"}.
+    """Finds the targets of references inside one schema: by pointer (#/$defs/name), by anchor
+    (#name), and by the `$id` of a part.
 
     Args:
         schema: The whole schema.
     """
 
     def __init__(self, schema: Any) -> None:
-        self._schema = schema
-        self._ending: set[str] = set()
-        self._followed: list[str] = []
+        # Up to draft 7, nothing counts beside a $ref.
+        draft = schema.get("$schema") if isinstance(schema, dict) else None
+        self._is_old = "draft-0" in str(draft)
+        self._bases: dict[int, str] = {}
+        self._targets: dict[str, Any] = {"": schema}
+        self._kept = [schema]  # so that no id() is used twice
+        parts: list[tuple[Any, str]] = [(schema, "")]
+        while parts:
+            part, base = parts.pop()
+            if isinstance(part, list):
+                parts += ((one, base) for one in part)
+            elif isinstance(part, dict):
+                base = self._enter(part, base)
+                parts += ((one, base) for key, one in part.items() if key not in _DATA)
 
-    def target(self, reference: Any) -> Any:
-        """Return what a reference leads to. Raises ArgumentError if it leads nowhere."""
-        if not isinstance(reference, str) or not f"{reference}/".startswith("#/"):
-            raise ArgumentError(
-                f"its $ref is {json.dumps(reference):.80}, which is nowhere in the schema (#/...)"
-            )
-        found = self._schema
-        for name in reference.split("/")[1:]:
+    def _enter(self, part: Mapping[str, Any], base: str) -> str:
+        """Record the names of a part; return the URI against which its references resolve."""
+        name = part.get("$id")
+        if isinstance(name, str) and not (self._is_old and "$ref" in part):
+            uri = _joined(base, name)
+            self._targets.setdefault(uri, part)
+            base = base if name.startswith("#") else urldefrag(uri).url
+        for key in ("$anchor", "$dynamicAnchor"):
+            if isinstance(part.get(key), str):
+                self._targets.setdefault(f"{base}#{part[key]}", part)
+        if base:
+            self._bases[id(part)] = base
+        return base
+
+    def target(self, schema: Mapping[str, Any]) -> Any:
+        """Return the target of the reference in a schema. Raises LookupError if it has none inside
+        the whole schema."""
+        reference = schema["$ref"]
+        if not isinstance(reference, str):
+            raise LookupError(reference)
+        uri = _joined(self._bases.get(id(schema), ""), reference)
+        if uri.rstrip("#") in self._targets:
+            return self._targets[uri.rstrip("#")]
+        document, pointer = urldefrag(uri)
+        if pointer and not pointer.startswith("/"):
+            raise LookupError(reference)
+        found = self._targets[document]
+        for name in pointer.split("/")[1:]:
             try:
                 found = found[int(name)] if isinstance(found, list) else _member(found, name)
-            except (KeyError, ValueError, IndexError):
-                raise ArgumentError(f"its $ref {reference:.80} is nowhere in the schema") from None
+            except (ValueError, TypeError):
+                raise LookupError(reference) from None
         return found
 
-    def check(self, reference: str) -> None:
-        """Raise ArgumentError if a reference leads back to itself without a value in between: its
-        rule would be left-recursive. The targets must have been checked to be schemas."""
-        if reference in self._ending:
-            return
-        if reference in self._followed:
-            raise ArgumentError(f"its $ref {reference:.80} leads back to itself")
-        self._followed.append(reference)
-        for schema in _at_once(self.target(reference)):
-            if "$ref" in schema:
-                self.check(schema["$ref"])
-        self._followed.pop()
-        self._ending.add(reference)
+
+def _joined(base: str, uri: str) -> str:
+    try:
+        return urljoin(base, uri)
+    except ValueError:  # such as http://[
+        return uri
 
 
 def _member(found: Any, name: str) -> Any:
-    if not isinstance(found, dict):
-        raise KeyError(name)
     return found[name if name in found else unquote(name).replace("~1", "/").replace("~0", "~")]
-
-
-def _at_once(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield a schema and the alternatives or further schemas that apply to the same value."""
-    if isinstance(schema, dict):
-        yield schema
-        for key in ("anyOf", "oneOf", "allOf"):
-            for one in schema.get(key, []):
-                yield from _at_once(one)

@@ -13,10 +13,11 @@ from specllama.requests.field import INT32
 from specllama.server.anthropic.blocks import Blocks
 from specllama.server.anthropic.input import read_conversation
 from specllama.server.call import all_chunks, end_reason, typed_event
+from specllama.server.constraint import form_options
 from specllama.server.conversation_call import ConversationCall
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
-from specllama.server.sampling import form_options, most_tokens, stop_strings
+from specllama.server.sampling import most_tokens, stop_strings
 from specllama.server.settings import Settings
 
 
@@ -40,10 +41,10 @@ class MessageCall(ConversationCall):
             options["reasoning_budget"] = None if budget is None else min(budget, INT32)
         if "stop_sequences" in fields:
             options["stop"] = stop_strings(fields, "stop_sequences")
-        wanted = fields.object("output_config").object("format")
+        form = form_options(fields.object("output_config"), "format")
         if "output_format" in fields:  # its former name
-            wanted = fields.object("output_format")
-        return {**options, **form_options(wanted)}
+            form = form_options(fields, "output_format")
+        return {**options, **form}
 
     async def whole(self, handles: Sequence[Handle]) -> dict[str, Any]:
         (handle,) = handles
@@ -93,6 +94,7 @@ class MessageCall(ConversationCall):
             "stop_reason": None,
             "stop_sequence": None,
             "usage": usage,
+            **self._warned,
         }
 
 

@@ -11,13 +11,14 @@ from specllama import GenerateOptions, Generation, Handle, SpecllamaError
 from specllama.requests.background import BackgroundRequests
 from specllama.server.answer_reader import AnswerReader
 from specllama.server.call import all_chunks, end_reason, typed_event
+from specllama.server.constraint import form_options
 from specllama.server.conversation import Conversation, read_template_args
 from specllama.server.conversation_call import ConversationCall
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.responses.input import read_input
 from specllama.server.responses.output import Output
-from specllama.server.sampling import form_options, most_tokens
+from specllama.server.sampling import most_tokens
 from specllama.server.settings import Settings
 from specllama.server.tools.choice import ToolChoice
 from specllama.server.tools.tool import RESPONSES
@@ -53,7 +54,7 @@ class ResponseCall(ConversationCall):
         }
 
     def _own_options(self, fields: Fields) -> GenerateOptions:
-        form = form_options(fields.object("text").object("format"))
+        form = form_options(fields.object("text"), "format")
         most = most_tokens(fields, "max_output_tokens", default=self._most_tokens)
         return {"max_tokens": most, **form}
 
@@ -102,6 +103,7 @@ class ResponseCall(ConversationCall):
             "incomplete_details": cut,
             "output": output.items,
             "usage": None if generation is None else _usage(generation, n_thinking),
+            **self._warned,
         }
 
 

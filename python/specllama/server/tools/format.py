@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from specllama.model.chat_template import Message
-from specllama.requests.schema.literal import literal
 from specllama.server.tools.tool import Tool
+
+Written = Callable[[str], str]
+"""Returns a text as it is written in a rule of a grammar; tokens of the model may be in it."""
 
 
 class CallFormat(ABC):
@@ -29,12 +31,18 @@ class CallFormat(ABC):
         """Return the texts with which a call may begin."""
 
     @abstractmethod
-    def call_rule(self, name: str, arguments: str) -> str:
-        """Return the GBNF of a call of the tool `name`, given the GBNF of its arguments."""
+    def call_rule(self, name: str, arguments: str, text: Written) -> str:
+        """Return the rule, in Lark, of a call of the tool `name`.
+
+        Args:
+            name: The tool's name.
+            arguments: The name of the rule of its arguments.
+            text: Writes texts.
+        """
 
     @abstractmethod
-    def calls_rule(self, parallel: bool) -> str:
-        """Return the GBNF of all calls of an answer, in which the rule `call` is a single call."""
+    def calls_rule(self, parallel: bool, text: Written) -> str:
+        """Return the rule of all calls of an answer, in which the rule `call` is a single call."""
 
     def conversation(self, messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]:
         """Return the messages in the form that the model's chat template takes."""
@@ -54,14 +62,15 @@ def json_head(arguments: str) -> re.Pattern[str]:
     return re.compile(rf'"name":\s*"(?P<name>[^"]*)",\s*"{arguments}":\s*(?=\{{)')
 
 
-def json_rule(name: str, key: str, arguments: str, end: str = "}") -> str:
-    """Return the GBNF of {"name": "...", "arguments": ...}.
+def json_call(name: str, key: str, arguments: str, text: Written, end: str = "}") -> str:
+    """Return the rule of {"name": "...", "arguments": ...}.
 
     Args:
         name: The tool's name.
         key: The key of the arguments.
-        arguments: The rule of the arguments.
+        arguments: The name of the rule of the arguments.
+        text: Writes texts.
         end: The text after the arguments.
     """
     head = f'{{"name": {json.dumps(name)}, "{key}": '
-    return f"{literal(head)} {arguments} {literal(end)}"
+    return f"{text(head)} {arguments} {text(end)}"

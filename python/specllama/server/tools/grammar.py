@@ -2,93 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import Any
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from specllama._core import is_sound_grammar
-from specllama.errors import ArgumentError
-from specllama.requests.grammar import joined
-from specllama.requests.schema.literal import literal
-from specllama.requests.schema.rules import schema_rules
+from specllama.requests.lark import json_rule, lark, literal
+from specllama.requests.schema.schema_grammar import SchemaGrammar
 from specllama.server.tools.choice import ToolChoice
 from specllama.server.tools.format import CallFormat
-from specllama.server.tools.tool import Tool, loosened, unmeasured
 
-# Most bytes of a grammar, a little below the bound at which it would be refused.
-_MOST_BYTES = 60_000
-# Most schemas within a tool's schema. The rules of more would have too many bytes, and requests may
-# have many tools.
-_MOST_PARTS = 2000
+_BLANKS = "(/[ \\n]{1,4}/)?"
 
 
-def calls_grammar(
-    choice: ToolChoice,
-    calls: CallFormat,
-    answer: Mapping[str, Any] | None = None,
-    closing: str = "",
-) -> str:
-    """Return the GBNF text of one call, or several calls, of the tools that may be called.
+@dataclass(frozen=True)
+class AnswerGrammar:
+    """Writes the grammars of answers by one model.
 
-    A tool whose schema makes a grammar that llama.cpp could not follow goes without bounds of
-    lengths; if that is not enough, or if the schema cannot be converted, it may have any arguments.
-    If all schemas together make such a grammar, or one that is too long, the same is done to every
-    tool.
-
-    Args:
-        choice: The tools.
-        calls: How the model writes calls.
-        answer: A JSON schema that the answer may follow instead of making calls; None: calls only.
-        closing: A text, followed by blanks, that comes before all this; "": nothing comes before.
-
-    Raises:
-        ArgumentError: The answer's schema cannot be converted.
+    Attributes:
+        closing: A text that comes before the answer, with blanks after it; "": none does.
+        control: Texts that are control tokens of the model, with these tokens. A grammar's text
+            never stands for such a token, which may come instead of its text.
     """
-    for simpler in (lambda tool: tool, unmeasured):
-        rules = _rules([simpler(tool) for tool in choice.tools], choice, calls, answer)
-        grammar = joined(_behind(closing, rules))
-        if len(grammar.encode()) <= _MOST_BYTES and is_sound_grammar(grammar):
-            return grammar
-    rules = _rules([loosened(tool) for tool in choice.tools], choice, calls, answer)
-    return joined(_behind(closing, rules))
 
+    closing: str = ""
+    control: Mapping[str, int] = field(default_factory=dict)
 
-def answer_grammar(answer: Mapping[str, Any], closing: str) -> str:
-    """Return the GBNF text of an answer that follows a JSON schema, after `closing` and blanks.
-    Raises ArgumentError if the schema cannot be converted."""
-    whole, rules = schema_rules(answer, "answer")
-    return joined(_behind(closing, rules | {"root": whole}))
+    def calls(
+        self, choice: ToolChoice, calls: CallFormat, answer: SchemaGrammar | None = None
+    ) -> str:
+        """Return the Lark grammar of one call, or several calls, of the tools that may be called.
 
+        Args:
+            choice: The tools.
+            calls: How the model writes calls.
+            answer: The schema that the answer may follow instead of making calls; None: calls only.
+        """
+        rules = {
+            "start": "calls" if answer is None else "calls | answer",
+            "calls": calls.calls_rule(choice.parallel, self._text),
+            "call": " | ".join(
+                calls.call_rule(tool.name, f"arguments_{i}", self._text)
+                for i, tool in enumerate(choice.tools)
+            ),
+        }
+        for i, tool in enumerate(choice.tools):
+            rules[f"arguments_{i}"] = json_rule(tool.arguments.text)
+        if answer is not None:
+            rules["answer"] = json_rule(answer.text)
+        return self._after_closing(rules)
 
-def _behind(closing: str, rules: Mapping[str, str]) -> Mapping[str, str]:
-    if not closing:
-        return rules
-    return {**rules, "root": f"{literal(closing)} [ \\n]{{0,4}} ({rules['root']})"}
+    def answer(self, answer: SchemaGrammar) -> str:
+        """Return the Lark grammar of an answer that follows a schema."""
+        return self._after_closing({"start": json_rule(answer.text)})
 
+    def _after_closing(self, rules: dict[str, str]) -> str:
+        if self.closing:
+            start = rules.pop("start")
+            rules = {
+                "start": f"{self._text(self.closing)} {_BLANKS} whole",
+                "whole": start,
+                **rules,
+            }
+        return lark(rules)
 
-def _rules(
-    tools: Sequence[Tool], choice: ToolChoice, calls: CallFormat, answer: Mapping[str, Any] | None
-) -> dict[str, str]:
-    rules: dict[str, str] = {}
-    alternatives = []
-    for i, tool in enumerate(tools):
-        arguments, own = _arguments(tool, f"arguments-{i}")
-        rules |= own
-        alternatives.append(calls.call_rule(tool.name, arguments))
-    rules["call"] = " | ".join(alternatives)
-    rules["calls"] = calls.calls_rule(choice.parallel)
-    rules["root"] = "calls"
-    if answer is not None:
-        whole, own = schema_rules(answer, "answer")
-        rules |= own
-        rules["root"] += f" | {whole}"
-    return rules
+    def _text(self, text: str) -> str:
+        """Return a text as it is written in a rule; control tokens may come in it."""
+        if not self.control:
+            return literal(text)
+        parts = re.split("(" + "|".join(map(re.escape, self.control)) + ")", text)
+        return " ".join(self._part(part) for part in parts if part)
 
-
-def _arguments(tool: Tool, name: str) -> tuple[str, dict[str, str]]:
-    with suppress(ArgumentError):
-        for one in (tool, unmeasured(tool)):
-            whole, rules = schema_rules(one.parameters, name, _MOST_PARTS)
-            if is_sound_grammar(joined(rules)):
-                return whole, rules
-    return schema_rules(loosened(tool).parameters, name)
+    def _part(self, text: str) -> str:
+        written, token = literal(text), self.control.get(text)
+        return written if token is None else f"({written} | <[{token}]>)"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from specllama.requests.schema.literal import literal
-from specllama.server.tools.format import CallFormat, json_head
+from specllama.server.tools.format import CallFormat, Written, json_head
 from specllama.server.tools.tool import Tool
 
 _FENCE = "```json\n"
@@ -28,13 +27,15 @@ class HermesFormat(CallFormat):
         bare = [f'{{{gap}"name": "{tool.name}"' for tool in tools for gap in ("", _INDENT)]
         return ["<tool_call>", *(_FENCE + one for one in bare), *bare]
 
-    def call_rule(self, name: str, arguments: str) -> str:
-        indent = literal(_INDENT)
-        named, key = literal(f'"name": {json.dumps(name)},'), literal('"arguments": ')
-        return f'"{{" ({indent})? {named} (" " | {indent}) {key} {arguments} "\\n"? "}}"'
+    def call_rule(self, name: str, arguments: str, text: Written) -> str:
+        begin, indent, end = text("{"), text(_INDENT), text("}")
+        named, key = text(f'"name": {json.dumps(name)},'), text('"arguments": ')
+        line = text("\n")
+        return f'{begin} ({indent})? {named} (" " | {indent}) {key} {arguments} ({line})? {end}'
 
-    def calls_rule(self, parallel: bool) -> str:
-        tagged = " call ".join(map(literal, ("<tool_call>\n", "\n</tool_call>")))
-        fenced = " call ".join(map(literal, (_FENCE, "\n```")))
+    def calls_rule(self, parallel: bool, text: Written) -> str:
+        tagged = " call ".join(map(text, ("<tool_call>\n", "\n</tool_call>")))
+        fenced = " call ".join(map(text, (_FENCE, "\n```")))
         one = f"({tagged} | {fenced} | call)"
-        return f'{one} ("\\n" {one})*' if parallel else one
+        line = text("\n")
+        return f"{one} ({line} {one})*" if parallel else one

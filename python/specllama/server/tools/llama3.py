@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from specllama.server.tools.format import CallFormat, json_head, json_rule
+from specllama.server.tools.format import CallFormat, Written, json_call, json_head
 from specllama.server.tools.tool import Tool
 
 
@@ -16,8 +16,8 @@ class Llama3Format(CallFormat):
     def openings(self, tools: Sequence[Tool]) -> list[str]:
         return [f'{{"name": "{tool.name}"' for tool in tools]
 
-    def call_rule(self, name: str, arguments: str) -> str:
-        return json_rule(name, "parameters", arguments)
+    def call_rule(self, name: str, arguments: str, text: Written) -> str:
+        return json_call(name, "parameters", arguments, text)
 
-    def calls_rule(self, parallel: bool) -> str:
+    def calls_rule(self, parallel: bool, text: Written) -> str:
         return "call"

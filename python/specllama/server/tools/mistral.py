@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from specllama.model.chat_template import Message
-from specllama.requests.schema.literal import literal
-from specllama.server.tools.format import CallFormat, json_head, json_rule
+from specllama.server.tools.format import CallFormat, Written, json_call, json_head
 from specllama.server.tools.tool import Tool
+
+_ID, _ID_END = "/[a-zA-Z0-9]{9}/", '"}'
 
 
 class MistralFormat(CallFormat):
@@ -22,12 +23,13 @@ class MistralFormat(CallFormat):
     def openings(self, tools: Sequence[Tool]) -> list[str]:
         return ["[TOOL_CALLS]"]
 
-    def call_rule(self, name: str, arguments: str) -> str:
-        return json_rule(name, "arguments", arguments, ', "id": "') + r' [a-zA-Z0-9]{9} "\"}"'
+    def call_rule(self, name: str, arguments: str, text: Written) -> str:
+        call = json_call(name, "arguments", arguments, text, ', "id": "')
+        return f"{call} {_ID} {text(_ID_END)}"
 
-    def calls_rule(self, parallel: bool) -> str:
-        calls = '(", " call)* ' if parallel else ""
-        return f'"[TOOL_CALLS]" " "? "[" call {calls}"]"'
+    def calls_rule(self, parallel: bool, text: Written) -> str:
+        calls = f"({text(', ')} call)* " if parallel else ""
+        return f'{text("[TOOL_CALLS]")} (" ")? "[" call {calls}"]"'
 
     def conversation(self, messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]:
         return [_with_short_ids(message) for message in messages]
@@ -41,11 +43,11 @@ class MistralArgsFormat(MistralFormat):
     )
     marks = ("[TOOL_CALLS]", "[CALL_ID]", "[ARGS]")
 
-    def call_rule(self, name: str, arguments: str) -> str:
-        head = literal(f"[TOOL_CALLS]{name}")
-        return f'{head} ("[CALL_ID]" [a-zA-Z0-9]{{9}})? "[ARGS]" {arguments}'
+    def call_rule(self, name: str, arguments: str, text: Written) -> str:
+        head, call_id, begin = text(f"[TOOL_CALLS]{name}"), text("[CALL_ID]"), text("[ARGS]")
+        return f"{head} ({call_id} {_ID})? {begin} {arguments}"
 
-    def calls_rule(self, parallel: bool) -> str:
+    def calls_rule(self, parallel: bool, text: Written) -> str:
         return "call+" if parallel else "call"
 
 

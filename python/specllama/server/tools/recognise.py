@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from specllama.errors import ArgumentError
 from specllama.model.chat_template import ChatTemplate, Message
+from specllama.requests.schema.schema_grammar import SchemaGrammar
 from specllama.server.tools.format import CallFormat
 from specllama.server.tools.generic import GenericFormat
 from specllama.server.tools.hermes import HermesFormat
@@ -16,7 +17,7 @@ _BETWEEN = 4
 
 _NAME, _OTHER = "a_tool_to_look_for", "another_tool"
 _TOOLS = [
-    Tool(name, {}, {
+    Tool(name, SchemaGrammar("{}"), {
         "type": "function",
         "function": {"name": name, "description": "", "parameters": {"type": "object"}},
     })

@@ -9,10 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from specllama import _check
+from specllama.errors import ArgumentError
+from specllama.requests.schema.grammar import schema_grammar
+from specllama.requests.schema.schema_grammar import SchemaGrammar
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.limits import MOST_TOOLS, check_number, check_schema
-from specllama.server.tools.schema import ANY_OBJECT, expressible, without_lengths
+
+_MOST_BYTES = 150_000
+"""Most bytes of all schemas together: a grammar may have 262144, with all that is around them."""
 
 _RUN_ELSEWHERE = (
     "web_search", "web_fetch", "code_execution", "code_interpreter", "file_search",
@@ -55,12 +60,12 @@ class Tool:
 
     Attributes:
         name: The function's name.
-        parameters: The schema of its arguments, as far as a grammar can express it.
+        arguments: The grammar of its arguments.
         given: The whole description as in chat completions: {"type": "function", "function": ...}.
     """
 
     name: str
-    parameters: Mapping[str, Any]
+    arguments: SchemaGrammar
     given: Mapping[str, Any]
 
 
@@ -81,7 +86,25 @@ def read_tools(fields: Fields, form: ToolForm) -> list[Tool]:
             field = _said(described, form).full_name("name")
             raise ApiError(400, f"{field} {tool.name!r} is the name of another tool.", param=field)
         tools[tool.name] = tool
-    return list(tools.values())
+    return _fitting(list(tools.values()))
+
+
+def _fitting(tools: list[Tool]) -> list[Tool]:
+    """Return the tools, those with the longest schemas with any arguments if all schemas together
+    would be longer than a grammar may be."""
+    room = _MOST_BYTES
+    kept: dict[str, Tool] = {}
+    for tool in sorted(tools, key=lambda one: len(one.arguments.text)):
+        room -= len(tool.arguments.text.encode())
+        free = _free("all tools' schemas are too long together")
+        kept[tool.name] = tool if room >= 0 else Tool(tool.name, free, tool.given)
+    return [kept[tool.name] for tool in tools]
+
+
+def _free(reason: str) -> SchemaGrammar:
+    """Return the grammar of any object, in place of a schema."""
+    found = schema_grammar({"type": "object"})
+    return SchemaGrammar(found.text, (), (f"{reason}, so any object will do",))
 
 
 def _said(fields: Fields, form: ToolForm) -> Fields:
@@ -101,23 +124,27 @@ def _tool(fields: Fields, form: ToolForm) -> Tool:
     if not _NAME.fullmatch(name):
         function.refuse("name", "1 to 128 letters, digits and _ . : / -")
     said: dict[str, Any] = {"name": name, "description": function.text("description")}
-    function.flag("strict")
-    parameters: Mapping[str, Any] = {"type": "object", "properties": {}}
+    strict = function.flag("strict")
     _check.text(function.full_name("description"), said["description"])
+    arguments = schema_grammar({"type": "object", "properties": {}})
     if form.schema in function:
+        field = function.full_name(form.schema)
         said["parameters"] = function.any(form.schema)
-        check_schema(function.full_name(form.schema), said["parameters"])
-        written = json.dumps(said["parameters"], ensure_ascii=False)
-        _check.text(function.full_name(form.schema), written)
-        parameters = expressible(said["parameters"], function.full_name(form.schema))
-    return Tool(name, parameters, {"type": "function", "function": said})
+        check_schema(field, said["parameters"])
+        _check.text(field, json.dumps(said["parameters"], ensure_ascii=False))
+        arguments = _arguments(said["parameters"], field, strict)
+    return Tool(name, arguments, {"type": "function", "function": said})
 
 
-def unmeasured(tool: Tool) -> Tool:
-    """Return the tool with arguments of any length allowed."""
-    return Tool(tool.name, without_lengths(tool.parameters), tool.given)
-
-
-def loosened(tool: Tool) -> Tool:
-    """Return the tool with any object allowed as its arguments."""
-    return Tool(tool.name, ANY_OBJECT, tool.given)
+def _arguments(schema: Any, field: str, strict: bool) -> SchemaGrammar:
+    """Return the grammar of a tool's arguments. If its schema cannot be followed, any object will
+    do, unless it must be followed strictly. Raises ApiError."""
+    if not isinstance(schema, dict):
+        raise ApiError(400, f"{field} must be a JSON schema, an object.", param=field)
+    try:
+        return schema_grammar({**schema, "type": "object"}, strict=strict)
+    except ArgumentError as error:
+        reason = str(error).removeprefix("json_schema ").removesuffix(".")
+        if strict:
+            raise ApiError(400, f"{field} {reason}.", param=field) from None
+        return _free(f"the schema {reason}")

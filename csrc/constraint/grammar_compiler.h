@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "constraint/llguidance.h"
+#include "constraint/matcher.h"
+#include "llama/vocab.h"
+#include "specllama/config.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+// Reads grammars for one vocabulary. Safe from any thread.
+class GrammarCompiler {
+ public:
+    // The compiler for a vocabulary. Making one takes some tenths of a second for 150,000 tokens,
+    // so it is shared by all that need one for an equal vocabulary at the same time.
+    static std::shared_ptr<GrammarCompiler> of(const Vocab& vocab);
+
+    explicit GrammarCompiler(const Vocab& vocab);
+
+    // Returns a matcher at the beginning of a text. The grammars read last are remembered. Throws
+    // InvalidArgument if the grammar is wrong, or too large.
+    Matcher compile(const std::string& grammar, GrammarSyntax syntax);
+
+    // Some tokens that have these bytes; fewer bytes if not all can be written.
+    std::vector<Token> tokenize(std::string_view bytes) const;
+
+ private:
+    struct Free {
+        void operator()(LlgTokenizer* tokenizer) const { llguidance().free_tokenizer(tokenizer); }
+    };
+    struct Compiled {
+        std::string grammar;
+        GrammarSyntax syntax;
+        Matcher matcher;
+    };
+
+    Matcher read(const std::string& grammar, GrammarSyntax syntax) const;
+
+    std::unique_ptr<LlgTokenizer, Free> tokenizer_;
+    std::mutex mutex_;
+    std::list<Compiled> compiled_;  // the latest first
+};
+
+}  // namespace specllama

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "constraint/llguidance.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+// A grammar of llguidance and its place in a text. Each function throws DecodeError if llguidance
+// gives up: the grammar is too complex for its limits.
+class Matcher {
+ public:
+    explicit Matcher(LlgMatcher* matcher) : matcher_(matcher) {}
+
+    // An independent copy at the same place.
+    Matcher clone() const;
+
+    // Null: there is none.
+    const char* error() const { return llguidance().matcher_get_error(matcher_.get()); }
+
+    // Words of 32 bits in a mask.
+    std::size_t n_words() const;
+
+    // Writes the tokens that may come next to `mask` [n_words], bit by bit. Once the grammar is
+    // at its end, these are the tokens that end a text. There may be none: no token has the bytes
+    // that would have to come.
+    void mask(std::span<std::uint32_t> mask);
+
+    // How many of these tokens may come, one after the other. Meaningless once stopped.
+    std::size_t n_allowed(TokenSpan tokens);
+
+    void consume(TokenSpan tokens);
+
+    // Whether the grammar is at its end, so that no token can be consumed.
+    bool stopped() const { return llguidance().matcher_is_stopped(matcher_.get()); }
+
+ private:
+    struct Free {
+        void operator()(LlgMatcher* matcher) const { llguidance().free_matcher(matcher); }
+    };
+
+    // Returns `result` unless it stands for an error.
+    std::int32_t checked(std::int32_t result) const;
+
+    std::unique_ptr<LlgMatcher, Free> matcher_;
+};
+
+}  // namespace specllama

@@ -1,0 +1,164 @@
+#include "constraint/thought_limit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "constraint/trigger.h"
+#include "text/utf8.h"
+
+namespace specllama {
+
+namespace {
+
+constexpr const char* kBlanks = " \t\r\n";
+
+// Where a text stands in the thought at its beginning, if there is one.
+class Thought {
+ public:
+    Thought(const Vocab& vocab, const SamplingOptions& options)
+        : vocab_(&vocab),
+          opening_(options.reasoning_opening),
+          closing_(vocab, {options.reasoning_closing}),
+          closing_tokens_(vocab.tokenize(options.reasoning_closing, false, true)),
+          n_left_(options.reasoning_budget),
+          place_(opening_.empty() ? Place::thought : Place::opening) {
+        close_if_due();
+    }
+
+    // The token of the closing that has to come next; kNoToken: any may come.
+    Token due() const { return place_ == Place::closing ? closing_tokens_[n_closed_] : kNoToken; }
+
+    // The text goes on with a token.
+    void push(Token token) {
+        if (place_ == Place::opening)
+            open(token);
+        else if (place_ == Place::thought)
+            think(token);
+        else if (place_ == Place::closing && ++n_closed_ == closing_tokens_.size())
+            place_ = Place::answer;
+        close_if_due();
+    }
+
+    // From now on any token may come.
+    void leave() { place_ = Place::answer; }
+
+ private:
+    enum class Place { opening, thought, closing, answer };
+
+    // A text that does not begin with the opening, or blanks and the opening, is no thought.
+    void open(Token token) {
+        vocab_->append_piece(token, text_, true);
+        text_.erase(0, std::min(text_.find_first_not_of(kBlanks), text_.size()));
+        if (text_.starts_with(opening_)) {
+            // The token may end the opening and begin the closing.
+            place_ = closing_.push(token) ? Place::answer : Place::thought;
+            text_.clear();
+        } else if (!opening_.starts_with(text_)) {
+            place_ = Place::answer;
+        }
+    }
+
+    void think(Token token) {
+        --n_left_;
+        if (closing_.push(token)) {
+            place_ = Place::answer;
+            return;
+        }
+        vocab_->append_piece(token, text_);
+        whole_.clear();
+        text_.erase(0, append_utf8(text_, false, whole_));
+    }
+
+    // A closing that the model has begun is left to it, for as long as a closing may be.
+    void close_if_due() {
+        const auto n_closing = static_cast<int>(closing_tokens_.size());
+        const bool may_close = closing_.begun() && n_left_ > -n_closing;
+        if (place_ == Place::thought && n_left_ <= 0 && text_.empty() && !may_close &&
+            n_closing > 0)
+            place_ = Place::closing;
+    }
+
+    const Vocab* vocab_;
+    std::string opening_;
+    Trigger closing_;
+    std::vector<Token> closing_tokens_;
+    int n_left_;                // tokens that the thought may still have; negative: it had more
+    std::size_t n_closed_ = 0;  // tokens of the closing that have come
+    // What may become the opening; in a thought, the first bytes of a character that is not whole.
+    std::string text_;
+    std::string whole_;  // kept so that its buffer is used again
+    Place place_;
+};
+
+class ThoughtLimit final : public Mask {
+ public:
+    ThoughtLimit(Thought thought, std::size_t n_vocab, std::unique_ptr<Mask> inner)
+        : thought_(std::move(thought)), n_vocab_(n_vocab), inner_(std::move(inner)) {
+        settle();
+    }
+
+    Bits allowed() override {
+        if (due_ == kNoToken) return inner_ ? inner_->allowed() : Bits();
+        bits_.assign((n_vocab_ + 31) / 32, 0);
+        bits_[due_ / 32] = std::uint32_t{1} << (due_ % 32);
+        return bits_;
+    }
+
+    // A closing that is forbidden by its logit leaves the thought without a limit.
+    void apply(std::span<float> logits) override {
+        if (due_ != kNoToken && std::isinf(logits[due_])) leave();
+        Mask::apply(logits);
+    }
+
+    std::size_t n_allowed(TokenSpan draft) override {
+        if (due_ == kNoToken) return inner_ ? inner_->n_allowed(draft) : draft.size();
+        return !draft.empty() && draft[0] == due_ ? draft.size() : 0;
+    }
+
+    void accept(Token token) override {
+        if (inner_) inner_->accept(token);
+        thought_.push(token);
+        settle();
+    }
+
+    bool begun() const override { return due_ != kNoToken || (inner_ && inner_->begun()); }
+
+    std::unique_ptr<Mask> clone() const override {
+        std::unique_ptr<Mask> inner;
+        if (inner_ && !(inner = inner_->clone())) return nullptr;
+        return std::make_unique<ThoughtLimit>(thought_, n_vocab_, std::move(inner));
+    }
+
+ private:
+    void leave() {
+        thought_.leave();
+        due_ = kNoToken;
+    }
+
+    // A text that follows a grammar is no thought.
+    void settle() {
+        if (inner_ && inner_->begun()) thought_.leave();
+        due_ = thought_.due();
+    }
+
+    Thought thought_;
+    std::size_t n_vocab_;
+    std::unique_ptr<Mask> inner_;
+    Token due_ = kNoToken;             // the only token that may come; kNoToken: inner_ decides
+    std::vector<std::uint32_t> bits_;  // due_ alone
+};
+
+}  // namespace
+
+std::unique_ptr<Mask> limit_thought(const Vocab& vocab, const SamplingOptions& options,
+                                    std::unique_ptr<Mask> inner) {
+    if (options.reasoning_budget < 0 || options.reasoning_closing.empty()) return inner;
+    return std::make_unique<ThoughtLimit>(Thought(vocab, options), vocab.size(), std::move(inner));
+}
+
+}  // namespace specllama

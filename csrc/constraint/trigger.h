@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "llama/vocab.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+// Waits for one of several texts in the text of a sequence of tokens. Special tokens count with
+// their texts.
+class Trigger {
+ public:
+    // texts: at least one, none empty.
+    Trigger(const Vocab& vocab, std::vector<std::string> texts);
+
+    // Takes the next token. Returns whether it completes one of the texts.
+    bool push(Token token);
+
+    // Whether the text so far ends with the beginning of one of the texts.
+    bool begun() const;
+
+    // The text that was found, and what follows it in its last token. Valid until the next call.
+    std::string_view found() const { return bytes_; }
+
+    // Forgets the text so far and waits again.
+    void restart() { bytes_.clear(); }
+
+ private:
+    void forget();
+
+    const Vocab* vocab_;
+    std::vector<std::string> texts_;
+    std::size_t longest_ = 0;
+    // The end of the text, in which one of texts_ may begin, or begins.
+    std::string bytes_;
+};
+
+}  // namespace specllama

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+
+namespace specllama {
+
+// Remembers which byte came where a grammar allows only a few: white space or none, one of two
+// names.
+class ByteHistory {
+ public:
+    // A place by what it looks like: a hash of the last byte that is not white space, the white
+    // space after it, and the bytes that may come next.
+    using Place = std::uint64_t;
+    static Place place(std::string_view text, std::string_view allowed);
+
+    // Most bytes at the end of a text that a place depends on.
+    static constexpr std::size_t kReach = 64;
+    // Most places held; grammars decide how many there are. Before another one is added, all are
+    // forgotten.
+    static constexpr std::size_t kMostPlaces = 4096;
+    // Observations after which the counts of a place are halved, since the next text may be of
+    // another style.
+    static constexpr int kMemory = 32;
+
+    struct Entry {
+        char byte = 0;    // the byte that came last
+        int n = 0;        // times that a further byte came there
+        int n_right = 0;  // of these, times that it was the same as the one before
+
+        // The probability that the same byte comes again, by Laplace's rule of succession.
+        float confidence() const {
+            return (1.0F + static_cast<float>(n_right)) / (2.0F + static_cast<float>(n));
+        }
+    };
+    // What came at such places; null: no such place was seen.
+    const Entry* find(Place place) const;
+
+    void learn(Place place, char byte);
+
+ private:
+    std::unordered_map<Place, Entry> entries_;
+};
+
+}  // namespace specllama

@@ -1,0 +1,109 @@
+"""Names and numbers of an object's properties, by keywords that llguidance follows."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from specllama.requests.schema.reader import Reader
+
+_MOST_CHOICES = 64
+"""Most sets of properties that are written out for minProperties and maxProperties."""
+
+
+def with_named_properties(
+    schema: Mapping[str, Any], names: Any, reader: Reader
+) -> tuple[dict[str, Any], list[Any]]:
+    """Return a schema of objects, and what else must hold, for a schema with propertyNames.
+
+    Args:
+        schema: The schema without propertyNames.
+        names: The schema of the names, its reference followed.
+        reader: The reader of the whole.
+    """
+    found = dict(schema)
+    if isinstance(names, bool) or not names.keys() - {"type"}:
+        return found, [] if names else [{"maxProperties": 0}]
+    if "patternProperties" not in schema and names.keys() & {"const", "enum"}:
+        described, other = schema.get("properties", {}), schema.get("additionalProperties", True)
+        texts = [one for one in names.get("enum", [names.get("const")]) if isinstance(one, str)]
+        found["properties"] = {name: described.get(name, other) for name in texts}
+        found["additionalProperties"] = False
+        return found, []
+    if names.keys() <= {"type", "pattern"}:
+        pattern = names["pattern"]
+    elif names.keys() <= {"type", "minLength", "maxLength"}:
+        pattern = rf"^[\s\S]{{{names.get('minLength', 0)},{names.get('maxLength', '')}}}$"
+    else:
+        reader.leave("propertyNames")
+        return found, []
+    return found, [{"patternProperties": {pattern: True}, "additionalProperties": False}]
+
+
+def with_counted_properties(
+    schema: Mapping[str, Any], reader: Reader
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return a schema of objects, and schemas of which one must hold besides, that allow as many
+    properties as minProperties and maxProperties of the given schema do.
+
+    llguidance counts properties only if all that are listed are required. So optional ones are
+    either required or forbidden, in each way that has the right number.
+    """
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    optional = [
+        name for name, one in properties.items() if one is not False and name not in required
+    ]
+    n_required = len(set(required))
+    low = max(schema.get("minProperties", 0) - n_required, 0)
+    high = schema.get("maxProperties", math.inf) - n_required
+    is_open = schema.get("additionalProperties", True) is not False or bool(
+        schema.get("patternProperties")
+    )
+    found = dict(schema)
+    if low == 0:
+        found.pop("minProperties", None)
+    if high >= len(optional) and not is_open:
+        found.pop("maxProperties", None)
+    if low > 1 and is_open:
+        reader.remark(f"for minProperties {schema['minProperties']}, equal names count, too")
+    if not optional or not found.keys() & {"minProperties", "maxProperties"}:
+        return found, []
+    choices = _choices(optional, low, high, is_open)
+    if choices is None:
+        for key in ("minProperties", "maxProperties"):
+            if key in found:
+                reader.leave(key, found.pop(key))
+        return found, []
+    return found, [
+        {
+            "type": "object",
+            "required": list(chosen),
+            "properties": dict.fromkeys(forbidden, False),
+        }
+        for chosen, forbidden in choices
+    ]
+
+
+def _choices(
+    names: Sequence[str], low: int, high: float, is_open: bool
+) -> list[tuple[Sequence[str], Sequence[str]]] | None:
+    """Return the ways to have from `low` to `high` of the names, or of other ones if `is_open`: for
+    each the names that must come and those that may not. None: there are too many."""
+    least = 0 if is_open else low
+    most = int(min(high, len(names)))
+    exact = range(least, low if math.isinf(high) else most + 1)
+    # From here on, more may come: only the first names are chosen.
+    first = [low] if math.isinf(high) and low <= len(names) else []
+    if sum(math.comb(len(names), n) for n in (*exact, *first)) > _MOST_CHOICES:
+        return None
+    found: list[tuple[Sequence[str], Sequence[str]]] = []
+    for n in exact:
+        for chosen in itertools.combinations(names, n):
+            found.append((chosen, [one for one in names if one not in chosen]))
+    for n in first:
+        for chosen in itertools.combinations(names, n):
+            before = names[: names.index(chosen[-1])] if chosen else []
+            found.append((chosen, [one for one in before if one not in chosen]))
+    return found

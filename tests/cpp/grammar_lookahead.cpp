@@ -1,0 +1,242 @@
+#include "draft/grammar_lookahead.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "check.h"
+
+using namespace specllama;
+
+namespace {
+
+// Each byte is its own token, and two more are the end and a word.
+constexpr Token kEnd = 256;
+constexpr Token kWord = 257;
+const std::string kWordText = "ab";
+
+TokenBytes all_bytes() {
+    TokenBytes tokens;
+    for (int byte = 0; byte < 256; ++byte) tokens.add(std::string(1, static_cast<char>(byte)));
+    tokens.add("");
+    tokens.add(kWordText);
+    return tokens;
+}
+
+const TokenBytes kTokens = all_bytes();
+
+// The text must be one of a few, in which "?" stands for any byte.
+class OneOf final : public Mask {
+ public:
+    explicit OneOf(std::vector<std::string> texts, int* n_asked = nullptr)
+        : texts_(std::move(texts)), n_asked_(n_asked) {}
+
+    Bits allowed() override {
+        if (n_asked_ != nullptr) ++*n_asked_;
+        bits_.assign(kTokens.size() / 32 + 1, 0);
+        for (Token token = 0; token <= kWord; ++token)
+            if (may_come(token)) bits_[token / 32] |= std::uint32_t{1} << (token % 32);
+        return bits_;
+    }
+
+    std::size_t n_allowed(TokenSpan draft) override { return may_come(draft[0]) ? 1 : 0; }
+
+    void accept(Token token) override {
+        const std::string bytes = token == kWord ? kWordText : std::string(1, char(token));
+        for (const char byte : bytes) {
+            std::erase_if(texts_, [&](const std::string& text) {
+                return text.empty() || (text[0] != '?' && text[0] != byte);
+            });
+            for (std::string& text : texts_) text.erase(0, 1);
+        }
+    }
+
+    bool begun() const override { return true; }
+    std::unique_ptr<Mask> clone() const override { return std::make_unique<OneOf>(texts_); }
+
+ private:
+    bool may_come(Token token) const {
+        if (token == kEnd) return std::ranges::any_of(texts_, &std::string::empty);
+        const std::string bytes = token == kWord ? kWordText : std::string(1, char(token));
+        return std::ranges::any_of(texts_, [&](const std::string& text) {
+            for (std::size_t i = 0; i < bytes.size(); ++i)
+                if (i == text.size() || (text[i] != '?' && text[i] != bytes[i])) return false;
+            return true;
+        });
+    }
+
+    std::vector<std::string> texts_;
+    int* n_asked_;
+    std::vector<std::uint32_t> bits_;
+};
+
+// A lookahead from the beginning of one of these texts, without a history of its own.
+ByteHistory nobodys;
+GrammarLookahead lookahead_of(std::vector<std::string> texts, int* n_asked = nullptr,
+                              ByteHistory& history = nobodys) {
+    GrammarLookahead lookahead(kTokens, history);
+    lookahead.enter(std::make_unique<OneOf>(std::move(texts), n_asked), "");
+    return lookahead;
+}
+
+bool follow(GrammarLookahead& lookahead, const std::string& text) {
+    return std::ranges::all_of(text, [&](const char& byte) {
+        return lookahead.follow(static_cast<unsigned char>(byte), {&byte, 1});
+    });
+}
+
+}  // namespace
+
+TEST(what_alone_may_come_is_predicted) {
+    GrammarLookahead lookahead = lookahead_of({"name: ?????", "name: \"?\""});
+    lookahead.look(100);
+    CHECK(lookahead.bytes() == "name: ");
+    CHECK(std::ranges::count(lookahead.confidence(), 1.0F) == 6);
+}
+
+TEST(so_far_as_it_is_asked_to) {
+    GrammarLookahead lookahead = lookahead_of({"abcdefgh"});
+    lookahead.look(3);
+    CHECK(lookahead.bytes() == "abc");
+    lookahead.look(2);
+    CHECK(lookahead.bytes() == "abc");
+    lookahead.look(99);
+    CHECK(lookahead.bytes() == "abcdefgh");
+}
+
+TEST(what_came_of_it_is_not_asked_about_again) {
+    int n_asked = 0;
+    GrammarLookahead lookahead = lookahead_of({"abcdefgh?"}, &n_asked);
+    lookahead.look(100);
+    const int n = n_asked;
+    CHECK(follow(lookahead, "abc"));
+    CHECK(lookahead.bytes() == "defgh");
+    lookahead.look(100);
+    CHECK(n_asked == n);
+}
+
+TEST(a_text_that_may_end_is_not_forced_to_go_on) {
+    GrammarLookahead lookahead = lookahead_of({"ab", "abcd"});
+    lookahead.look(100);
+    CHECK(lookahead.bytes() == "ab");
+    CHECK(follow(lookahead, "abc"));
+    lookahead.look(100);
+    CHECK(lookahead.bytes() == "d");
+}
+
+TEST(nor_one_that_must_end) {
+    GrammarLookahead lookahead = lookahead_of({""});
+    lookahead.look(100);
+    CHECK(lookahead.bytes().empty());
+}
+
+TEST(characters_of_several_bytes) {
+    GrammarLookahead lookahead = lookahead_of({"\u20ac?", "\u20ac!"});
+    lookahead.look(100);
+    CHECK(lookahead.bytes() == "\u20ac");
+    GrammarLookahead begun = lookahead_of({"\u00e9", "\u00e8"});  // they begin alike
+    begun.look(100);
+    CHECK(begun.bytes() == "\xc3");
+}
+
+TEST(a_token_that_reaches_further) {
+    GrammarLookahead lookahead = lookahead_of({"xa?"});
+    lookahead.look(100);
+    CHECK(lookahead.bytes() == "xa");
+    CHECK(follow(lookahead, "x"));
+    CHECK(lookahead.follow(kWord, kWordText));
+    CHECK(lookahead.bytes().empty());
+    lookahead.look(100);
+    CHECK(lookahead.bytes().empty());
+}
+
+TEST(what_came_last_is_predicted_until_it_changes) {
+    const std::vector<std::string> texts = {"a:1", "a: 1"};
+    ByteHistory history;
+    GrammarLookahead lookahead = lookahead_of(texts, nullptr, history);
+    lookahead.look(100);
+    CHECK(lookahead.bytes() == "a:");
+    CHECK(follow(lookahead, "a: "));
+    // The same place again.
+    lookahead.enter(std::make_unique<OneOf>(texts), "");
+    lookahead.look(100);
+    CHECK(lookahead.bytes() == "a: 1");
+    CHECK(lookahead.confidence()[1] == 1);
+    CHECK(lookahead.confidence()[2] == 0.5F);
+    CHECK(lookahead.confidence()[3] == 1);
+    CHECK(follow(lookahead, "a:"));
+    CHECK(!lookahead.follow('1', "1"));
+    // It was wrong once and right never.
+    lookahead.enter(std::make_unique<OneOf>(texts), "");
+    lookahead.look(100);
+    CHECK(lookahead.bytes() == "a:");
+}
+
+TEST(white_space_counts_where_there_is_nothing_else) {
+    const std::string left = "1 ";
+    CHECK(ByteHistory::place("\n", left) != ByteHistory::place("", left));
+    CHECK(ByteHistory::place("\n", left) != ByteHistory::place("\n ", left));
+    CHECK(ByteHistory::place("ab: ", left) == ByteHistory::place("x: ", left));
+}
+
+TEST(another_text_shares_the_history) {
+    ByteHistory history;
+    GrammarLookahead first = lookahead_of({"{a:1", "{a: 1"}, nullptr, history);
+    first.look(100);
+    CHECK(follow(first, "{a: 1"));
+    GrammarLookahead second = lookahead_of({"[bc:2]", "[bc: 2]"}, nullptr, history);
+    second.look(100);
+    CHECK(second.bytes() == "[bc:");  // one blank or a digit: another place
+    GrammarLookahead third = lookahead_of({"[bc:1]", "[bc: 1]"}, nullptr, history);
+    third.look(100);
+    CHECK(third.bytes() == "[bc: 1]");
+}
+
+TEST(counts_follow_a_change) {
+    ByteHistory history;
+    for (int i = 0; i < 1000; ++i) history.learn(7, ' ');
+    CHECK(history.find(7)->confidence() > 0.9F);
+    for (int i = 0; i < ByteHistory::kMemory; ++i) history.learn(7, i % 2 == 0 ? '\n' : ' ');
+    CHECK(history.find(7)->confidence() < 0.5F);
+    for (int i = 0; i < ByteHistory::kMemory; ++i) history.learn(7, '\n');
+    CHECK(history.find(7)->byte == '\n');
+    CHECK(history.find(7)->confidence() > 0.5F);
+}
+
+TEST(places_without_end_are_forgotten) {
+    ByteHistory history;
+    for (ByteHistory::Place place = 0; place < ByteHistory::kMostPlaces; ++place)
+        history.learn(place, ' ');
+    CHECK(history.find(0) != nullptr);
+    history.learn(1, ' ');  // one that is known
+    CHECK(history.find(0) != nullptr);
+    history.learn(ByteHistory::kMostPlaces, ' ');
+    CHECK(history.find(0) == nullptr);
+    CHECK(history.find(ByteHistory::kMostPlaces) != nullptr);
+}
+
+TEST(what_the_mask_forbids_is_not_followed) {
+    GrammarLookahead lookahead = lookahead_of({"abc"});
+    CHECK(!lookahead.follow('x', "x"));
+    lookahead.enter(std::make_unique<OneOf>(std::vector<std::string>{"abc"}), "");
+    lookahead.look(100);
+    CHECK(!lookahead.follow(kEnd, ""));  // a token without bytes
+}
+
+TEST(one_byte_or_nothing_but_the_end_is_forced) {
+    GrammarLookahead text = lookahead_of({"ab"});
+    text.look(100);
+    CHECK(text.forced());
+    CHECK(follow(text, "ab"));
+    text.look(100);
+    CHECK(text.forced());
+    GrammarLookahead choice = lookahead_of({"a", "b"});
+    choice.look(100);
+    CHECK(!choice.forced());
+    GrammarLookahead end = lookahead_of({"", "b"});
+    end.look(100);
+    CHECK(!end.forced());
+}

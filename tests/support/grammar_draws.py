@@ -1,0 +1,81 @@
+"""Texts of llguidance's grammars without a model: the tokens are single bytes."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from typing import Any
+
+from llguidance import LLMatcher, LLTokenizer
+from specllama import ArgumentError
+from specllama.requests.schema.grammar import schema_grammar
+from specllama.requests.schema.schema_grammar import SchemaGrammar
+
+_TOKENIZER = LLTokenizer("byte")
+_ENDS = [ord(one) for one in '"}]0e,:t']
+"""Bytes that come sooner to an end, the best first."""
+
+
+def of_schema(schema: Any, *, strict: bool = False) -> str:
+    """The grammar of a schema. Raises ArgumentError."""
+    return of_prepared(schema_grammar(schema, strict=strict).text)
+
+
+def read(schema: Any, *, strict: bool = False) -> SchemaGrammar | None:
+    """The grammar of a schema as it is prepared; None if it is refused with a sentence."""
+    try:
+        return schema_grammar(schema, strict=strict)
+    except ArgumentError as error:
+        sentence, keywords = str(error), "(has|allows no|cannot be|nests|is false)"
+    assert re.fullmatch(rf"json_schema {keywords}.+\.", sentence), sentence
+    return None
+
+
+def of_prepared(text: str) -> str:
+    return LLMatcher.grammar_from_json_schema(text)
+
+
+def of_lark(text: str) -> str:
+    return LLMatcher.grammar_from_lark(text)
+
+
+def accepts(grammar: str, text: str) -> bool:
+    """Whether a grammar allows a whole text."""
+    matcher, tokens = LLMatcher(_TOKENIZER, grammar, log_level=0), list(text.encode())
+    assert not matcher.is_error(), matcher.get_error()
+    return matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting()
+
+
+def allows(schema: Any, value: Any) -> bool:
+    """Whether the grammar of a schema allows a value."""
+    return accepts(of_schema(schema), json.dumps(value, ensure_ascii=False))
+
+
+def drawn(grammar: str, seed: int, most: int = 3000) -> bytes | None:
+    """A text of random bytes that a grammar allows, which ends as soon as it may when it is long;
+    None if it has not ended after that many bytes."""
+    rng, matcher, text = random.Random(seed), LLMatcher(_TOKENIZER, grammar, log_level=0), b""
+    while len(text) < most and not matcher.is_stopped():
+        is_long = len(text) > 150
+        mask = matcher.compute_logit_bias()
+        assert not matcher.is_error(), matcher.get_error()
+        allowed = [byte for byte in range(256) if mask[byte]]
+        if matcher.is_accepting() and (not allowed or rng.random() < (0.99 if is_long else 0.5)):
+            return text
+        ends = [byte for byte in _ENDS if byte in allowed]
+        byte = rng.choice(allowed)
+        if ends and is_long and rng.random() < 0.9:
+            byte = ends[0]
+        elif ord('"') in allowed and rng.random() < 0.2:
+            byte = ord('"')
+        matcher.consume_token(byte)
+        text += bytes([byte])
+    return text if matcher.is_stopped() else None
+
+
+def values(schema: Any, n: int, *, strict: bool = False) -> list[Any]:
+    """Values that the grammar of a schema has drawn; those that did not end are left out."""
+    grammar = of_schema(schema, strict=strict)
+    texts = (drawn(grammar, seed) for seed in range(n))
+    return [json.loads(text) for text in texts if text is not None]

@@ -1,0 +1,42 @@
+"""Stop strings that are the texts of control tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_model import write_scripted_model
+from specllama import SpecSession
+
+Open = Callable[..., SpecSession]
+CONTROL = "<|fim_middle|>"
+
+
+@pytest.mark.parametrize("draft", [None, "ngram"])
+@pytest.mark.parametrize(
+    ("stop", "text", "stopped_by"),
+    [
+        (CONTROL, "Hello ", CONTROL),
+        (["zz", CONTROL], "Hello ", CONTROL),
+        ("wor", "Hello ", "wor"),
+        ("<|fim", "Hello world", ""),
+        ([], "Hello world", ""),
+    ],
+)
+def test_a_control_token_is_a_stop_string(
+    tmp_path: Path, open_session: Open, draft: Any, stop: Any, text: str, stopped_by: str
+) -> None:
+    path = tmp_path / "m.gguf"
+    write_scripted_model(path, ["Hello ", CONTROL, "world"], control=[CONTROL])
+    found = open_session(path, draft=draft).generate([1], stop=stop)
+    assert (found.text, found.stop_string or "") == (text, stopped_by)
+    assert found.finish_reason == "stop"
+
+
+def test_the_text_before_it_comes_as_it_is(tmp_path: Path, open_session: Open) -> None:
+    path = tmp_path / "m.gguf"
+    write_scripted_model(path, ["Hello ", CONTROL, "world"], control=[CONTROL])
+    stream = open_session(path, draft=None).stream([1], stop=CONTROL)
+    assert "".join(chunk.text for chunk in stream) == "Hello "
