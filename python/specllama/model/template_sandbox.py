@@ -23,8 +23,8 @@ from specllama.errors import ModelError
 SECONDS = 2.0
 """Most seconds of a processor that a template may take."""
 
-MOST_SOURCE = 1 << 20
-"""Most characters of a template."""
+MOST_SOURCE = 1 << 17
+"""Most characters of a template. Compiling so many takes up to two seconds, and cannot be stopped."""
 
 _MOST_BYTES = 1 << 25
 """Most bytes of a text or a list."""
@@ -79,7 +79,7 @@ class TemplateSandbox:
         except TemplateLimitError:
             raise
         except Exception as error:  # of Python's compiler, too, if it nests too deep
-            why = " ".join(str(error).split()).rstrip(".")
+            why = " ".join(str(error).split()).rstrip(".") or "it nests too deep"  # MemoryError
             raise ModelError(f"The model's chat template cannot be read: {why:.300}.") from None
         self._meter = environment.meter
 
