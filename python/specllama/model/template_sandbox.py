@@ -57,8 +57,7 @@ _METHODS = frozenset((
 ))  # fmt: skip
 """Methods of texts. Others are left out for the same reasons: they pad, encode, or take quadratic
 time."""
-_LONGEST_DATE = 1000
-"""Characters of a date's format."""
+_LONGEST_DATE = 1000  # characters of its format
 
 
 class TemplateLimitError(ModelError):
