@@ -6,13 +6,12 @@ import hashlib
 import json
 import random
 import struct
-import sys
-import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import fuzz
-import fuzz_child
+import fuzz_children
 import pytest
 from conftest import EXACT, EXACT_HERE
 from prompts import PROMPTS
@@ -29,16 +28,6 @@ _PLAIN: dict[str, Any] = EXACT | {"n_ctx": 512}
 _PROMPT = [1, *(5 + i * 7 % 50 for i in range(70))]
 _NUMBERS = [0, 1, 2, 3, 4, 7, 8, 69, 70, 71, 255, 511, 512, 1 << 16, (1 << 31) - 1, 1 << 31]
 _FNV_BASIS, _FNV_PRIME, _HEADER = 0xCBF29CE484222325, 0x100000001B3, 72
-
-
-@pytest.mark.parametrize("n_cases", fuzz.sizes(200))
-def test_a_session_goes_on_after_forged_states(n_cases: int) -> None:
-    fuzz_child.run(__file__, n_cases, "states", seconds=4 * fuzz.SECONDS)
-
-
-@pytest.mark.parametrize("n_cases", fuzz.sizes(200))
-def test_forged_corpora_change_no_token(n_cases: int) -> None:
-    fuzz_child.run(__file__, n_cases, "corpora", seconds=fuzz.SECONDS)
 
 
 class Kept:
@@ -63,13 +52,13 @@ class Kept:
             self.session.load_state(self.path)
             loaded = True
         except SpecllamaError as error:
-            print(error)
+            fuzz_children.note(error)
             loaded = False
         try:
             found = self.session.generate(_PROMPT, max_tokens=8).tokens
             assert loaded or not self.is_exact or found == self.expected
         except DecodeError as error:  # what the state says is no number
-            print(error)
+            fuzz_children.note(error)
             assert loaded
             assert self.session.generate(_PROMPT, max_tokens=8).tokens == self.expected
         # Of the state nothing remains in a text that is decoded from its beginning on.
@@ -139,7 +128,7 @@ class KeptCorpus:
             with SpecSession(draft="ngram", corpus=self.path, spec_length=8, **_PLAIN) as session:
                 found = session.generate(PROMPTS["module"], max_tokens=12).tokens
         except SpecllamaError as error:
-            print(error)
+            fuzz_children.note(error)
         else:
             assert found == self.expected
 
@@ -159,24 +148,29 @@ def _fnv(numbers: list[int]) -> int:
     return value
 
 
-def _main() -> None:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        kept: dict[tuple[str, int], Kept] = {}
-        said = KeptCorpus(folder) if sys.argv[3] == "corpora" else None
-
-        def case(i: int) -> None:
-            draws = fuzz.case(sys.argv[3], i)
-            if said is not None:
-                said.check(draws)
-                return
-            which = _SESSIONS[i % len(_SESSIONS)]
-            if which not in kept:
-                kept[which] = Kept(folder, *which)
-            kept[which].check(draws)
-
-        fuzz_child.main(case)
+@cache
+def _session(folder: Path, kind: str, n_seq: int) -> Kept:
+    return Kept(folder, kind, n_seq)
 
 
-if __name__ == "__main__":
-    _main()
+@cache
+def _corpus(folder: Path) -> KeptCorpus:
+    return KeptCorpus(folder)
+
+
+def try_case(index: int, folder: Path, what: str) -> None:
+    draws = fuzz.case(what, index)
+    if what == "corpora":
+        _corpus(folder).check(draws)
+    else:
+        _session(folder, *_SESSIONS[index % len(_SESSIONS)]).check(draws)
+
+
+@pytest.mark.parametrize("n_cases", fuzz.sizes(200))
+def test_a_session_goes_on_after_forged_states(n_cases: int, tmp_path: Path) -> None:
+    assert fuzz_children.failures("test_fuzz_states", n_cases, tmp_path, "states") == []
+
+
+@pytest.mark.parametrize("n_cases", fuzz.sizes(200))
+def test_forged_corpora_change_no_token(n_cases: int, tmp_path: Path) -> None:
+    assert fuzz_children.failures("test_fuzz_states", n_cases, tmp_path, "corpora") == []

@@ -98,12 +98,14 @@ def test_next_is_the_client_with_the_fewest_and_then_the_smallest() -> None:
         def put(client: str, n_bytes: int, name: str) -> asyncio.Future[None]:
             return asyncio.ensure_future(pool.run(work(name), client, n_bytes))
 
-        works = [put("a", 9, "first"), put("a", LARGE, "large")]
-        await asyncio.sleep(0)
         hold = threading.Event()
-        works.append(asyncio.ensure_future(pool.run(lambda: hold.wait(60) and None, "c", 5)))
+        works = [
+            put("a", 9, "first"),
+            asyncio.ensure_future(pool.run(lambda: hold.wait(60) and None, "c", 5)),
+        ]
         await asyncio.sleep(0)
         works += [
+            put("a", LARGE, "large"),
             put("a", 50, "a50"),
             put("a", 10, "a10"),
             put("b", 99, "b99"),
@@ -111,8 +113,8 @@ def test_next_is_the_client_with_the_fewest_and_then_the_smallest() -> None:
         ]
         await asyncio.sleep(0)
         ready.set()
-        await until(lambda: len(order) == 5)
-        hold.set()  # until then a large one would have taken the last thread
+        await until(lambda: len(order) == 6)  # by one thread, after each other
+        hold.set()
         await asyncio.gather(*works)
         assert order == ["first", "a10", "a50", "b98", "b99", "large"]
 
@@ -129,6 +131,27 @@ def test_large_requests_leave_a_thread_to_small_ones() -> None:
         assert await pool.run(lambda: 5, "a", SMALL) == 5
         hold.set()
         assert await asyncio.gather(*large) == [True] * 5
+
+    run(test)
+
+
+def test_a_large_request_gets_its_turn_among_small_ones() -> None:
+    """Of another client, whose small requests never end."""
+
+    async def test(pool: Pool) -> None:
+        ended = False
+
+        async def flood() -> None:
+            while not ended:
+                await pool.run(lambda: time.sleep(0.001), "a", SMALL)
+
+        floods = [asyncio.ensure_future(flood()) for _ in range(8)]
+        await until(lambda: len(pool._running) == 2)
+        try:
+            assert await asyncio.wait_for(pool.run(lambda: 5, "b", LARGE), 60) == 5
+        finally:
+            ended = True
+            await asyncio.gather(*floods)
 
     run(test)
 

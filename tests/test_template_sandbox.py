@@ -15,6 +15,9 @@ from specllama.model.chat_template import ChatTemplate
 
 ASKED = [{"role": "user", "content": "?"}]
 
+THOUSAND = repr("a" * 1000)
+"""Letters, which are digits, too."""
+
 
 def doubled(step: str, before: str = "x='aaaa', y=[1]") -> str:
     """A template that does something sixty times."""
@@ -42,6 +45,8 @@ LARGE = {
     "block": doubled("{% set y %}{{ ns.x }}{{ ns.x }}{% endset %}{% set ns.x = y %}"),
     "join": doubled("{% set ns.x = [ns.x, ns.x]|join %}"),
     "join method": doubled("{% set ns.x = ''.join([ns.x, ns.x]) %}"),
+    "join method of a text": f"{{{{ ('a' * 30000).join({THOUSAND} * 900) }}}}",
+    "join method of an iterator": f"{{{{ ''.join(([{THOUSAND} * 30000] * 99)|select) }}}}",
     "replace": doubled("{% set ns.x = ns.x|replace('a', 'aaa') %}"),
     "replace method": doubled("{% set ns.x = ns.x.replace('a', 'aaa') %}"),
     "format": doubled("{% set ns.x = '%s%s'|format(ns.x, ns.x) %}"),
@@ -55,6 +60,13 @@ LARGE = {
     "width of a field of an argument": "{{ '{:{}}'.format(1, 999999999) }}",
     "indent": "{{ 'a\nb'|indent(10**9) }}",
     "indent of JSON": "{{ [1]|tojson(indent=10**9) }}",
+    "separators of JSON": "{{ ([1] * 90000)|tojson(separators=('a' * 30000, ':')) }}",
+    "separators of JSON in a list": "{{ ([1] * 90000)|tojson(separators=['a' * 30000, ':']) }}",
+    "date": "{{ strftime_now('%9999d' * 100000) }}",
+    "large numbers": "{{ [9 ** 4000] * 400000 }}",
+    "large numbers joined": "{{ ([9 ** 4000] * 400000)|join }}",
+    "large quotient": f"{{{{ ({THOUSAND} * 9000)|int(base=16)"
+    f" // ({THOUSAND} * 4000)|int(base=16) }}}}",
     "digits": "{{ 1.5|round(10**9, 'ceil') }}",
     "power": "{{ 9 ** (10**9) }}",
     "squares": doubled("{% set ns.x = ns.x * ns.x %}", "x=7"),
@@ -77,13 +89,14 @@ LARGE = {
     "{% for i in range(99999) %}{% set ns.l = ns.l + [x[i + 1:]] %}{% endfor %}",
     "output": "{% for i in range(99999) %}{{ 'a' * 10000 }}{% endfor %}",
     "constants": "{{ ('a' * 30000000)|upper|upper|upper }}" * 20,
-    "itself": "a" * 2_000_000 + "{{ 1 }}",
+    "itself": "{{ 1 }}" * 20_000,
 }
 
 UNREADABLE = {
     "deep": "{{" + "(" * 5000 + "1" + ")" * 5000 + "}}",
     "long": "{{" + "+".join(["'a'"] * 5000) + "}}",
     "deep blocks": "{% if 1 %}" * 3000 + "{% endif %}" * 3000,
+    "deep conditions": "{% if 1 %}" + "{% elif 1 %}" * 9000 + "{% endif %}",
     "nested loops": "{% for a in [1] %}" * 30 + "{% endfor %}" * 30,
     "padding": "{{ 'a'|center(10**9) }}",
     "syntax": "{% if %}",
@@ -92,6 +105,8 @@ UNREADABLE = {
 REFUSING = {
     "recursion": "{% macro f(n) %}{{ f(n) }}{{ f(n) }}{% endmacro %}{{ f(1) }}",
     "padding method": "{{ 'a'.ljust(10**9) }}",
+    "padding of bytes": "{{ 'a'.encode().ljust(10**9) }}",
+    "bytes of a number": "{{ (1).to_bytes(10**9, 'big') }}",
     "range": "{% for a in range(10**9) %}{% endfor %}",
     "include": "{% include 'x' %}",
 }

@@ -48,6 +48,12 @@ def test_t5_without_an_unknown_token_is_refused(tmp_path: Path) -> None:
     assert "its tokenizer, t5, has no token for what it does not know" in refusal(path)
 
 
+def test_plamo_with_a_token_that_takes_minutes_is_refused(tmp_path: Path) -> None:
+    """llama.cpp sorts all ends of each token."""
+    path = retokenized(tmp_path, ["a", "ab" * 15_000], model="plamo2")
+    assert "its first 2 tokens are too long for its tokenizer, plamo2" in refusal(path)
+
+
 def test_a_byte_that_is_none_is_refused(tmp_path: Path) -> None:
     path = retokenized(tmp_path, ["a", "b"], token_type=[6] * N_VOCAB)
     assert 'its token 0 is a byte by its type, but its text is "a"' in refusal(path)

@@ -1,5 +1,6 @@
 #include "llama/tokenizer_file.h"
 
+#include <algorithm>
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
@@ -99,6 +100,20 @@ void check_rwkv(const GgufReader& file, std::size_t n_tokens) {
                       std::to_string(byte));
 }
 
+// llama.cpp keeps each end of each token of PLaMo's tokenizer, and sorts them: of a token of 30,000
+// letters that takes minutes and 500 MB.
+void check_plamo2(const GgufReader& file, std::size_t n_tokens) {
+    constexpr std::size_t kMost = std::size_t{1} << 26;  // of the sum of squared lengths
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < n_tokens; ++i) {
+        const std::size_t length = file.text_at(kTokens, i).size();
+        n += std::min(length, kMost) * std::min(length, kMost);
+        if (n > kMost)
+            file.fail("its first " + std::to_string(i + 1) +
+                      " tokens are too long for its tokenizer, plamo2");
+    }
+}
+
 }  // namespace
 
 void check_tokenizer(const GgufReader& file) {
@@ -115,6 +130,7 @@ void check_tokenizer(const GgufReader& file) {
     check_special(file, n);
     check_byte_tokens(file, n);
     if (*model == "rwkv") check_rwkv(file, n);
+    if (*model == "plamo2") check_plamo2(file, n);
     constexpr std::int64_t kUsual = 2;
     const auto unknown = file.number("tokenizer.ggml.unknown_token_id").value_or(kUsual);
     if (*model == "t5" && (is_none(unknown) || unknown >= static_cast<std::int64_t>(n)))

@@ -16,41 +16,55 @@ from pathlib import Path
 import fuzz
 from specllama import SpecllamaError
 
-_MOST_BYTES = 8 << 30
-"""Memory that a child may ask for."""
+_HAS_ASAN = "libasan" in os.environ.get("LD_PRELOAD", "")
 
-_SECONDS = 4 * fuzz.SECONDS
+_MOST_BYTES = resource.RLIM_INFINITY if _HAS_ASAN else 8 << 30
+"""Memory that a child may ask for. ASan reserves terabytes of addresses."""
+
+_SECONDS = (20 if _HAS_ASAN else 4) * fuzz.SECONDS
 """Processor time of a case. Threads that wait for each other on a busy machine take some, too."""
 
-_SECONDS_OF_SILENCE = 300.0
-"""A child that says nothing for so long waits for something."""
+_SECONDS_OF_SILENCE = 6 * _SECONDS
+"""A child whose case takes longer, on a busy machine, waits for something."""
 
 _SCRIPT = """
 import sys
 sys.path[:0] = {path!r}
 import fuzz_children, {module}
-fuzz_children.work({module}.try_case, {first}, {end}, {folder!r})
+fuzz_children.work({module}.try_case, {first}, {end}, {folder!r}, {arguments!r})
 """
 
 
-def failures(module: str, n_cases: int, folder: Path) -> list[str]:
+def failures(module: str, n_cases: int, folder: Path, *arguments: str) -> list[str]:
     """Try cases 0 to n_cases - 1 and say what is wrong with each one that fails.
 
+    One process tries them all, as long as none fails, so a module may keep what it opens.
+
     Args:
-        module: Its `try_case` takes an index and a folder. It raises what should not be raised.
+        module: Its `try_case` takes an index, a folder and `arguments`. It raises what should not
+            be raised.
         n_cases: Number of cases.
         folder: Where the cases may write.
+        *arguments: What is tried, where a module has several tests.
     """
     found = []
     first = 0
     while first < n_cases:
         script = _SCRIPT.format(
-            path=[*sys.path], module=module, first=first, end=n_cases, folder=str(folder)
+            path=[*sys.path],
+            module=module,
+            first=first,
+            end=n_cases,
+            folder=str(folder),
+            arguments=arguments,
         )
         # What a child writes on stderr may be more than a pipe holds.
         with (folder / "stderr").open("w+") as stderr:
             child = subprocess.Popen(
-                [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=stderr
+                [sys.executable, "-c", script],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
             )
             at, waits = _follow(child, first)
             stderr.seek(0)
@@ -104,16 +118,25 @@ def refusals_allowed() -> Iterator[None]:
             raise
 
 
-def work(try_case: Callable[[int, Path], object], first: int, end: int, folder: str) -> None:
+def peak_mib() -> int:
+    """Return the most memory that this process has had, in MiB; 0 under ASan, which keeps what was
+    freed."""
+    return 0 if _HAS_ASAN else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+
+
+def work(
+    try_case: Callable[..., object], first: int, end: int, folder: str, arguments: tuple[str, ...]
+) -> None:
     """Try cases in this process, which ends with the first that fails."""
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # for what others print, such as the debugger that ggml starts when it aborts
     for index in range(first, end):
         print(index, file=out, flush=True)
         signal.setitimer(signal.ITIMER_PROF, _SECONDS)
         try:
-            try_case(index, Path(folder))
+            try_case(index, Path(folder), *arguments)
         except BaseException:
             traceback.print_exc()
             os._exit(1)

@@ -23,8 +23,8 @@ from specllama.errors import ModelError
 SECONDS = 2.0
 """Most seconds of a processor that a template may take."""
 
-MOST_SOURCE = 1 << 20
-"""Most characters of a template."""
+MOST_SOURCE = 1 << 17
+"""Most characters of a template. Compiling so many takes two seconds at most, and has no clock."""
 
 _MOST_BYTES = 1 << 25
 """Most bytes of a text or a list."""
@@ -48,8 +48,16 @@ _OF_ANY_SIZE = frozenset((
     "list", "map", "reject", "rejectattr", "reverse", "round", "select", "selectattr",
 ))  # fmt: skip
 """Filters that do not look into the values in a list."""
-_PADDING = frozenset(("center", "expandtabs", "ljust", "rjust", "translate", "zfill"))
-"""Methods of texts that are left out for the same reasons."""
+_METHODS = frozenset((
+    "capitalize", "casefold", "count", "endswith", "find", "format", "format_map", "index",
+    "isalnum", "isalpha", "isascii", "isdecimal", "isdigit", "islower", "isnumeric", "isspace",
+    "istitle", "isupper", "join", "lower", "lstrip", "partition", "removeprefix", "removesuffix",
+    "replace", "rfind", "rindex", "rpartition", "rsplit", "rstrip", "split", "splitlines",
+    "startswith", "strip", "swapcase", "title", "upper",
+))  # fmt: skip
+"""Methods of texts. Others are left out for the same reasons: they pad, encode, or take quadratic
+time."""
+_LONGEST_DATE = 1000  # characters of its format
 
 
 class TemplateLimitError(ModelError):
@@ -79,7 +87,7 @@ class TemplateSandbox:
         except TemplateLimitError:
             raise
         except Exception as error:  # of Python's compiler, too, if it nests too deep
-            why = " ".join(str(error).split()).rstrip(".")
+            why = " ".join(str(error).split()).rstrip(".") or "it nests too deep"  # MemoryError
             raise ModelError(f"The model's chat template cannot be read: {why:.300}.") from None
         self._meter = environment.meter
 
@@ -90,12 +98,18 @@ class TemplateSandbox:
             return self._template.render(
                 values,
                 raise_exception=_raise,
-                strftime_now=Jinja2ChatFormatter.strftime_now,
+                strftime_now=_now,
             )
 
 
 def _raise(message: str) -> None:
     raise ValueError(message)
+
+
+def _now(form: str) -> str:
+    if len(form) > _LONGEST_DATE:  # each field may have a width
+        raise TemplateLimitError("The chat template writes too long a date; use another one.")
+    return Jinja2ChatFormatter.strftime_now(form)
 
 
 class _Meter(threading.local):
@@ -131,7 +145,7 @@ class _Meter(threading.local):
         while waiting:
             one = waiting.pop()
             n_parts += 1
-            n_bytes += len(one) if isinstance(one, (str, bytes)) else 8
+            n_bytes += _n_written(one)
             if n_parts > _MOST_PARTS or n_bytes > _MOST_BYTES:
                 self.make(_MOST_BYTES + 1)
             if isinstance(one, Mapping):
@@ -139,6 +153,13 @@ class _Meter(threading.local):
             elif isinstance(one, (list, tuple)):
                 waiting.extend(one)
         return n_bytes
+
+
+def _n_written(value: Any) -> int:
+    """Return the bytes that a single value takes when written."""
+    if isinstance(value, (str, bytes)):
+        return len(value)
+    return 8 + (value.bit_length() // 3 if isinstance(value, int) else 0)
 
 
 class _Environment(ImmutableSandboxedEnvironment):
@@ -189,6 +210,8 @@ class _Environment(ImmutableSandboxedEnvironment):
         """Call a function, a macro or a method."""
         self.meter.step()
         if isinstance(text := getattr(__obj, "__self__", None), str):
+            if __obj.__name__ == "join" and args:
+                args = (_listed(self.meter, args[0]), *args[1:])
             _check_method(self.meter, text, __obj.__name__, args, kwargs)
         return self._made(super().call(__context, __obj, *args, **kwargs))
 
@@ -206,8 +229,8 @@ class _Environment(ImmutableSandboxedEnvironment):
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """Whether a template may use an attribute."""
-        if isinstance(obj, str) and attr in _PADDING:
-            return False
+        if isinstance(obj, (str, bytes, int, float)):
+            return isinstance(obj, str) and attr in _METHODS
         return super().is_safe_attribute(obj, attr, value)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
@@ -298,6 +321,8 @@ class _Bounded:
             result = function(*args[:n_skipped], value, *others, **kwargs)
             if isinstance(result, (str, list)):
                 meter.make(sys.getsizeof(result))
+            elif isinstance(result, int) and result.bit_length() > _MOST_BITS:
+                raise TemplateLimitError("The chat template computes too large a number.")
             return result
 
         return bounded
@@ -341,7 +366,10 @@ def _check_filter(meter: _Meter, name: str, value: Any, given: list[Any], size: 
         widths = [one for one in given if isinstance(one, int)]
         if any(one > _WIDEST for one in widths):
             raise TemplateLimitError(f"The chat template gives {name} too large a number.")
-        texts = sum(len(one) for one in given if isinstance(one, str))
+        parts = chain.from_iterable(
+            one if isinstance(one, (list, tuple)) else (one,) for one in given
+        )
+        texts = sum(len(one) for one in parts if isinstance(one, str))
         meter.make(size + (size if name != "truncate" else 1) * (sum(map(abs, widths)) + texts))
     elif name == "sum" and not all(isinstance(one, (int, float, str)) for one in given):
         raise TemplateLimitError("The chat template adds lists by sum; use another one.")
@@ -355,7 +383,7 @@ def _check_method(
     size = meter.look_into(text, *given)
     if name == "replace" and len(given) > 1:
         _check_replaced(meter, text, str(given[0]), str(given[1]))
-    elif name == "join" and given and isinstance(given[0], (list, tuple)):
+    elif name == "join" and given and isinstance(given[0], (list, tuple, Mapping)):
         meter.make(size + len(text) * len(given[0]))
 
 

@@ -74,8 +74,9 @@ class Pool:
 
     def _begin_next(self) -> None:
         while len(self._running) < _N_THREADS:
-            small = len(self._running) == _N_THREADS - 1
-            able = [one for one in self._waiting if one.n_bytes <= _SMALL or not small]
+            n_large = sum(one.n_bytes > _SMALL for one in self._running)
+            room = n_large < _N_THREADS - 1
+            able = [one for one in self._waiting if one.n_bytes <= _SMALL or room]
             if not able:
                 return
             n_running = Counter(one.client for one in self._running)

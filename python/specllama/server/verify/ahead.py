@@ -21,6 +21,9 @@ from specllama.server.verify.verification import answer
 Host = Callable[[Fields], Awaitable[tuple[Opening, Handle]]]
 """A function that begins a generation. Raises ApiError."""
 
+Parse = Callable[[bytes], Awaitable[Fields]]
+"""A function that reads a message and keeps nobody waiting. Raises ApiError."""
+
 
 class AheadSocket:
     """A connection over which generations run without waiting for drafts.
@@ -34,15 +37,17 @@ class AheadSocket:
     Args:
         socket: The connection.
         settings: The server's settings.
+        parse: Reads a message.
         host: Begins a generation.
 
     Attributes:
         busy: Whether a generation was asked for and has not ended.
     """
 
-    def __init__(self, socket: WebSocket, settings: Settings, host: Host) -> None:
+    def __init__(self, socket: WebSocket, settings: Settings, parse: Parse, host: Host) -> None:
         self._socket = socket
         self._settings = settings
+        self._parse = parse
         self._host = host
         self._handle: Handle | None = None
         self.busy = False
@@ -113,7 +118,8 @@ class AheadSocket:
         try:
             while True:
                 body = await _receive(self._socket, self._settings.max_body)
-                self._take(Fields.parse(body))
+                self._take(await self._parse(body))
+                await asyncio.sleep(0)  # others' turn, also if the next message is there already
         except ApiError as error:
             self._openings.put_nowait(error)
         except (WebSocketDisconnect, RuntimeError):

@@ -229,7 +229,8 @@ class Verify:
             await socket.accept()
             await refuse(socket, _too_many("connections"))
             return
-        one = AheadSocket(socket, self._settings, partial(self._host_ahead, socket))
+        parse = partial(self._reading.parsed, socket)
+        one = AheadSocket(socket, self._settings, parse, partial(self._host_ahead, socket))
         self._ahead[one] = client
         try:
             await one.serve()
