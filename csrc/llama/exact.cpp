@@ -15,10 +15,12 @@ namespace specllama {
 
 namespace {
 
-// Types of the KV memory with which flash attention takes every row by itself. The first costs the
-// least; the others are exact if they are asked for. The last is in blocks of 32 numbers.
+// Types of the KV memory with which flash attention takes every row by itself, those that cost the
+// least first. The last is in blocks of 32 numbers.
+constexpr const char* kTwoTypes = "bf16/f16";
+constexpr const char* kOneType = "bf16";
 constexpr const char* kBlocks = "q8_0";
-constexpr std::array<std::string_view, 3> kKvTypes = {"bf16/f16", "bf16", kBlocks};
+constexpr std::array<std::string_view, 3> kKvTypes = {kTwoTypes, kOneType, kBlocks};
 
 // The first matrix whose kernel is not known to give the same bits at any two widths; null: none.
 const Matrix* inexact_matrix(const Header& header, Kernels kernels) {
@@ -93,7 +95,8 @@ bool costs_nothing(const Header& header, const TargetPlan& given, const TargetPl
 TargetPlan as_exactness_wants(const Header& header, TargetPlan plan, bool asked) {
     if (asked && !plan.model.n_gpu_layers && plan.model.device.empty()) plan.model.n_gpu_layers = 0;
     // Such a memory costs too much to be chosen unasked: long prompts take up to twice as long.
-    if (asked && !plan.context.kv_type) plan.context.kv_type = kKvTypes.front();
+    if (asked && !plan.context.kv_type)
+        plan.context.kv_type = header.one_kv_type ? kOneType : kTwoTypes;
     plan.kernels = Kernels::same_bits;
     const Widths widths = same_bits(header, Kernels::same_bits);
     plan.context.never_alone = widths.least > 1;

@@ -13,9 +13,9 @@ namespace specllama {
 // is `on` and it cannot be.
 //
 // Exactness takes an x86-64 processor without any other device, a KV memory with keys in BF16
-// and values in F16 (or both in BF16, or both in Q8_0, with heads of a multiple of 32) with flash
-// attention, and weights whose kernels are known to give a token the same bits at some widths, at
-// least 1 to 7, or 2 and more (see same_bits in kernels.h). Then
+// and values in F16 (or both in BF16, as latent attention needs, or both in Q8_0, with heads of a
+// multiple of 32) with flash attention, and weights whose kernels are known to give a token the
+// same bits at some widths, at least 1 to 7, or 2 and more (see same_bits in kernels.h). Then
 //   - weights go to the fastest of these kernels;
 //   - no more tokens are decoded at once than these kernels allow (n_batch is lowered), and none is
 //     decoded alone if that gives other bits (never_alone);
