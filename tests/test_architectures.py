@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import EXACT_HERE
 from drafters import SometimesRight, Wrong
 from random_model import N_VOCAB, WINDOW, WRITERS, write_dense
 from specllama import Generation, SpecSession
@@ -70,6 +71,14 @@ class Fresh:
         assert [token for token, _ in found.top] == [token for token, _ in expected.top]
         for (_, a), (_, b) in zip(found.top, expected.top, strict=True):
             assert abs(a - b) <= self.bound
+
+
+@pytest.fixture
+def open_session(open_session: Open, kind: str) -> Open:
+    """Opens sessions; exact ones of experts, whose float32 router gives other bits to a token
+    decoded alone."""
+    exact = {"exact": EXACT_HERE} if kind == "experts" else {}
+    return lambda *arguments, **options: open_session(*arguments, **exact, **options)
 
 
 @pytest.fixture

@@ -38,6 +38,7 @@ def test_runs_say_whether_they_were_exact(tmp_path: Path) -> None:
     assert is_exact(exact=True)
     # "auto", where it costs nothing: the memory is what makes long prompts take longer.
     assert is_exact(kv_type="q8_0")
+    assert is_exact(kv_type="bf16/f16")
     assert is_exact(exact=False, kv_type="q8_0")  # the same
     assert not is_exact()
     assert not is_exact(exact=False)
@@ -125,7 +126,7 @@ def check_widths(path: Path, prompts: list[Any], n_tokens: int) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kv_type": "f16"}, "the KV memory is of type f16, not q8_0"),
+        ({"kv_type": "f16"}, "the KV memory is of type f16, not bf16/f16, bf16 or q8_0"),
         ({"kv_type": "f16", "flash_attn": False}, "the KV memory is of type f16"),
     ],
 )

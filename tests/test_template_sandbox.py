@@ -111,18 +111,19 @@ REFUSING = {
     "include": "{% include 'x' %}",
 }
 
-IN_A_CHILD = """
-import json, resource, sys
+IN_A_CHILD = f"""
+import json, sys
+sys.path[:0] = {sys.path!r}
+from processes import peak_mib
 from specllama.errors import SpecllamaError
 from specllama.model.chat_template import ChatTemplate
 for name, source in json.load(sys.stdin).items():
     said = ""
     try:
-        ChatTemplate(source, bos="", eos="").render([{"role": "user", "content": "?"}])
+        ChatTemplate(source, bos="", eos="").render([{{"role": "user", "content": "?"}}])
     except SpecllamaError as error:
-        said = f"{type(error).__name__}: {error}"
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(json.dumps([name, said, peak]), flush=True)
+        said = type(error).__name__ + ": " + str(error)
+    print(json.dumps([name, said, peak_mib()]), flush=True)
 """
 
 

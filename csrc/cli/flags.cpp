@@ -189,7 +189,7 @@ const std::vector<Flag>& flags() {
         {{"-fa", "--flash-attn"}, "WHEN", "auto, on or off (auto)", set_flash_attention},
         {{"-kv", "--kv-type"},
          "TYPE",
-         "type of the KV memory, e.g. f16 or q8_0 (f16)",
+         "type of the KV memory: of both, or KEYS/VALUES, e.g. q8_0 (f16)",
          [](Options& o, const std::string& v) { o.session.context.kv_type = v; }},
         {{"-md", "--draft-model", "--model-draft"},
          "MODEL",

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,11 @@ inline std::string json(const char* text) { return json(std::string_view(text));
 template <typename First, typename Second>
 std::string json(const std::pair<First, Second>& pair) {
     return "[" + json(pair.first) + ", " + json(pair.second) + "]";
+}
+
+template <typename Value>
+std::string json(const std::optional<Value>& value) {
+    return value ? json(*value) : json(nullptr);
 }
 
 template <typename Item>

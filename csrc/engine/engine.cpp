@@ -111,6 +111,7 @@ void Engine::recover(const Sequence* alone) {
 // what does not fit into one decode has another, which leaves the token whose logits are read. A
 // split memory decodes unequal numbers of rows apart anyway.
 Engine::Ride Engine::ride(std::span<Sequence* const> sequences) const {
+    if (target_.last_alone()) return {1, 1};
     int n_rows = 0;
     int n_prompts = 0;
     for (const Sequence* sequence : sequences) {

@@ -99,6 +99,10 @@ std::string rebuild(const std::string& variable, const std::string& flags) {
 
 void warn(const std::string& notice) { std::fprintf(stderr, "specllama: %s\n", notice.c_str()); }
 
+void inform(const std::string& notice) {
+    if (verbose_log) warn(notice);
+}
+
 void ensure_backend() {
     static std::once_flag once;
     std::call_once(once, [] {

@@ -23,6 +23,8 @@ std::string rebuild(const std::string& variable = "", const std::string& flags =
 
 // Prints a notice of this library to stderr, where llama.cpp's warnings go.
 void warn(const std::string& notice);
+// The same, only after set_verbose(true).
+void inform(const std::string& notice);
 
 // While it lives, collects what llama.cpp logs as errors on this thread, instead of printing it
 // (unless set_verbose(true) was called): llama.cpp reports many failures only in its log.

@@ -99,7 +99,9 @@ llama_context_params make_params(const ContextPlan& plan, int n_logits, int n_br
     params.n_threads = settled_threads(plan);
     params.n_threads_batch = params.n_threads;
     params.flash_attn_type = flash_attention(plan.flash_attn);
-    params.type_k = params.type_v = kv_type(kv_type_name(plan));
+    const KvTypes types = kv_types(kv_type_name(plan));
+    params.type_k = types.keys;
+    params.type_v = types.values;
     params.no_perf = true;
     // Without whole_window a sliding window keeps only the tokens that it reaches; Memory knows
     // when it is too late to cut.

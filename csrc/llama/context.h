@@ -40,6 +40,8 @@ class Context {
     // Number of sequences; their ids are 0 to n_seq - 1.
     int n_seq() const { return plan_.n_seq; }
     int n_batch() const { return plan_.n_batch; }
+    // See ContextPlan.
+    bool last_alone() const { return plan_.last_alone; }
     // Whether a batch must hold tokens of one sequence only.
     bool one_by_one() const { return one_by_one_; }
     int n_threads() const;

@@ -1,9 +1,12 @@
 #include "llama/exact.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <string_view>
 
 #include "ggml.h"
+#include "llama/attention.h"
 #include "llama/kv_type.h"
 #include "llama/offload.h"
 #include "specllama/error.h"
@@ -12,6 +15,13 @@ namespace specllama {
 
 namespace {
 
+// Types of the KV memory with which flash attention takes every row by itself, those that cost the
+// least first. The last is in blocks of 32 numbers.
+constexpr const char* kTwoTypes = "bf16/f16";
+constexpr const char* kOneType = "bf16";
+constexpr const char* kBlocks = "q8_0";
+constexpr std::array<std::string_view, 3> kKvTypes = {kTwoTypes, kOneType, kBlocks};
+
 // The first matrix whose kernel is not known to give the same bits at any two widths; null: none.
 const Matrix* inexact_matrix(const Header& header, Kernels kernels) {
     for (const Matrix& matrix : header.matrices)
@@ -19,27 +29,41 @@ const Matrix* inexact_matrix(const Header& header, Kernels kernels) {
     return nullptr;
 }
 
-// Why a session with this plan is not exact, as a part of a sentence; "": it is exact.
-std::string inexact_because(const Header& header, const TargetPlan& plan) {
+// Why nothing is known about the bits of decodes by this machine, as a part of a sentence; "": the
+// tables of kernels hold.
+std::string unknown_because(const ModelOptions& model) {
 #if !defined(__x86_64__)
     return "it has only been measured on x86-64 processors";
 #endif
-    if (!plan.model.rpc.empty()) return "RPC servers take part (rpc)";
-    if (!offload_devices(plan.model).empty()) return "a GPU is used (n_gpu_layers is not 0)";
-    if (!plan.model.lora.empty()) return "LoRA adapters take part (lora)";
+    if (!model.rpc.empty()) return "RPC servers take part (rpc)";
+    if (!offload_devices(model).empty()) return "a GPU is used (n_gpu_layers is not 0)";
+    if (!model.lora.empty()) return "LoRA adapters take part (lora)";
+    return "";
+}
+
+// Whether a token's bits depend on what else is, or was, in the memory.
+bool shares_memory(const ContextPlan& context) { return context.n_seq > 1 && !context.split; }
+bool reuses_cells(const Header& header, const ContextPlan& context) {
+    return header.slides && !context.whole_window;
+}
+
+// Why a session with this plan is not exact, as a part of a sentence; "": it is exact.
+std::string inexact_because(const Header& header, const TargetPlan& plan) {
+    if (const std::string reason = unknown_because(plan.model); !reason.empty()) return reason;
     const std::string kv = kv_type_name(plan.context);
-    if (kv != "q8_0") return "the KV memory is of type " + kv + ", not q8_0";
-    // With a quantised KV memory, automatic means on.
+    if (std::ranges::find(kKvTypes, kv) == kKvTypes.end())
+        return "the KV memory is of type " + kv + ", not bf16/f16, bf16 or q8_0";
+    // With these, automatic means on.
     if (plan.context.flash_attn == Switch::off) return "flash attention is off";
-    if (header.head_size % 32 != 0)
+    if (kv == kBlocks && header.head_size % 32 != 0)
         return "its attention heads have " + std::to_string(header.head_size) +
                " numbers, no multiple of 32";
     if (const Matrix* matrix = inexact_matrix(header, Kernels::same_bits))
         return "its weight " + matrix->name + " is of type " + ggml_type_name(matrix->type) +
                ", of which too little is known";
-    if (plan.context.n_seq > 1 && !plan.context.split)
+    if (shares_memory(plan.context))
         return "several requests share a memory (exact is not asked for)";
-    if (header.slides && !plan.context.whole_window)
+    if (reuses_cells(header, plan.context))
         return "its sliding windows are kept short (exact is not asked for)";
     if (const Matrix* matrix = inexact_matrix(header, plan.kernels))
         return "its weight " + matrix->name +
@@ -70,8 +94,9 @@ bool costs_nothing(const Header& header, const TargetPlan& given, const TargetPl
 // asked: whether exactness is demanded.
 TargetPlan as_exactness_wants(const Header& header, TargetPlan plan, bool asked) {
     if (asked && !plan.model.n_gpu_layers && plan.model.device.empty()) plan.model.n_gpu_layers = 0;
-    // A Q8_0 memory costs too much to be chosen unasked: long prompts take up to twice as long.
-    if (asked && !plan.context.kv_type) plan.context.kv_type = "q8_0";
+    // Such a memory costs too much to be chosen unasked: long prompts take up to twice as long.
+    if (asked && !plan.context.kv_type)
+        plan.context.kv_type = header.one_kv_type ? kOneType : kTwoTypes;
     plan.kernels = Kernels::same_bits;
     const Widths widths = same_bits(header, Kernels::same_bits);
     plan.context.never_alone = widths.least > 1;
@@ -103,6 +128,17 @@ TargetPlan settle_exactness(const Header& header, const SessionOptions& options)
     }
     given.exact = inexact_because(header, given).empty();
     return given;
+}
+
+Widths same_widths(const Header& header, const TargetPlan& plan) {
+    if (!unknown_because(plan.model).empty() || shares_memory(plan.context) ||
+        reuses_cells(header, plan.context))
+        return {};
+    const Widths weights = same_bits(header, plan.kernels);
+    const Widths attention = attention_widths(plan.context, plan.context.n_ctx);
+    const Widths both{std::max(weights.least, attention.least),
+                      std::min({weights.most, attention.most, plan.context.n_batch})};
+    return both.least < both.most ? both : Widths{};
 }
 
 }  // namespace specllama

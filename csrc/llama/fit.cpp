@@ -252,7 +252,7 @@ void settle_memory(const Header& target, TargetPlan& plan, const Header* draft, 
     if (fit.division) settle_division(free, *fit.division, plan.model);
     const auto settle_attention = [&](const Header& header, const ModelOptions& model,
                                       ContextOptions& context) {
-        if (!faster_without_flash(header, model, context, plan.context.n_ctx)) return;
+        if (!too_slow_with_flash(header, model, context, plan.context.n_ctx)) return;
         context.flash_attn = Switch::off;
         const Need with_scores = need(plan.context.n_ctx);
         const bool holds =

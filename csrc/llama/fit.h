@@ -15,9 +15,9 @@ namespace specllama {
 // options.draft_model. n_draft_logits: most rows of logits of each sequence in a decode of the
 // draft model. If plan.context.n_ctx is left open (0), it becomes the default or, with a notice,
 // what fits. If how many layers go to devices is left open, and not all fit, that is settled in
-// plan.model, with a notice. A flash_attn that is automatic becomes off if that is faster and the
-// scores fit, too. Throws OutOfMemory, with the numbers, if the models do not fit. Warns of a draft
-// model that is larger than the target.
+// plan.model, with a notice. A flash_attn that is automatic becomes off if flash attention
+// is too slow for these heads and the scores fit, too. Throws OutOfMemory, with the numbers, if the
+// models do not fit. Warns of a draft model that is larger than the target.
 void settle_memory(const Header& target, TargetPlan& plan, const Header* draft, int n_draft_logits,
                    SessionOptions& options);
 

@@ -8,10 +8,18 @@
 
 namespace specllama {
 
+namespace {
+
+double bytes_of_number(ggml_type type) {
+    return static_cast<double>(ggml_type_size(type)) / static_cast<double>(ggml_blck_size(type));
+}
+
+}  // namespace
+
 Footprint footprint(const Header& header, const ContextPlan& context, int n_ctx, int n_logits) {
-    const ggml_type type = kv_type(kv_type_name(context));
-    const double number =
-        static_cast<double>(ggml_type_size(type)) / static_cast<double>(ggml_blck_size(type));
+    // About half of what a layer keeps are keys, the rest are values.
+    const KvTypes types = kv_types(kv_type_name(context));
+    const double number = (bytes_of_number(types.keys) + bytes_of_number(types.values)) / 2;
     // Computing takes numbers of 32 bits: for each token of a batch what a layer works on, a row of
     // the attention mask and, without flash attention, rows of scores; and for some tokens logits,
     // which are counted twice.

@@ -81,6 +81,8 @@ class File : private GgufReader {
         const AttentionLayers attention(*this, recurrent);
         header.slides = attention.window() > 0;
         header.n_window = attention.window();
+        header.one_kv_type =
+            value("attention.key_length_mla") > 0 || header.architecture == "deepseek4";
         for (const auto& [whole, windows] : attention.kept()) {
             const std::string name = "blk." + std::to_string(header.layers.size());
             header.layers.push_back(

@@ -46,6 +46,9 @@ struct Header {
     };
     std::vector<Layer> layers;
     int n_window = 0;  // tokens that sliding windows reach back
+    // Whether llama.cpp takes keys and values of one type only: with latent attention, values are a
+    // part of the keys.
+    bool one_kv_type = false;
     // Whether llama.cpp keeps snapshots of recurrent states for this architecture.
     bool has_snapshots = false;
     // Roughly, the numbers that exist at once while one token is computed.

@@ -30,7 +30,9 @@ llama_context_params head_params(HeadContext::Kind kind, const ContextOptions& o
     params.n_outputs_max = kind == HeadContext::Kind::mtp ? options.n_seq : params.n_batch;
     params.n_threads = settled_threads(options);
     params.n_threads_batch = params.n_threads;
-    params.type_k = params.type_v = kv_type(kv_type_name(options));
+    const KvTypes types = kv_types(kv_type_name(options));
+    params.type_k = types.keys;
+    params.type_v = types.values;
     params.no_perf = true;
     if (kind == HeadContext::Kind::mtp) params.ctx_type = LLAMA_CONTEXT_TYPE_MTP;
     params.ctx_other = target.get();

@@ -10,8 +10,14 @@ namespace specllama {
 // The name of the KV memory's type: the one that the options name, else "f16".
 std::string kv_type_name(const ContextOptions& options);
 
-// The type of that name. Throws InvalidArgument if a KV memory cannot have it. prefix: put before
-// the option's name in the message, such as "draft_".
-ggml_type kv_type(const std::string& name, const std::string& prefix = "");
+struct KvTypes {
+    ggml_type keys;
+    ggml_type values;
+};
+
+// The types that a name stands for: one for both, or those of keys and of values, such as
+// "bf16/f16". Throws InvalidArgument if a KV memory cannot have them. prefix: put before the
+// option's name in the message, such as "draft_".
+KvTypes kv_types(const std::string& name, const std::string& prefix = "");
 
 }  // namespace specllama

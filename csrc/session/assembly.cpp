@@ -15,6 +15,7 @@
 #include "draft/offers.h"
 #include "llama/adapter_file.h"
 #include "llama/attention.h"
+#include "llama/backend.h"
 #include "llama/exact.h"
 #include "llama/fit.h"
 #include "llama/gguf_file.h"
@@ -89,8 +90,8 @@ void check_options(const SessionOptions& options, const Drafter* drafter) {
         throw InvalidArgument("cache_ram must be 0 (off) or more, or -1 (no limit), not " +
                               std::to_string(options.cache_ram) + ".");
     // Here it is still known whose type is none.
-    kv_type(kv_type_name(options.context));
-    if (options.draft_model) kv_type(kv_type_name(options.draft_model->context), "draft_");
+    kv_types(kv_type_name(options.context));
+    if (options.draft_model) kv_types(kv_type_name(options.draft_model->context), "draft_");
 }
 
 bool is_mtp(const SessionOptions& options) {
@@ -221,6 +222,17 @@ CurveKeys settle_costs(const SessionOptions& options, const Headers& headers,
     return keys;
 }
 
+std::optional<std::pair<int, int>> known_widths(const Header& header, const TargetPlan& plan) {
+    const Widths widths = same_widths(header, plan);
+    if (widths.most == 1) {
+        inform("Decodes of different widths may give a token other low bits.");
+        return {};
+    }
+    inform("Decodes of " + std::to_string(widths.least) + " to " + std::to_string(widths.most) +
+           " tokens give a token the same bits" + (plan.exact ? "; the session is exact." : "."));
+    return {{widths.least, widths.most}};
+}
+
 std::size_t cache_bytes(int mebibytes) {
     return mebibytes < 0 ? std::numeric_limits<std::size_t>::max()
                          : static_cast<std::size_t>(mebibytes) << 20;
@@ -251,6 +263,10 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
     const Tree::Limits wanted = limits(options, anybody ? kMaxSpecLength : 1);
     plan.n_logits = count_logits(anybody, plan.exact, wanted);
     settle(headers, plan, options);
+    // Exact sessions give the same bits anyway. Several requests change each other's widths. On a
+    // GPU, what it costs has not been measured.
+    plan.context.last_alone =
+        !plan.exact && plan.context.n_seq == 1 && offload_devices(plan.model).empty();
     std::shared_ptr<const Model> model = Model::load(plan.model, plan.kernels, headers.target,
                                                      options.load_progress, is_mtp(options));
     Drafters drafters = make_drafters(options, headers, model, std::move(drafter));
@@ -285,6 +301,7 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
             .shape = shape,
             .cache_bytes = cache_bytes(options.cache_ram),
             .exact = plan.exact,
+            .same_widths = known_widths(headers.target, plan),
             .state_key = state_key(headers, plan.context, shape.n_ctx, n_parts, plan.exact)};
 }
 

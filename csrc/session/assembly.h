@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "engine/engine.h"
 #include "llama/context.h"
@@ -40,6 +42,8 @@ struct Assembly {
     std::size_t cache_bytes;
     // See TargetPlan::exact.
     bool exact;
+    // See Stats::same_widths.
+    std::optional<std::pair<int, int>> same_widths;
     // SavedState::key of the session's states.
     std::string state_key;
 };

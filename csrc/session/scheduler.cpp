@@ -47,6 +47,7 @@ Scheduler::Scheduler(Assembly parts)
       context_plan_(std::move(parts.context_plan)),
       shape_(parts.shape),
       exact_(parts.exact),
+      same_widths_(parts.same_widths),
       state_key_(std::move(parts.state_key)),
       n_free_(shape_.n_seq) {
     release_helper_threads();  // threads that helped to measure decodes
@@ -133,6 +134,7 @@ std::shared_ptr<Sequence> Scheduler::start(TokenSpan prompt, const GenerateOptio
     auto sequence = std::make_shared<Sequence>(model->vocab(), prompt, options, shape().n_ctx,
                                                constraints_.make(model->vocab(), options.sampling));
     sequence->stats.exact = exact_;
+    sequence->stats.same_widths = same_widths_;
     const Gate::Work work(gate_, [&] {
         if (shape_.n_seq == 1 && !active_.empty() && !active_.front()->abandoned() &&
             owner_ != std::this_thread::get_id())
@@ -288,6 +290,7 @@ BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,
     }
     result.stats.seconds.total = watch.seconds();
     result.stats.exact = exact_;
+    result.stats.same_widths = same_widths_;
     return result;
 }
 

@@ -106,6 +106,7 @@ class Scheduler {
     // The process that opened it. One that is forked from that has none of its threads.
     const pid_t process_ = getpid();
     bool exact_;
+    std::optional<std::pair<int, int>> same_widths_;
     std::string state_key_;
     std::vector<std::shared_ptr<Sequence>> active_;  // unfinished, in the order of their beginning
     std::thread::id owner_;                          // thread that began the last of them

@@ -88,19 +88,19 @@ class SpecSession(BackgroundRequests, Closing):
             frequencies; for YaRN, the tokens of context that the model was trained with. None: as
             the model's file says. For Qwen2.5 with 131072 tokens, e.g.: "yarn", 4, None, 32768.
         flash_attn: Flash attention: True, False, or "auto" (where the device supports it, except
-            for models on a CPU that are faster without it: docs/attention.md).
-        kv_type: Type of the KV memory: "f16", "q8_0", or another of llama.cpp's. None: "f16", or
-            "q8_0" with exact=True.
+            on a CPU for heads with which it is much slower: docs/attention.md).
+        kv_type: Type of the KV memory: "f16", "q8_0", or another of llama.cpp's; or two of them, of
+            keys and of values, such as "q8_0/q5_1". None: "f16", or "bf16/f16" with exact=True.
         exact: Whether speculative and plain decoding must give the same tokens to the last one,
-            near-ties included. That takes an x86-64 processor and no GPU, a Q8_0 KV memory with
-            flash attention, and weights of known types (docs/exactness.md). True: demand it; if it
-            cannot be had, an error names the obstacle. Longer prompts then take up to twice as
+            near-ties included. That takes an x86-64 processor and no GPU, a KV memory in "bf16/f16"
+            with flash attention, and weights of known types (docs/exactness.md). True: demand it;
+            an error names the obstacle, if there is one. Longer prompts then take up to twice as
             long, and with weights of K-quant types (Q4_K_M and the like, without AMX) at most 7
             tokens are decoded at once. "auto": exact where that costs nothing: if kv_type is
-            "q8_0", the fastest kernels for the weights are exact, and n_seq is 1. False: the other
-            options decide. `Stats.exact` says whether a run was exact. (If n_seq is above 1, an
-            exact session keeps the KV memory of each request apart, sliding windows keep the whole
-            text, and only drafts of equal length are verified together.)
+            "bf16/f16", "bf16" or "q8_0", the fastest kernels for the weights are exact, and n_seq
+            is 1. False: the other options decide. `Stats.exact` says whether a run was exact. (If
+            n_seq is above 1, an exact session keeps the KV memory of each request apart, sliding
+            windows keep the whole text, and only drafts of equal length are verified together.)
         target: URL of a `specllama serve` that has the model, e.g. "http://192.168.0.7:8080".
             Drafts are made here, by "ngram" (also "auto"), or by the given draft model or
             `Drafter`, and verified there (docs/remote.md). The server decides about the model:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import fuzz
+import processes
 from specllama import SpecllamaError
 
 _HAS_ASAN = "libasan" in os.environ.get("LD_PRELOAD", "")
@@ -121,7 +122,7 @@ def refusals_allowed() -> Iterator[None]:
 def peak_mib() -> int:
     """Return the most memory that this process has had, in MiB; 0 under ASan, which keeps what was
     freed."""
-    return 0 if _HAS_ASAN else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    return 0 if _HAS_ASAN else processes.peak_mib()
 
 
 def work(

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
+from pathlib import Path
+
+_STATUS = Path("/proc/self/status")
+
+
+def peak_mib() -> int:
+    """Return the most memory that this process has had, in MiB. (On Linux, getrusage also counts
+    what the process had that started it.)"""
+    if _STATUS.exists():
+        lines = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
+        return int(lines["VmHWM"].split()[0]) >> 10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 20  # bytes on macOS
 
 
 def run_script(script: str) -> tuple[int, str, str]:

@@ -62,11 +62,13 @@ class RandomModel:
     def matrix(self, *shape: int) -> NDArray[np.float64]:
         return self.rng.standard_normal(shape) * 1.5 / np.sqrt(shape[-1])
 
-    def attention(self, layer: int) -> None:
+    def attention(self, layer: int, inner: int = WIDTH) -> None:
+        """inner: the numbers of all heads together."""
         n = f"blk.{layer}."
         self.tensors[n + "attn_norm.weight"] = np.ones(WIDTH)
-        for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
-            self.tensors[f"{n}{name}.weight"] = self.matrix(WIDTH, WIDTH)
+        for name in ("attn_q", "attn_k", "attn_v"):
+            self.tensors[f"{n}{name}.weight"] = self.matrix(inner, WIDTH)
+        self.tensors[n + "attn_output.weight"] = self.matrix(WIDTH, inner)
 
     def state_space(self, layer: int) -> None:
         n = f"blk.{layer}."
@@ -176,6 +178,23 @@ def dense_model(seed: int, n_layers: int = 2) -> RandomModel:
 def write_dense(path: Path, seed: int = 1, n_layers: int = 2, **fields: Any) -> Path:
     fields = {"rope.dimension_count": HEAD} | fields
     return dense_model(seed, n_layers).write(path, "llama", n_layers, fields)
+
+
+def write_heads(path: Path, size: int) -> Path:
+    """A dense model with two heads of `size` numbers, or one of 128."""
+    n_heads = 1 if size == WIDTH else 2
+    model = RandomModel(1)
+    for layer in range(2):
+        model.attention(layer, n_heads * size)
+        model.feed_forward(layer)
+    fields = {
+        "attention.head_count": n_heads,
+        "attention.head_count_kv": n_heads,
+        "attention.key_length": size,
+        "attention.value_length": size,
+        "rope.dimension_count": size,
+    }
+    return model.write(path, "llama", 2, fields)
 
 
 def write_experts(path: Path, n_layers: int = 2, number: int = 4) -> Path:

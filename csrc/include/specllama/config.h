@@ -74,11 +74,12 @@ struct ContextOptions {
     int n_batch = 512;
     // 0: one per performance core.
     int n_threads = 0;
-    // automatic: on where the device has it, except on a CPU for models that are faster without it
+    // automatic: on where the device has it, except on a CPU for heads with which it is much slower
     // (llama/attention.h).
     Switch flash_attn = Switch::automatic;
-    // Type of the KV memory: f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl. None: q8_0 if
-    // SessionOptions::exact is on, else f16.
+    // Type of the KV memory: f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl; or two of
+    // these, of keys and of values, such as q8_0/q5_1. None: bf16/f16 if SessionOptions::exact is
+    // on, else f16.
     std::optional<std::string> kv_type;
     RopeOptions rope;
 };

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "specllama/source.h"
@@ -34,6 +36,10 @@ struct Stats {
     // Whether speculation is certain to change no token in this session; if not, near-ties may fall
     // differently.
     bool exact = false;
+    // The smallest and the largest width (tokens decoded at once) at which this session is known to
+    // give a token the same bits. Speculation can change a token only through decodes of other
+    // widths. None: that is not known of any two widths.
+    std::optional<std::pair<int, int>> same_widths;
     // Prompt tokens that need not be decoded, since another generation, earlier or concurrent, had
     // them in the KV memory.
     int reused_tokens = 0;

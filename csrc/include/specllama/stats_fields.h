@@ -35,6 +35,7 @@ template <typename Visitor>
 void visit_stats(Visitor visit) {
     visit("seed", &Stats::seed);
     visit("exact", &Stats::exact);
+    visit("same_widths", &Stats::same_widths);
     visit("prompt_tokens", &Stats::prompt_tokens);
     visit("reused_tokens", &Stats::reused_tokens);
     visit("generated_tokens", &Stats::generated_tokens);

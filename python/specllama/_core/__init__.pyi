@@ -198,6 +198,9 @@ class Stats:
     Attributes:
         seed: Seed of the sampling, given or fresh.
         exact: Whether the session was in the configuration in which speculation changes no token.
+        same_widths: The smallest and the largest number of tokens decoded at once at which the
+            session gives a token the same bits; only decodes of other widths can change a near-tie.
+            None: that is not known of any two widths, or the target is remote.
         prompt_tokens: Tokens of the prompt.
         reused_tokens: Prompt tokens that the KV memory already held.
         generated_tokens: Tokens generated.
@@ -254,6 +257,8 @@ class Stats:
     def seed(self) -> int: ...
     @property
     def exact(self) -> bool: ...
+    @property
+    def same_widths(self) -> tuple[int, int] | None: ...
     @property
     def prompt_tokens(self) -> int: ...
     @property
