@@ -15,7 +15,7 @@ from specllama.requests.schema.prepared import Prepared
 from specllama.requests.schema.repaired import SchemaError
 from specllama.requests.schema.schema_grammar import SchemaGrammar
 
-_SPACE = r" |\n{1,2}[ \t]{0,20}"
+_SPACE = " "
 """White space where JSON allows any: models that may write more of it may never stop."""
 
 _SHORT_ESCAPES = 'nrbtf\\"'
