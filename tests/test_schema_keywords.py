@@ -176,11 +176,11 @@ def test_any_value(anything: Any) -> None:
         assert allows(anything, value)
 
 
-def test_white_space_has_bounds() -> None:
+def test_one_space_may_come_where_json_allows_white_space() -> None:
     grammar = of_schema(obj(a={"type": "integer"}) | {"required": ["a"]})
-    for text in ('{"a":1}', '{"a": 1}', '{\n  "a": 1\n}', '{\n\t"a": 1}'):
+    for text in ('{"a":1}', '{"a": 1}', '{ "a" : 1 }'):
         assert accepts(grammar, text)
-    for text in (' {"a":1}', '{"a":1} ', '{"a":  1}', f'{{{chr(10) * 3}"a":1}}', '{"a":\r1}'):
+    for text in (' {"a":1}', '{"a":1} ', '{"a":  1}', '{\n"a":1}', '{"a":\t1}'):
         assert not accepts(grammar, text)
 
 

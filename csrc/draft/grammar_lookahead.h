@@ -52,7 +52,7 @@ class GrammarLookahead {
     bool accept(Token token, std::string_view bytes);
 
     // Where more bytes than this may come, the text counts as free. White space is four.
-    static constexpr std::size_t kFew = 6;
+    static constexpr std::size_t kFew = 4;
 
     const TokenBytes* tokens_;
     ByteHistory* history_;

@@ -83,9 +83,9 @@ class Pool:
             job = min(able, key=lambda one: (n_running[one.client], one.n_bytes))
             self._waiting.remove(job)
             self._running.append(job)
-            job.begin(self._threads).add_done_callback(partial(self._end, job))
+            job.begin(self._threads, partial(self._end, job))
 
-    def _end(self, job: _Job[Any], ended: asyncio.Future[None]) -> None:
+    def _end(self, job: _Job[Any]) -> None:
         self._running.remove(job)
         self._begin_next()
 
@@ -109,11 +109,12 @@ class _Job(Generic[T]):
         self._clock: Callable[[], float] = time.monotonic
         self._end = float("inf")  # by that clock
 
-    def begin(self, threads: ThreadPoolExecutor) -> asyncio.Future[None]:
-        """Begin; return a future that ends when the thread is free."""
+    def begin(self, threads: ThreadPoolExecutor, free: Callable[[], None]) -> None:
+        """Begin; `free` is called in the event loop when the thread is free, before the result is
+        there."""
         loop = asyncio.get_running_loop()
         loop.call_later(self._most_seconds, self._check_time)
-        return loop.run_in_executor(threads, self._run, loop)
+        threads.submit(self._run, loop, free)
 
     async def result(self) -> T:
         """Wait for the result and return it, or raise the error."""
@@ -147,7 +148,7 @@ class _Job(Generic[T]):
             )
         )
 
-    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _run(self, loop: asyncio.AbstractEventLoop, free: Callable[[], None]) -> None:
         """Work, in a thread. An exception that `stop` raises may come anywhere until the thread has
         the lock at the end, and only once."""
         report: Callable[[], None] = lambda: None  # noqa: E731
@@ -155,7 +156,7 @@ class _Job(Generic[T]):
             try:
                 with self._lock:
                     if self._stopped:
-                        return
+                        raise _StoppedError
                     self._thread = threading.get_ident()
                     self._clock = _processor_clock()
                     self._end = self._clock() + self._most_seconds
@@ -166,10 +167,15 @@ class _Job(Generic[T]):
                     self._thread = None
                     _raise_in(threading.get_ident(), None)
         except _StoppedError:
-            return
+            pass  # nobody waits for the result
         except BaseException as error:
             report = partial(self._fail, error)
-        loop.call_soon_threadsafe(report)
+        loop.call_soon_threadsafe(self._leave, free, report)
+
+    @staticmethod
+    def _leave(free: Callable[[], None], report: Callable[[], None]) -> None:
+        free()
+        report()
 
     def _set(self, value: T) -> None:
         if not self._result.done():

@@ -15,8 +15,9 @@ from specllama.requests.schema.prepared import Prepared
 from specllama.requests.schema.repaired import SchemaError
 from specllama.requests.schema.schema_grammar import SchemaGrammar
 
-_SPACE = r" |\n{1,2}[ \t]{0,20}"
-"""White space where JSON allows any: models that may write more of it may never stop."""
+_SPACE = " "
+"""White space where JSON allows any, or none: a model that may write more of it may never stop, and
+indentation takes tokens that nobody reads."""
 
 _SHORT_ESCAPES = 'nrbtf\\"'
 _CONTROLS = re.compile(r"\\u00[01]")
