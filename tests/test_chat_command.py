@@ -251,7 +251,7 @@ def test_the_document_has_every_command() -> None:
         ("/file *.nothing\n", r"No file fits *.nothing"),
         ("/file .\n", "Is a directory"),
         ("/file a\0b\n", "it is no path"),
-        ("/file /dev/zero\n", "it is no file"),
+        ("/file /dev/zero\n", "it is not a regular file"),
         ("/file /dev/stdin\n", "/dev/stdin cannot be read during a conversation; name a file"),
         ("/load /dev/fd/0\n", "/dev/fd/0 cannot be read during a conversation; name a file"),
         ("/load no/such/file\n", "cannot be read"),

@@ -95,7 +95,7 @@ def test_a_pipe_is_no_file(tmp_path: Path) -> None:
     """Nobody may ever write to it."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(ArgumentError, match="pipe cannot be read: it is no file"):
+    with pytest.raises(ArgumentError, match="pipe cannot be read: it is not a regular file"):
         quoted(str(pipe))
 
 

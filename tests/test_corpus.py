@@ -150,10 +150,10 @@ def test_what_is_no_corpus(tmp_path: Path) -> None:
     path = tmp_path / "c"
     with pytest.raises(ArgumentError, match="cannot be read: No such file"):
         Corpus(str(path))
-    with pytest.raises(ArgumentError, match="cannot be read: it is no file"):
+    with pytest.raises(ArgumentError, match="cannot be read: it is not a regular file"):
         Corpus(str(tmp_path))
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ArgumentError, match="cannot be read: it is no file"):
+    with pytest.raises(ArgumentError, match="cannot be read: it is not a regular file"):
         Corpus(str(tmp_path / "pipe"))
     for content in (b"", b"specc", b"x" * 1000, BUNDLED_DRAFT.read_bytes()):
         path.write_bytes(content)

@@ -118,7 +118,7 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path, pipe: Path) -> None:
         listening.bind(str(tmp_path / "socket"))
         for name in ("pipe", "link", "loop", "socket"):
             before = (tmp_path / name).lstat()
-            with pytest.raises(SpecllamaError, match=f"{name} cannot be written: it is no file"):
+            with pytest.raises(SpecllamaError, match=f"{name} cannot be written: it is not a regular file"):
                 replace(tmp_path / name)
             assert (tmp_path / name).lstat() == before
     assert len(list(tmp_path.iterdir())) == 4
@@ -130,18 +130,18 @@ def test_a_device_is_not_replaced(tmp_path: Path) -> None:
         os.mknod(device, 0o600 | 0o020000, os.makedev(1, 3))
     except PermissionError:
         pytest.skip("only root makes devices")
-    with pytest.raises(SpecllamaError, match="cannot be written: it is no file"):
+    with pytest.raises(SpecllamaError, match="cannot be written: it is not a regular file"):
         replace(device)
     assert device.is_char_device()
-    with pytest.raises(ArgumentError, match="cannot be read: it is no file"):
+    with pytest.raises(ArgumentError, match="cannot be read: it is not a regular file"):
         _files.read(device)
 
 
 def test_nobody_waits_for_a_pipe(pipe: Path) -> None:
     for read in (_files.read, _files.read_text, _files.read_prompt):
-        with pytest.raises(ArgumentError, match="pipe cannot be read: it is no file"):
+        with pytest.raises(ArgumentError, match="pipe cannot be read: it is not a regular file"):
             read(str(pipe))
-    with pytest.raises(SpecllamaError, match="pipe cannot be written: it is no file"):
+    with pytest.raises(SpecllamaError, match="pipe cannot be written: it is not a regular file"):
         _files.check_writable(str(pipe))
 
 

@@ -234,10 +234,10 @@ def test_what_is_no_file(open_session: Open, tmp_path: Path) -> None:
     session = open_session()
     session.generate("x", max_tokens=2)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(SpecllamaError, match="cannot be written: it is no file"):
+    with pytest.raises(SpecllamaError, match="cannot be written: it is not a regular file"):
         session.save_state(tmp_path / "pipe")
     assert (tmp_path / "pipe").is_fifo()
-    with pytest.raises(ArgumentError, match="cannot be read: it is no file"):
+    with pytest.raises(ArgumentError, match="cannot be read: it is not a regular file"):
         session.load_state(tmp_path / "pipe")
 
 

@@ -23,8 +23,8 @@ std::vector<std::byte> file_content(const std::string& path) try {
     return content;
 } catch (const std::system_error& error) {
     const bool is_other = error.code() == std::errc::invalid_argument;
-    throw InvalidArgument(
-        path + " cannot be read: " + (is_other ? "it is no file" : error.code().message()) + ".");
+    throw InvalidArgument(path + " cannot be read: " +
+                          (is_other ? "it is not a regular file" : error.code().message()) + ".");
 }
 
 }  // namespace specllama

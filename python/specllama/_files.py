@@ -40,7 +40,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         open(path, "rb", opener=lambda name, flags: os.open(name, flags | more)) as file,
     ):
         if not (handed_over or stat.S_ISREG(os.fstat(file.fileno()).st_mode)):
-            raise OSError(errno.EINVAL, "it is no file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
         yield file
 
 
@@ -76,7 +76,7 @@ def check_writable(path: str) -> None:
     with _writing(path):
         named = Path(path)
         if (named.is_fifo() or named.is_block_device()) and not is_handed_over(path):
-            raise OSError(errno.EINVAL, "it is no file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
         is_new = not os.path.lexists(path)
         with open(path, "a"):
             pass
@@ -112,7 +112,7 @@ def replacing(path: Path) -> Iterator[Path]:
         if place.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if os.path.lexists(place) and not place.is_file():
-            raise OSError(errno.EINVAL, "it is no file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
         mode = stat.S_IMODE(place.stat().st_mode) if place.is_file() else None
         named = place.parent / f"{place.name}.{os.getpid()}.{threading.get_ident()}"
         file = _unnamed(place.parent)
