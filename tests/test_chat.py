@@ -160,7 +160,10 @@ def test_a_template_of_ones_own(model: Path, open_session: Open, tmp_path: Path)
             {"chat_template": Path(__file__).parent},
             "cannot be read: Is a dir",
         ),
-        ({"chat_template": Path("/dev/zero")}, "/dev/zero cannot be read: it is not a regular file"),
+        (
+            {"chat_template": Path("/dev/zero")},
+            "/dev/zero cannot be read: it is not a regular file",
+        ),
         ({"chat_template": "{% if %}"}, r"^chat_template cannot be read: .*[^.]\.$"),
         ({"chat_template": 5}, "chat_template must be a str, not int"),
         ({"template_args": 5}, "template_args must map names to values, not 5"),

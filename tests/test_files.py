@@ -118,7 +118,9 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path, pipe: Path) -> None:
         listening.bind(str(tmp_path / "socket"))
         for name in ("pipe", "link", "loop", "socket"):
             before = (tmp_path / name).lstat()
-            with pytest.raises(SpecllamaError, match=f"{name} cannot be written: it is not a regular file"):
+            with pytest.raises(
+                SpecllamaError, match=f"{name} cannot be written: it is not a regular file"
+            ):
                 replace(tmp_path / name)
             assert (tmp_path / name).lstat() == before
     assert len(list(tmp_path.iterdir())) == 4
