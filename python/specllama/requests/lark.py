@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 from specllama.errors import ArgumentError
 
-_MOST_TOGETHER = 8
+MOST_TOGETHER = 8
+"""Expressions that the same text has to match."""
 
 _QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"|/(?:[^/\\\n]|\\.)+/|(?://|#)[^\n]*')
 """Literals, expressions and comments in Lark."""
@@ -26,9 +27,9 @@ def check_work(grammar: str) -> None:
     """Raise ArgumentError for a grammar that llguidance may take forever to compile: each further
     expression that a text has to match as well may double the time."""
     n_patterns = grammar.count('"pattern"') if '"allOf"' in grammar else 0
-    if max(_QUOTED.sub("", grammar).count("&"), n_patterns) > _MOST_TOGETHER:
+    if max(_QUOTED.sub("", grammar).count("&"), n_patterns) > MOST_TOGETHER:
         raise ArgumentError(
-            f"The grammar has more than {_MOST_TOGETHER} expressions that a text has to match "
+            f"The grammar has more than {MOST_TOGETHER} expressions that a text has to match "
             "together; give fewer."
         )
 

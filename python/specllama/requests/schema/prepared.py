@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from specllama.requests.lark import MOST_TOGETHER
 from specllama.requests.schema.closed import Listed
 from specllama.requests.schema.disjoint import TYPES
 from specllama.requests.schema.evaluated import UNEVALUATED, with_evaluated
@@ -18,9 +19,6 @@ from specllama.requests.schema.together import split
 
 _MOST_PROPERTIES = 1024
 """Properties of an object: the time that llguidance takes grows with their square."""
-
-_MOST_PATTERNS = 8
-"""Patterns for the same text."""
 
 _LEVELS = 8
 """Values within values before a definition begins: llguidance reads no deep nesting."""
@@ -110,8 +108,8 @@ class Prepared:
             is_list = isinstance(form, dict) and form.keys() == {"allOf"}
             forms += form["allOf"] if is_list else [form]
         forms = [one for one in forms if one is not True and one != {}]
-        if sum(isinstance(one, dict) and "pattern" in one for one in forms) > _MOST_PATTERNS:
-            raise SchemaError(f"more than {_MOST_PATTERNS} patterns for the same text")
+        if sum(isinstance(one, dict) and "pattern" in one for one in forms) > MOST_TOGETHER:
+            raise SchemaError(f"more than {MOST_TOGETHER} patterns for the same text")
         if len(forms) > 1:
             return {"allOf": forms}
         return forms[0] if forms else True
