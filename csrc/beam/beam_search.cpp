@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "llama/fit.h"
+#include "device/fit.h"
 #include "specllama/error.h"
 #include "system/clock.h"
 #include "text/text_stream.h"

@@ -16,8 +16,8 @@
 #include "beam/trie.h"
 #include "engine/sequence.h"
 #include "engine/speculator.h"
-#include "llama/batch.h"
-#include "llama/context.h"
+#include "runtime/batch.h"
+#include "runtime/context.h"
 #include "specllama/beam.h"
 #include "specllama/types.h"
 

@@ -5,7 +5,7 @@
 
 #include "beam/beams.h"
 #include "beam/trie.h"
-#include "llama/memory.h"
+#include "runtime/memory.h"
 #include "specllama/types.h"
 
 namespace specllama {

@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "constraint/grammar_compiler.h"
-#include "llama/vocab.h"
+#include "runtime/vocab.h"
 #include "sample/mask.h"
 #include "specllama/config.h"
 

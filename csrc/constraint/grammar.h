@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "constraint/grammar_compiler.h"
-#include "llama/vocab.h"
+#include "runtime/vocab.h"
 #include "sample/mask.h"
 #include "specllama/config.h"
 

@@ -10,7 +10,7 @@
 
 #include "constraint/llguidance.h"
 #include "constraint/matcher.h"
-#include "llama/vocab.h"
+#include "runtime/vocab.h"
 #include "specllama/config.h"
 #include "specllama/types.h"
 

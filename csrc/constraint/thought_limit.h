@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "llama/vocab.h"
+#include "runtime/vocab.h"
 #include "sample/mask.h"
 #include "specllama/config.h"
 

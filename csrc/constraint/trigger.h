@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "llama/vocab.h"
+#include "runtime/vocab.h"
 #include "specllama/types.h"
 
 namespace specllama {

@@ -5,8 +5,8 @@
 
 #include "engine/sequence.h"
 #include "engine/speculator.h"
-#include "llama/batch.h"
-#include "llama/context.h"
+#include "runtime/batch.h"
+#include "runtime/context.h"
 #include "specllama/types.h"
 
 namespace specllama {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "engine/sequence.h"
-#include "llama/vocab.h"
+#include "runtime/vocab.h"
 #include "specllama/draft.h"
 #include "specllama/drafter.h"
 #include "specllama/error.h"

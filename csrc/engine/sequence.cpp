@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "llama/vocab.h"
+#include "runtime/vocab.h"
 #include "specllama/error.h"
 
 namespace specllama {

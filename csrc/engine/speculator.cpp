@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "draft/rest.h"
+#include "draft/ngram/rest.h"
 #include "engine/proposal_check.h"
 #include "engine/round_record.h"
 #include "specllama/error.h"

@@ -6,14 +6,14 @@
 #include <span>
 #include <vector>
 
-#include "draft/grammar_drafter.h"
+#include "draft/constraint/grammar_drafter.h"
+#include "draft/head/state_reader.h"
 #include "draft/offers.h"
-#include "draft/state_reader.h"
 #include "draft/tree.h"
 #include "engine/joined_draft.h"
 #include "engine/sequence.h"
-#include "llama/vocab.h"
 #include "plan/planner.h"
+#include "runtime/vocab.h"
 #include "specllama/drafter.h"
 #include "specllama/types.h"
 #include "system/clock.h"

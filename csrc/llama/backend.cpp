@@ -7,9 +7,9 @@
 #include <mutex>
 #include <string_view>
 
+#include "device/rpc.h"
 #include "ggml-backend.h"
 #include "llama.h"
-#include "llama/rpc.h"
 #include "specllama/device.h"
 
 namespace specllama {

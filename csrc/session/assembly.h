@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "engine/engine.h"
-#include "llama/context.h"
-#include "llama/model.h"
+#include "runtime/context.h"
+#include "runtime/model.h"
 #include "session/kept_curves.h"
 #include "specllama/config.h"
 

@@ -6,8 +6,8 @@
 #include <limits>
 #include <random>
 
-#include "llama/batch.h"
 #include "plan/constants.h"
+#include "runtime/batch.h"
 #include "specllama/error.h"
 #include "system/clock.h"
 

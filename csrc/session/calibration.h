@@ -1,7 +1,7 @@
 #pragma once
 
-#include "llama/context.h"
 #include "plan/cost_curve.h"
+#include "runtime/context.h"
 
 namespace specllama {
 

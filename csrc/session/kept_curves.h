@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "llama/context_plan.h"
-#include "llama/gguf_file.h"
+#include "device/context_plan.h"
+#include "gguf/gguf_file.h"
 #include "plan/planner.h"
 #include "specllama/config.h"
 

@@ -4,7 +4,7 @@
 #include <list>
 #include <vector>
 
-#include "llama/memory.h"
+#include "runtime/memory.h"
 #include "specllama/types.h"
 
 namespace specllama {

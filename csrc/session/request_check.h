@@ -1,6 +1,6 @@
 #pragma once
 
-#include "llama/vocab.h"
+#include "runtime/vocab.h"
 #include "specllama/beam.h"
 #include "specllama/config.h"
 #include "specllama/draft.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "beam/beam_search.h"
-#include "llama/helper_threads.h"
+#include "runtime/helper_threads.h"
 #include "session/request_check.h"
 #include "specllama/error.h"
 #include "system/clock.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/sequence.h"
-#include "llama/memory.h"
+#include "runtime/memory.h"
 #include "session/prompt_cache.h"
 #include "specllama/types.h"
 

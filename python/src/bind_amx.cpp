@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "bind.h"
-#include "llama/amx.h"
+#include "device/amx.h"
 
 namespace specllama {
 

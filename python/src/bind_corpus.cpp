@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "bind.h"
-#include "draft/corpus.h"
-#include "draft/corpus_builder.h"
+#include "draft/corpus/corpus.h"
+#include "draft/corpus/corpus_builder.h"
 #include "matched_token.h"
 #include "token_arguments.h"
 #include "token_array.h"

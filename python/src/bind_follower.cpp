@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bind.h"
-#include "draft/ngram_follower.h"
+#include "draft/ngram/ngram_follower.h"
 #include "draft/tree.h"
 #include "specllama/error.h"
 #include "token_arguments.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bind.h"
-#include "draft/match_finder.h"
+#include "draft/ngram/match_finder.h"
 #include "matched_token.h"
 #include "specllama/error.h"
 #include "token_arguments.h"

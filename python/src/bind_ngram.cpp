@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "bind.h"
-#include "draft/ngram_predictor.h"
+#include "draft/ngram/ngram_predictor.h"
 #include "token_arguments.h"
 #include "token_array.h"
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "draft/match.h"
+#include "draft/ngram/match.h"
 #include "specllama/types.h"
 
 namespace specllama {

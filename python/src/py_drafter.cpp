@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "draft/ngram_predictor.h"
+#include "draft/ngram/ngram_predictor.h"
 #include "matched_token.h"
 #include "specllama/error.h"
 

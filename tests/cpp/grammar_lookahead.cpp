@@ -1,4 +1,4 @@
-#include "draft/grammar_lookahead.h"
+#include "draft/constraint/grammar_lookahead.h"
 
 #include <algorithm>
 #include <cstdint>

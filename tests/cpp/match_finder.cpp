@@ -1,4 +1,4 @@
-#include "draft/match_finder.h"
+#include "draft/ngram/match_finder.h"
 
 #include <random>
 #include <span>

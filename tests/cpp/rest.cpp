@@ -1,4 +1,4 @@
-#include "draft/rest.h"
+#include "draft/ngram/rest.h"
 
 #include <vector>
 

@@ -75,7 +75,7 @@ struct ContextOptions {
     // 0: one per performance core.
     int n_threads = 0;
     // automatic: on where the device has it, except on a CPU for heads with which it is much slower
-    // (llama/attention.h).
+    // (device/attention.h).
     Switch flash_attn = Switch::automatic;
     // Type of the KV memory: f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl; or two of
     // these, of keys and of values, such as q8_0/q5_1. None: bf16/f16 if SessionOptions::exact is
@@ -132,7 +132,7 @@ struct SessionOptions {
     int cache_ram = 0;
     // Whether speculative and plain decoding must give exactly the same tokens; otherwise they may
     // differ where two tokens are nearly tied. automatic: exact if that costs nothing beyond what
-    // the other options ask for (the list is in llama/exact.h). on: a session that cannot be exact
+    // the other options ask for (the list is in device/exact.h). on: a session that cannot be exact
     // is refused, with the reason.
     Switch exact = Switch::automatic;
     ProgressFunction load_progress;

@@ -1133,7 +1133,7 @@ class TextStream:
 
 class CorpusBuilder:
     """Gathers tokenized texts and writes them as a corpus file, whose format is described in
-    csrc/draft/corpus_file.h.
+    csrc/draft/corpus/corpus_file.h.
 
     Args:
         max_tokens: Size limit, 1 to 2^28; tokens beyond it are left out. Each text counts as one

@@ -18,7 +18,7 @@ MAX_TOKENS = 10_000_000
 """Default bound on the tokens of a corpus; its file takes 9 bytes for each."""
 
 _MAGIC = b"speccorp"
-"""How a corpus begins, as csrc/draft/corpus_file.h has it."""
+"""How a corpus begins, as csrc/draft/corpus/corpus_file.h has it."""
 
 # Characters that are tokenized at once, a bound on how long Ctrl-C waits.
 _PIECE = 1 << 18

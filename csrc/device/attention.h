@@ -1,0 +1,37 @@
+#pragma once
+
+#include "device/kernels.h"
+#include "gguf/gguf_file.h"
+#include "specllama/config.h"
+
+namespace specllama {
+
+// How many scores attention without the flash kernel computes for a batch of n_batch tokens: one
+// for each token of the batch, each head, and each of the n_seen tokens that it sees.
+double attention_scores(const Header& header, int n_batch, double n_seen);
+
+// Whether context.flash_attn is automatic and flash attention is too slow for the model's heads.
+//
+// Flash attention gives a token the same bits in decodes of different widths more often than two
+// matrix products do (see same_widths), so it stays on where it costs little, as in llama.cpp. It
+// costs too much (1.2 to 5 times the time of a decode behind long texts, docs/attention.md) where
+// heads are not a multiple of the numbers that it adds up at a time: 32, 64 with AVX-512, 128 with
+// AVX-512 FP16. That was measured on x86-64 processors without a GPU, with one sequence, a KV
+// memory in F16, heads of at most 128 numbers and no sliding windows. The scores must take at most
+// 2 GiB.
+bool too_slow_with_flash(const Header& header, const ModelOptions& model,
+                         const ContextOptions& context, int n_ctx);
+
+// Most rows of a decode of several sequences in one memory, behind which it suddenly costs more: on
+// a CPU llama.cpp's flash attention puts 64 rows or more together in blocks, and computes for a
+// whole block what any of its rows sees. Without that, any number.
+int most_rows_together(const ModelOptions& model, const ContextOptions& context);
+
+// The widths at which attention on a CPU gives a token the same bits, with a context of n_ctx
+// tokens of one sequence. Without flash attention, other kernels multiply for one row than for
+// several. Flash attention with a KV memory in F16 or F32 divides the memory among threads for a
+// row that is decoded alone, from 257 tokens on, and works in blocks from 64 rows on; with other
+// types it goes row by row. Measured bit by bit with this version of llama.cpp (docs/exactness.md).
+Widths attention_widths(const ContextOptions& context, int n_ctx);
+
+}  // namespace specllama

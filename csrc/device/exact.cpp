@@ -1,0 +1,144 @@
+#include "device/exact.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "device/attention.h"
+#include "device/offload.h"
+#include "ggml.h"
+#include "llama/kv_type.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+namespace {
+
+// Types of the KV memory with which flash attention takes every row by itself, those that cost the
+// least first. The last is in blocks of 32 numbers.
+constexpr const char* kTwoTypes = "bf16/f16";
+constexpr const char* kOneType = "bf16";
+constexpr const char* kBlocks = "q8_0";
+constexpr std::array<std::string_view, 3> kKvTypes = {kTwoTypes, kOneType, kBlocks};
+
+// The first matrix whose kernel is not known to give the same bits at any two widths; null: none.
+const Matrix* inexact_matrix(const Header& header, Kernels kernels) {
+    for (const Matrix& matrix : header.matrices)
+        if (same_bits(kernel_for(matrix, kernels), matrix.type).most == 1) return &matrix;
+    return nullptr;
+}
+
+// Why nothing is known about the bits of decodes by this machine, as a part of a sentence; "": the
+// tables of kernels hold.
+std::string unknown_because(const ModelOptions& model) {
+#if !defined(__x86_64__)
+    return "it has only been measured on x86-64 processors";
+#endif
+    if (!model.rpc.empty()) return "RPC servers take part (rpc)";
+    if (!offload_devices(model).empty()) return "a GPU is used (n_gpu_layers is not 0)";
+    if (!model.lora.empty()) return "LoRA adapters take part (lora)";
+    return "";
+}
+
+// Whether a token's bits depend on what else is, or was, in the memory.
+bool shares_memory(const ContextPlan& context) { return context.n_seq > 1 && !context.split; }
+bool reuses_cells(const Header& header, const ContextPlan& context) {
+    return header.slides && !context.whole_window;
+}
+
+// Why a session with this plan is not exact, as a part of a sentence; "": it is exact.
+std::string inexact_because(const Header& header, const TargetPlan& plan) {
+    if (const std::string reason = unknown_because(plan.model); !reason.empty()) return reason;
+    const std::string kv = kv_type_name(plan.context);
+    if (std::ranges::find(kKvTypes, kv) == kKvTypes.end())
+        return "the KV memory is of type " + kv + ", not bf16/f16, bf16 or q8_0";
+    // With these, automatic means on.
+    if (plan.context.flash_attn == Switch::off) return "flash attention is off";
+    if (kv == kBlocks && header.head_size % 32 != 0)
+        return "its attention heads have " + std::to_string(header.head_size) +
+               " numbers, no multiple of 32";
+    if (const Matrix* matrix = inexact_matrix(header, Kernels::same_bits))
+        return "its weight " + matrix->name + " is of type " + ggml_type_name(matrix->type) +
+               ", of which too little is known";
+    if (shares_memory(plan.context))
+        return "several requests share a memory (exact is not asked for)";
+    if (reuses_cells(header, plan.context))
+        return "its sliding windows are kept short (exact is not asked for)";
+    if (const Matrix* matrix = inexact_matrix(header, plan.kernels))
+        return "its weight " + matrix->name +
+               " is stored for faster kernels (exact is not asked for)";
+    const Widths widths = same_bits(header, plan.kernels);
+    if (widths.least > 1 && !plan.context.never_alone)
+        return "it has float weights, which give other bits to a token decoded alone (exact is not "
+               "asked for)";
+    if (plan.context.n_seq > widths.most)
+        return "its weights give other bits from " + std::to_string(widths.most + 1) +
+               " tokens at once on, so n_seq may be " + std::to_string(widths.most) +
+               " at most, not " + std::to_string(plan.context.n_seq);
+    if (plan.context.n_batch > widths.most)
+        return "more than " + std::to_string(widths.most) +
+               " tokens at once get other bits (exact is not asked for)";
+    return "";
+}
+
+bool costs_nothing(const Header& header, const TargetPlan& given, const TargetPlan& exact) {
+    return !exact.context.never_alone && exact.context.n_batch == given.context.n_batch &&
+           !header.slides && given.context.n_seq == 1 &&
+           std::ranges::all_of(header.matrices, [](const Matrix& matrix) {
+               return kernel_for(matrix, Kernels::same_bits) ==
+                      kernel_for(matrix, Kernels::fastest);
+           });
+}
+
+// asked: whether exactness is demanded.
+TargetPlan as_exactness_wants(const Header& header, TargetPlan plan, bool asked) {
+    if (asked && !plan.model.n_gpu_layers && plan.model.device.empty()) plan.model.n_gpu_layers = 0;
+    // Such a memory costs too much to be chosen unasked: long prompts take up to twice as long.
+    if (asked && !plan.context.kv_type)
+        plan.context.kv_type = header.one_kv_type ? kOneType : kTwoTypes;
+    plan.kernels = Kernels::same_bits;
+    const Widths widths = same_bits(header, Kernels::same_bits);
+    plan.context.never_alone = widths.least > 1;
+    plan.context.n_batch =
+        std::max(std::min(plan.context.n_batch, widths.most), plan.context.n_seq);
+    plan.context.split = true;
+    plan.context.whole_window = header.slides;
+    return plan;
+}
+
+}  // namespace
+
+TargetPlan settle_exactness(const Header& header, const SessionOptions& options) {
+    TargetPlan given{.model = options.model, .context = {options.context}};
+    const bool asked = options.exact == Switch::on;
+    // If exactness is not demanded and a GPU takes part, the CPU's kernels need not be examined.
+    const bool possible =
+        options.exact == Switch::automatic && offload_devices(options.model).empty();
+    if (asked || possible) {
+        TargetPlan exact = as_exactness_wants(header, given, asked);
+        const std::string reason = inexact_because(header, exact);
+        if (asked && !reason.empty())
+            throw InvalidArgument("exact cannot be had for " + options.model.path + ": " + reason +
+                                  ".");
+        if (reason.empty() && (asked || costs_nothing(header, given, exact))) {
+            exact.exact = true;
+            return exact;
+        }
+    }
+    given.exact = inexact_because(header, given).empty();
+    return given;
+}
+
+Widths same_widths(const Header& header, const TargetPlan& plan) {
+    if (!unknown_because(plan.model).empty() || shares_memory(plan.context) ||
+        reuses_cells(header, plan.context))
+        return {};
+    const Widths weights = same_bits(header, plan.kernels);
+    const Widths attention = attention_widths(plan.context, plan.context.n_ctx);
+    const Widths both{std::max(weights.least, attention.least),
+                      std::min({weights.most, attention.most, plan.context.n_batch})};
+    return both.least < both.most ? both : Widths{};
+}
+
+}  // namespace specllama

@@ -1,0 +1,279 @@
+#include "device/fit.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/attention.h"
+#include "device/footprint.h"
+#include "device/offload.h"
+#include "llama/backend.h"
+#include "runtime/head_file.h"
+#include "specllama/error.h"
+#include "system/division.h"
+#include "system/host.h"
+
+namespace specllama {
+
+namespace {
+
+constexpr int kDefaultContext = 8192;
+constexpr int kLeastContext = 512;
+// With a context of so many tokens it is better to have all layers on a device than a longer one.
+constexpr int kLeastOnDevices = 4096;
+
+std::string mib(std::uint64_t bytes) { return std::to_string((bytes + 1048575) >> 20) + " MiB"; }
+
+// What the models of a session take with some context.
+struct Need {
+    int n_seq;
+    int n_ctx;
+    Footprint target;
+    Footprint draft;  // all 0 without a draft model
+};
+
+bool fits(std::uint64_t bytes, std::uint64_t room) { return room == 0 || bytes <= room; }
+
+// Where the two models go.
+struct Rooms {
+    const Weights& weights;        // of the target
+    std::optional<int> n_cpu_moe;  // see ModelOptions
+    Room target;
+    Room draft;
+    bool draft_follows;  // whether the draft model is a head, which lies where the target does
+
+    bool shared() const { return target.where == draft.where; }
+    // Whether the target goes to devices that may hold only a part of it.
+    bool divisible() const { return !target.devices.empty() && target.bytes > 0; }
+    bool hold_draft(const Need& need) const {
+        return draft_follows || fits(need.draft.total(), draft.bytes);
+    }
+
+    // Whether there is room without dividing the target.
+    bool hold(const Need& need) const {
+        if (divisible()) return hold_draft(need) && whole(need, true).has_value();
+        const std::uint64_t beside = shared() ? need.draft.total() : 0;
+        return hold_draft(need) && fits(need.target.total() + beside, target.bytes);
+    }
+
+    // The target undivided on its devices; none: they have no room. spared: whether a part of them
+    // stays free.
+    std::optional<Division> whole(const Need& need, bool spared) const {
+        return specllama::whole(load(need), n_cpu_moe.value_or(0), devices(need, spared));
+    }
+
+    // The target divided between its devices and main memory; none: they do not hold it, or the
+    // draft model has no room.
+    std::optional<Division> divided(const Need& need) const {
+        Division division = divide(load(need), n_cpu_moe, devices(need, true));
+        const bool draft_is_here =
+            draft.devices.empty() || (draft_follows && division.n_gpu_layers == 0);
+        const std::uint64_t here =
+            in_main_memory(load(need), division) + (draft_is_here ? need.draft.total() : 0);
+        if (!fits(here, memory_available()) || !(draft_is_here || hold_draft(need))) return {};
+        return division;
+    }
+
+ private:
+    Load load(const Need& need) const { return {weights, need.target.text, need.target.compute}; }
+
+    // The target's devices, less what the draft model takes. Of several devices it may take any.
+    std::vector<DeviceMemory> devices(const Need& need, bool spared) const {
+        std::vector<DeviceMemory> devices = target.devices;
+        for (std::size_t i = 0; i < devices.size(); ++i) {
+            std::uint64_t& usable = devices[i].usable;
+            if (!spared) usable = devices[i].free;
+            const bool beside =
+                std::ranges::find(draft.names, target.names[i]) != draft.names.end();
+            if (beside) usable -= std::min(usable, need.draft.total());
+        }
+        return devices;
+    }
+};
+
+[[noreturn]] void throw_too_big(const Need& need, const Rooms& rooms) {
+    if (!rooms.hold_draft(need) &&
+        (rooms.divisible() || rooms.target.bytes == 0 ||
+         (!rooms.shared() && fits(need.target.total(), rooms.target.bytes))))
+        throw OutOfMemory("The draft model needs " + mib(need.draft.total()) + ", but " +
+                          rooms.draft.where + " has " + mib(rooms.draft.bytes) +
+                          " free; lower n_ctx, or give it another device.");
+    const Room& room = rooms.target;
+    std::string text = "The model needs " + mib(need.target.total()) + " (weights " +
+                       mib(need.target.weights) + ", KV memory for " +
+                       (need.n_seq > 1 ? std::to_string(need.n_seq) + " times " : "") +
+                       std::to_string(need.n_ctx) + " tokens " + mib(need.target.kv) +
+                       (need.target.states > 0 ? ", states " + mib(need.target.states) : "") +
+                       ", computing " + mib(need.target.compute) + ")";
+    if (rooms.shared() && need.draft.total() > 0)
+        text += " and the draft model " + mib(need.draft.total());
+    text += ", but " + room.where + " has " + mib(room.bytes) +
+            (rooms.divisible() ? " and main memory " + mib(memory_available()) : "") +
+            " free; lower n_ctx" + (need.n_seq > 1 ? ", n_seq" : "") +
+            " or n_batch, or take a smaller model.";
+    throw OutOfMemory(text);
+}
+
+// The first of `wanted`, half of it, and so on down to `least`, that fits; none: not even `least`.
+template <typename Fits>
+std::optional<int> longest(int wanted, int least, Fits fits) {
+    for (int n = wanted;; n = std::max(n / 2, least)) {
+        if (fits(n)) return n;
+        if (n <= least) return {};
+    }
+}
+
+// Tokens of context: how many are wanted, the least that will do, and the least that will do before
+// the target is divided.
+struct Contexts {
+    int wanted;
+    int least;
+    int undivided;
+
+    // given: by the options; 0: the model's own, or fewer.
+    Contexts(int given, int trained)
+        : wanted(given > 0 ? given : std::min(trained, kDefaultContext)),
+          least(given > 0 ? wanted : std::min(wanted, kLeastContext)),
+          undivided(given > 0 ? wanted : std::min(wanted, kLeastOnDevices)) {}
+};
+
+struct Fit {
+    int n_ctx = 0;
+    std::optional<Division> division = {};  // none: there are no devices, or not all is left open
+};
+
+// The longest context that fits. need(n_ctx): what the models take with it.
+template <typename Needs>
+Fit fitted(const Rooms& rooms, const Contexts& contexts, Needs need) {
+    const auto hold = [&](int n) { return rooms.hold(need(n)); };
+    if (!rooms.divisible()) {
+        if (const auto n = longest(contexts.wanted, contexts.least, hold)) return {*n};
+        throw_too_big(need(contexts.least), rooms);
+    }
+    if (const auto n = longest(contexts.wanted, contexts.undivided, hold))
+        return {*n, rooms.whole(need(*n), true)};
+    std::optional<Division> division;
+    const auto divide = [&](int n) { return (division = rooms.divided(need(n))).has_value(); };
+    if (const auto n = longest(contexts.undivided, contexts.least, divide)) return {*n, division};
+    // Main memory has no room for a part, so nothing of the devices is spared.
+    const auto squeeze = [&](int n) {
+        division = rooms.whole(need(n), false);
+        return division && rooms.hold_draft(need(n));
+    };
+    if (const auto n = longest(contexts.wanted, contexts.least, squeeze)) return {*n, division};
+    throw_too_big(need(contexts.least), rooms);
+}
+
+// What of the target stays in main memory, as the subject of a sentence and its verb; "": nothing
+// but what was asked for.
+std::string what_stays(const Rooms& rooms, const Division& division) {
+    const std::vector<Weights::Layer>& layers = rooms.weights.layers;
+    const auto n_layers = static_cast<int>(layers.size());
+    const auto first = [&](int n) {
+        return (n == 1 ? "the first" : "the first " + std::to_string(n)) + " of its " +
+               std::to_string(n_layers) + " layers";
+    };
+    if (division.n_gpu_layers == 0) return "all of it stays";
+    const int n_here = std::max(n_layers + 1 - division.n_gpu_layers, 0);
+    const int n_experts = std::min(division.n_cpu_moe, n_layers);
+    const bool has_experts =
+        std::any_of(layers.begin() + n_here, layers.begin() + std::max(n_here, n_experts),
+                    [](const Weights::Layer& layer) { return layer.of_experts > 0; });
+    if (n_here > 0 && has_experts) return first(n_here) + " and the experts of others stay";
+    if (n_here > 0) return first(n_here) + (n_here == 1 ? " stays" : " stay");
+    if (!has_experts || rooms.n_cpu_moe) return "";
+    return "the experts of " + first(n_experts) + " stay";
+}
+
+// Settles where the target's layers go, and says what stays in main memory.
+void settle_division(const Rooms& rooms, const Division& division, ModelOptions& model) {
+    const std::string what = what_stays(rooms, division);
+    if (division.n_gpu_layers == 0) {
+        model.device = "none";
+        model.rpc.clear();
+        model.n_gpu_layers = 0;
+    } else if (division.n_gpu_layers <= std::ssize(rooms.weights.layers)) {
+        model.n_gpu_layers = division.n_gpu_layers;
+    }
+    model.n_cpu_moe = division.n_cpu_moe;
+    model.tensor_split.assign(division.split.begin(), division.split.end());
+    if (what.empty()) return;
+    warn("Not all of the model fits into the " + mib(rooms.target.bytes) + " that " +
+         rooms.target.where + (rooms.target.devices.size() > 1 ? " have" : " has") +
+         " free: " + what + " in main memory.");
+}
+
+// What layers of multi-token prediction take beside the target, whose weights they are a part of:
+// each keeps of texts as much as the other layers that keep most.
+Header of_prediction(const Header& target) {
+    Header header = target;
+    header.weights = {};
+    header.matrices.clear();
+    Header::Layer most;
+    for (const Header::Layer& layer : target.layers)
+        most.kv_numbers = std::max({most.kv_numbers, layer.kv_numbers, layer.window_numbers});
+    header.layers.assign(target.weights.layers.size() - target.layers.size(), most);
+    return header;
+}
+
+}  // namespace
+
+void settle_memory(const Header& target, TargetPlan& plan, const Header* draft, int n_draft_logits,
+                   SessionOptions& options) {
+    if (draft != nullptr && draft->weights.total > target.weights.total)
+        warn("The draft model " + options.draft_model->model.path + " (" +
+             mib(draft->weights.total) + ") is larger than the model it drafts for (" +
+             mib(target.weights.total) + "): it will hardly make it faster.");
+    const bool predicts = options.draft_model && options.draft_model->mtp;
+    const Header prediction = predicts ? of_prediction(target) : Header();
+    if (predicts) draft = &prediction;
+    // If they do not draft, layers of multi-token prediction are not loaded.
+    Weights weights = target.weights;
+    for (std::size_t layer = target.layers.size(); !predicts && layer < weights.layers.size();)
+        weights.layers[layer++] = {};
+    const bool follows = predicts || (draft != nullptr && is_head(*draft));
+    const Room of_target = room(plan.model);
+    const Rooms free{weights, plan.model.n_cpu_moe, of_target,
+                     draft == nullptr || follows ? of_target : room(options.draft_model->model),
+                     follows};
+    const auto need = [&](int n_ctx) {
+        Need all{
+            plan.context.n_seq, n_ctx, footprint(target, plan.context, n_ctx, plan.n_logits), {}};
+        if (draft != nullptr)
+            all.draft = footprint(*draft, {options.draft_model->context}, n_ctx, n_draft_logits);
+        return all;
+    };
+    const Contexts contexts(plan.context.n_ctx, target.n_ctx_train);
+    const Fit fit = fitted(free, contexts, need);
+    if (fit.n_ctx < contexts.wanted)
+        warn("Not enough memory: n_ctx is lowered to " + std::to_string(fit.n_ctx) + ".");
+    plan.context.n_ctx = fit.n_ctx;
+    if (fit.division) settle_division(free, *fit.division, plan.model);
+    const auto settle_attention = [&](const Header& header, const ModelOptions& model,
+                                      ContextOptions& context) {
+        if (!too_slow_with_flash(header, model, context, plan.context.n_ctx)) return;
+        context.flash_attn = Switch::off;
+        const Need with_scores = need(plan.context.n_ctx);
+        const bool holds =
+            fit.division ? free.divided(with_scores) == fit.division : free.hold(with_scores);
+        if (!holds) context.flash_attn = Switch::automatic;
+    };
+    settle_attention(target, plan.model, plan.context);
+    if (draft != nullptr && !follows)
+        settle_attention(*draft, options.draft_model->model, options.draft_model->context);
+}
+
+void check_memory(const Model& model, const ContextPlan& context, int n_logits,
+                  const std::string& who, const std::string& advice) {
+    Footprint need = footprint(model.header(), context, context.n_ctx, n_logits);
+    need.weights = 0;
+    const Room free = room(model.options());
+    if (fits(need.total(), free.bytes)) return;
+    throw OutOfMemory(who + " needs " + mib(need.total()) + " of its own (KV memory for " +
+                      std::to_string(context.n_ctx) + " tokens " + mib(need.kv) + ", computing " +
+                      mib(need.compute) + "), but " + free.where + " has " + mib(free.bytes) +
+                      " free; " + advice + ".");
+}
+
+}  // namespace specllama

@@ -1,0 +1,33 @@
+#include "draft/constraint/byte_history.h"
+
+#include <algorithm>
+
+#include "fnv.h"
+
+namespace specllama {
+
+ByteHistory::Place ByteHistory::place(std::string_view text, std::string_view allowed) {
+    const std::size_t last = text.find_last_not_of(" \t\r\n");
+    const std::string_view end = last == text.npos ? text : text.substr(last);
+    return fnv1a(allowed, fnv1a(end.substr(end.size() - std::min(end.size(), kReach))));
+}
+
+const ByteHistory::Entry* ByteHistory::find(Place place) const {
+    const auto found = entries_.find(place);
+    return found == entries_.end() ? nullptr : &found->second;
+}
+
+void ByteHistory::learn(Place place, char byte) {
+    if (entries_.size() == kMostPlaces && !entries_.contains(place)) entries_.clear();
+    const auto [found, is_new] = entries_.try_emplace(place);
+    Entry& entry = found->second;
+    if (entry.n == kMemory) {
+        entry.n /= 2;
+        entry.n_right /= 2;
+    }
+    entry.n += !is_new;
+    entry.n_right += !is_new && entry.byte == byte;
+    entry.byte = byte;
+}
+
+}  // namespace specllama

@@ -1,0 +1,222 @@
+#include "draft/head/head_drafter.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/head_file.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+HeadDrafter::HeadDrafter(const std::shared_ptr<const Model>& target,
+                         const DraftModelOptions& options, const Header* head,
+                         const ProgressFunction& progress)
+    : sampler_(options, target->vocab().size()), context_options_(options.context), head_(target) {
+    if (head == nullptr) return;
+    kind_ = HeadContext::Kind::eagle3;
+    layers_ = check_eagle3(options.model.path, *target);
+    head_ = Model::load(options.model, Kernels::fastest, *head, progress);
+    check_vocabulary(*head_, *target, "The head");
+}
+
+void HeadDrafter::attach(Context& target) {
+    target_ = &target;
+    context_.emplace(head_, kind_, context_options_, target);
+    target.keep_states(layers_);
+}
+
+float* HeadDrafter::state(Follower& follower, int i) const {
+    return follower.states.data() + static_cast<std::size_t>(i) * context_->n_state();
+}
+
+int HeadDrafter::Follower::n_common(TokenSpan prompt) const {
+    const TokenSpan seen = TokenSpan(tokens).first(n_seen);
+    return static_cast<int>(std::ranges::mismatch(seen, prompt).in1 - seen.begin());
+}
+
+void HeadDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
+    Follower& follower = followers_[sequence];
+    const auto n_waiting = static_cast<std::size_t>(context_->n_batch());
+    follower.states.resize(n_waiting * context_->n_state());
+    follower.features.resize(n_waiting * target_->n_features());
+    follower.tokens.reserve(target_->n_ctx() + kMaxSpecLength);
+    follower.pairs.reserve(target_->n_ctx());
+    sampler_.begin(sequence);
+    reuse(sequence, prompt);
+    keep(sequence, follower, follower.n_common(prompt));
+}
+
+// Copies the beginning of a prompt from another sequence's memory, if that holds over kShortestCopy
+// tokens more of it than this one's.
+void HeadDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
+    Follower& own = followers_.at(sequence);
+    int n_most = own.n_common(prompt) + Memory::kShortestCopy;
+    const Follower* from = nullptr;
+    SequenceId from_id = sequence;
+    for (const auto& [other, follower] : followers_) {
+        const int n = std::min(follower.n_common(prompt), follower.first());
+        if (n <= n_most) continue;
+        n_most = n;
+        from = &follower;
+        from_id = other;
+    }
+    if (from == nullptr) return;
+    // The state of the last of these tokens is paired with the other sequence's next token, so this
+    // pair is not copied.
+    own.tokens.assign(prompt.begin(), prompt.begin() + n_most);
+    own.n_seen = n_most - 1;
+    own.n_known = own.n_raw = 0;
+    const auto behind = std::ranges::lower_bound(from->pairs, own.n_seen);
+    own.pairs.assign(from->pairs.begin(), behind);
+    context_->copy(from_id, sequence, own.n_pairs());
+}
+
+// Forgets all states and pairs that depend on tokens after the first n.
+void HeadDrafter::keep(SequenceId sequence, Follower& follower, int n) {
+    if (n >= follower.n_seen) return;
+    const int n_waiting = std::max(n - follower.first(), 0);
+    follower.n_known = std::min(follower.n_known, n_waiting);
+    follower.n_raw = n_waiting - follower.n_known;
+    std::vector<Position>& pairs = follower.pairs;
+    while (!pairs.empty() && pairs.back() + 1 >= n) pairs.pop_back();
+    context_->cut(sequence, follower.n_pairs());
+    // If the state of the last token kept is not waiting, it is lost; the target may deliver it
+    // again.
+    follower.n_seen = n_waiting > 0 ? n : std::max(n - 1, 0);
+}
+
+void HeadDrafter::absorb(SequenceId sequence, TokenSpan tokens, Position first,
+                         std::span<const int> rows) {
+    Follower& follower = followers_.at(sequence);
+    const int last =
+        std::min(first + static_cast<int>(rows.size()), static_cast<int>(tokens.size()));
+    if (first > follower.n_seen) {
+        take_in(sequence, follower);
+        follower.n_known = 0;
+    }
+    if (last <= follower.n_seen) return;
+    follower.tokens.resize(follower.n_seen);
+    follower.tokens.insert(follower.tokens.end(), tokens.begin() + follower.n_seen,
+                           tokens.begin() + last);
+    for (Position position = std::max(first, follower.n_seen); position < last; ++position) {
+        if (follower.n_waiting() == context_->n_batch()) take_in(sequence, follower);
+        target_->copy_states(rows[position - first],
+                             follower.features.data() +
+                                 static_cast<std::size_t>(follower.n_raw) * target_->n_features());
+        ++follower.n_raw;
+        follower.n_seen = position + 1;
+    }
+}
+
+int HeadDrafter::n_behind(SequenceId sequence, int /*n_tokens*/) const {
+    return std::max(followers_.at(sequence).n_waiting() - 1, 0);
+}
+
+// Turns the waiting features into known states.
+void HeadDrafter::encode(Follower& follower) {
+    const int n = std::exchange(follower.n_raw, 0);
+    const int n_known = std::exchange(follower.n_known, 0);
+    if (n > 0) context_->encode(follower.features.data(), n, state(follower, n_known));
+    follower.n_known = n_known + n;
+}
+
+// Decodes the pairs of all waiting states but the last; returns their number.
+int HeadDrafter::take_in(SequenceId sequence, Follower& follower) {
+    encode(follower);
+    const int n = follower.n_known - 1;
+    if (n < 1) return 0;
+    context_->clear();
+    add_waiting(sequence, follower, n, false);
+    try {
+        context_->decode();
+    } catch (...) {
+        context_->cut(sequence, follower.n_pairs());
+        follower.n_known = 0;
+        throw;
+    }
+    waiting_decoded(follower);
+    return n;
+}
+
+// Adds the pairs of the first n waiting states to the batch. Returns the row of the last one, which
+// asks for logits if `logits` is set.
+int HeadDrafter::add_waiting(SequenceId sequence, const Follower& follower, int n, bool logits) {
+    int row = -1;
+    for (int i = 0; i < n; ++i)
+        row = context_->add(
+            follower.tokens[follower.first() + i + 1],
+            follower.states.data() + static_cast<std::size_t>(i) * context_->n_state(),
+            follower.n_pairs() + i, sequence, logits && i == n - 1);
+    return row;
+}
+
+// Notes that the pairs of all waiting states but the last are in the memory.
+void HeadDrafter::waiting_decoded(Follower& follower) {
+    for (Position position = follower.first(); position < follower.n_seen - 1; ++position)
+        follower.pairs.push_back(position);
+    std::copy_n(state(follower, follower.n_known - 1), context_->n_state(), state(follower, 0));
+    follower.n_known = 1;
+}
+
+void HeadDrafter::propose(std::span<Proposal> proposals) {
+    drafting_.clear();
+    try {
+        start(proposals);
+        draft();
+    } catch (const Error& error) {
+        for (const Drafting& one : drafting_) {
+            one.proposal->error = error.what();
+            context_->cut(one.proposal->sequence, one.follower->n_pairs());
+        }
+    }
+}
+
+// Selects who drafts: only sequences whose states were seen up to the token before the last, since
+// the head goes on from there. If more states wait than a sequence's quota of a batch, they are
+// taken in.
+void HeadDrafter::start(std::span<Proposal> proposals) {
+    for (Proposal& proposal : proposals) {
+        Follower& follower = followers_.at(proposal.sequence);
+        if (!proposal.draft.empty() || follower.n_waiting() == 0 ||
+            follower.n_seen + 1 != std::ssize(proposal.tokens) || !proposal.wants_more())
+            continue;
+        follower.tokens.resize(follower.n_seen);
+        follower.tokens.push_back(proposal.tokens.back());
+        drafting_.push_back({&proposal, &follower, 0});
+    }
+    if (drafting_.empty()) return;
+    const int quota = context_->n_batch() / static_cast<int>(drafting_.size());
+    for (const Drafting& one : drafting_) {
+        if (one.follower->n_waiting() > quota)
+            one.proposal->n_decoded += take_in(one.proposal->sequence, *one.follower);
+        encode(*one.follower);
+    }
+}
+
+// Drafts token by token: each decode serves all sequences that want another token.
+void HeadDrafter::draft() {
+    context_->clear();
+    for (Drafting& one : drafting_)
+        one.row = add_waiting(one.proposal->sequence, *one.follower, one.follower->n_known, true);
+    for (bool first = true; !drafting_.empty(); first = false) {
+        context_->decode();
+        for (const Drafting& one : drafting_) {
+            one.proposal->n_decoded += first ? one.follower->n_known : 1;
+            if (first) waiting_decoded(*one.follower);
+        }
+        std::erase_if(drafting_, [&](const Drafting& one) {
+            const bool goes_on =
+                sampler_.extend(*one.proposal, context_->logits(one.row), one.follower->tokens) &&
+                one.proposal->wants_more();
+            if (!goes_on) context_->cut(one.proposal->sequence, one.follower->n_pairs());
+            return !goes_on;
+        });
+        context_->clear();
+        for (Drafting& one : drafting_)
+            one.row = context_->add(one.follower->tokens.back(), context_->state(one.row),
+                                    one.follower->n_pairs() + one.proposal->draft.size(),
+                                    one.proposal->sequence, true);
+    }
+}
+
+}  // namespace specllama

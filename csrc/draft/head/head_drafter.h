@@ -1,0 +1,94 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "draft/head/state_reader.h"
+#include "draft/model/draft_sampler.h"
+#include "runtime/context.h"
+#include "runtime/head_context.h"
+#include "runtime/model.h"
+#include "specllama/config.h"
+#include "specllama/drafter.h"
+
+namespace specllama {
+
+// Drafts with a head: a layer or so that goes on from the target's hidden states, token by token,
+// with the target's choice rule and noise. The head is an EAGLE-3 file (Li et al. 2025) or the
+// layers of multi-token prediction in the target's own file (DeepSeek-V3, 2024, section 2.2).
+//
+// A head decodes pairs: a token and the state before it. The states are the target's as far as the
+// target has decoded, and the head's own after that. States are taken in when the head is to draft,
+// or when a whole batch of them waits. What a request leaves in the memory stays for the next
+// request with the same beginning. Tokens whose states nobody has seen, such as those of a KV
+// memory that was loaded, are passed over, which only makes drafts worse.
+//
+// Several sequences draft one token each per decode; a decode that fails is an error of them all.
+class HeadDrafter final : public Drafter, public StateReader {
+ public:
+    // head: header of the EAGLE-3 file; null: the target's own file holds the head and was loaded
+    // with it. Throws InvalidArgument; ModelError when the head cannot draft for the target.
+    HeadDrafter(const std::shared_ptr<const Model>& target, const DraftModelOptions& options,
+                const Header* head, const ProgressFunction& progress);
+
+    void attach(Context& target) override;
+    void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
+    void absorb(SequenceId sequence, TokenSpan tokens, Position first,
+                std::span<const int> rows) override;
+    void propose(std::span<Proposal> proposals) override;
+
+    bool costly() const override { return true; }
+    int n_behind(SequenceId sequence, int n_tokens) const override;
+
+ private:
+    // What the head knows of a sequence. The last states seen wait for their pairs to be decoded:
+    // first come those that are known, then those of which there are only the target's features.
+    // The very last one always waits, for the token after it.
+    struct Follower {
+        std::vector<Token> tokens;    // of the sequence, then of the draft
+        int n_seen = 0;               // leading tokens whose states were seen, or passed over
+        std::vector<Position> pairs;  // [i]: sequence position of the state in the memory's pair i
+        std::vector<float> states;    // [n_known][n_state]
+        std::vector<float> features;  // [n_raw][n_features]
+        int n_known = 0;
+        int n_raw = 0;
+
+        int n_waiting() const { return n_known + n_raw; }
+        int n_pairs() const { return static_cast<int>(pairs.size()); }
+        // Position of the first waiting state.
+        Position first() const { return n_seen - n_waiting(); }
+        // Number of leading tokens that a prompt shares with the tokens seen.
+        int n_common(TokenSpan prompt) const;
+    };
+    // A draft under way.
+    struct Drafting {
+        Proposal* proposal;
+        Follower* follower;
+        int row;  // batch row with the logits after its last token
+    };
+
+    void reuse(SequenceId sequence, TokenSpan prompt);
+    void keep(SequenceId sequence, Follower& follower, int n);
+    void encode(Follower& follower);
+    int take_in(SequenceId sequence, Follower& follower);
+    int add_waiting(SequenceId sequence, const Follower& follower, int n, bool logits);
+    void waiting_decoded(Follower& follower);
+    void start(std::span<Proposal> proposals);
+    void draft();
+    float* state(Follower& follower, int i) const;
+
+    DraftSampler sampler_;
+    ContextOptions context_options_;
+    std::shared_ptr<const Model> head_;
+    HeadContext::Kind kind_ = HeadContext::Kind::mtp;
+    std::vector<int> layers_;  // of the target, whose inputs are read; empty: its last state is
+    Context* target_ = nullptr;
+    std::optional<HeadContext> context_;
+    std::map<SequenceId, Follower> followers_;
+    std::vector<Drafting> drafting_;  // kept so that no draft allocates
+};
+
+}  // namespace specllama

@@ -1,0 +1,90 @@
+#include "draft/model/draft_sampler.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+
+#include "sample/probability.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+DraftSampler::DraftSampler(const DraftModelOptions& options, std::size_t n_vocab)
+    : options_(options), n_vocab_(n_vocab) {
+    if (!(options.p_min >= 0 && options.p_min <= 1))
+        throw InvalidArgument("draft_p_min must be from 0 (off) to 1, not " +
+                              std::to_string(options.p_min) + ".");
+    try {
+        sampler_like(Sampler({}, 1));
+    } catch (const InvalidArgument& error) {
+        throw InvalidArgument(std::string("draft_") + error.what());
+    }
+}
+
+Sampler DraftSampler::sampler_like(const Sampler& target) const {
+    SamplingOptions options = target.options();
+    options.temperature = options_.temperature.value_or(options.temperature);
+    options.top_k = options_.top_k.value_or(options.top_k);
+    options.top_p = options_.top_p.value_or(options.top_p);
+    options.min_p = options_.min_p.value_or(options.min_p);
+    options.logprobs = -1;
+    options.processed_logprobs = false;
+    options.grammar.clear();
+    options.grammar_triggers.clear();
+    return {options, n_vocab_, nullptr, target.append_text()};
+}
+
+void DraftSampler::begin(SequenceId sequence) {
+    Request& request = requests_[sequence];
+    request.sampler.reset();
+    request.drawn_from.resize(kMaxSpecLength);
+}
+
+bool DraftSampler::extend(Proposal& proposal, std::span<float> logits, std::vector<Token>& tokens) {
+    if (!draw(proposal, logits, tokens)) return false;
+    tokens.push_back(proposal.draft.tokens.back());
+    return true;
+}
+
+// Adds the next token, and the guesses beside it, to the draft; returns whether there is one.
+bool DraftSampler::draw(Proposal& proposal, std::span<float> logits, TokenSpan tokens) {
+    Request& request = requests_.at(proposal.sequence);
+    if (!request.sampler) request.sampler.emplace(sampler_like(*proposal.sampler));
+    Sampler& sampler = *request.sampler;
+    const int depth = proposal.draft.size();
+    Distribution& drawn_from = request.drawn_from[depth];
+    std::array<Token, kMaxGuesses - 1> others;
+    const auto beside = std::span(others).first(
+        std::clamp(proposal.max_beside, 0, static_cast<int>(others.size())));
+    const Token token = sampler.draft(logits, tokens, drawn_from, beside);
+    if (token == kNothingLeft) return false;
+    if (token == kNoToken) {
+        proposal.error = "The draft model gave logits that are no numbers.";
+        return false;
+    }
+    // Whether a drawn draft ends may depend on the distribution, but not on the token drawn from
+    // it.
+    const bool draws = sampler.rejects();
+    const auto confidence =
+        draws ? static_cast<float>(highest(drawn_from)) : probability(logits, token);
+    if (confidence < options_.p_min) return false;
+    const Distribution* const from = draws ? &drawn_from : nullptr;
+    proposal.draft.push(token, {.source = Source::model, .confidence = confidence}, from);
+    // The confidence of another guess: its probability given that all guesses before it are wrong.
+    float left = 1 - confidence;
+    for (const Token other : beside) {
+        if (other == kNoToken) break;
+        float believed = 0;
+        if (!draws) {
+            const float own = confidence * std::exp(logits[other] - logits[token]);
+            believed = own < left ? own / left : 1;
+            left -= own;
+        }
+        proposal.draft.push_side(depth, other, {.source = Source::model, .confidence = believed},
+                                 from);
+    }
+    return true;
+}
+
+}  // namespace specllama

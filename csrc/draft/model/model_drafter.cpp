@@ -1,0 +1,198 @@
+#include "draft/model/model_drafter.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "specllama/error.h"
+
+namespace specllama {
+
+namespace {
+
+std::shared_ptr<const Model> load(const Model& target, const DraftModelOptions& options,
+                                  const Header& header, const ProgressFunction& progress) {
+    auto model = Model::load(options.model, Kernels::fastest, header, progress);
+    check_vocabulary(*model, target, "The draft model");
+    return model;
+}
+
+}  // namespace
+
+ModelDrafter::ModelDrafter(const Model& target, const DraftModelOptions& options,
+                           const Header& header, int longest, const ProgressFunction& progress)
+    : sampler_(options, target.vocab().size()),
+      context_(load(target, options, header, progress), {options.context}, longest),
+      batch_(context_.n_batch()) {
+    if (context_.memory().n_cuttable() != Memory::kAnyNumber)
+        throw ModelError("The draft model " + options.model.path +
+                         " cannot draft: its memory (recurrent or hybrid) cannot be cut back.");
+}
+
+// Number of leading tokens of a prompt that the memory holds.
+int ModelDrafter::n_common(const Follower& follower, TokenSpan prompt) {
+    const TokenSpan held = TokenSpan(follower.tokens).first(follower.n_cached);
+    return static_cast<int>(std::ranges::mismatch(held, prompt).in1 - held.begin());
+}
+
+void ModelDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
+    Follower& follower = followers_[sequence];
+    follower.n_followed = 0;
+    follower.n_cached = n_common(follower, prompt);
+    follower.tokens.reserve(std::max<std::size_t>(context_.n_ctx(), prompt.size()) +
+                            kMaxSpecLength);
+    sampler_.begin(sequence);
+    reuse(sequence, prompt);
+}
+
+// Copies the beginning of a prompt from another sequence's memory, if that holds over kShortestCopy
+// tokens more of it than this one's.
+void ModelDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
+    Follower& own = followers_.at(sequence);
+    int n_most = own.n_cached + Memory::kShortestCopy;
+    SequenceId from = sequence;
+    for (const auto& [other, follower] : followers_) {
+        const int n = context_.memory().copyable(other, n_common(follower, prompt));
+        if (n <= n_most) continue;
+        n_most = n;
+        from = other;
+    }
+    if (from == sequence) return;
+    own.n_cached = context_.memory().copy(from, sequence, n_most);
+    own.tokens.assign(prompt.begin(), prompt.begin() + own.n_cached);
+}
+
+int ModelDrafter::n_behind(SequenceId sequence, int n_tokens) const {
+    return std::max(n_tokens - 1 - followers_.at(sequence).n_cached, 0);
+}
+
+void ModelDrafter::propose(std::span<Proposal> proposals) {
+    drafting_.clear();
+    for (Proposal& proposal : proposals) {
+        if (!proposal.wants_more()) continue;
+        Follower& follower = followers_.at(proposal.sequence);
+        follow(proposal, follower);
+        drafting_.push_back({&proposal, &follower, 0});
+    }
+    if (drafting_.empty()) return;
+    const int quota = context_.n_batch() / static_cast<int>(drafting_.size());
+    try {
+        catch_up(quota);
+        guess(quota);
+        draft();
+    } catch (const Error& error) {
+        for (const Drafting& one : drafting_) one.proposal->error = error.what();
+    }
+}
+
+// Drafts token by token: each decode serves all sequences that want another token.
+void ModelDrafter::draft() {
+    while (!drafting_.empty()) {
+        for (Drafting& one : drafting_) one.n_now = one.follower->n_pending();
+        decode();
+        std::erase_if(drafting_, [&](Drafting& one) { return !extend(one); });
+    }
+}
+
+// Adds guesses behind the tokens, as far as the quota allows. Behind the last guess there is room
+// for one more token of the draft, so no draft needs more rows of logits than it may have tokens.
+void ModelDrafter::guess(int quota) {
+    for (Drafting& one : drafting_) {
+        const TokenSpan all = one.proposal->guess;
+        const int room = std::min(quota - one.follower->n_pending(),
+                                  one.proposal->max_tokens - one.proposal->draft.size() - 1);
+        const TokenSpan guessed = all.first(std::min(all.size(), static_cast<std::size_t>(room)));
+        one.follower->tokens.insert(one.follower->tokens.end(), guessed.begin(), guessed.end());
+        one.n_guessed = static_cast<int>(guessed.size());
+    }
+}
+
+// Adds the next token to a draft, and more for as long as they are the ones guessed. Guesses behind
+// these leave the memory. Returns whether another token is to follow.
+bool ModelDrafter::extend(Drafting& drafting) {
+    Proposal& proposal = *drafting.proposal;
+    Follower& follower = *drafting.follower;
+    std::vector<Token>& tokens = follower.tokens;
+    const int n_guessed = std::exchange(drafting.n_guessed, 0);
+    tokens.resize(tokens.size() - n_guessed);
+    int n_right = 0;
+    bool more = true;
+    for (int row = follower.row; more && n_right == row - follower.row; ++row) {
+        more = sampler_.extend(proposal, context_.logits(row), tokens);
+        if (!more || n_right == n_guessed) break;
+        n_right += tokens.back() == proposal.guess[n_right];
+        more = proposal.draft.size() < proposal.max_tokens;
+    }
+    if (n_right < n_guessed)
+        follower.n_cached =
+            context_.memory().rewind(proposal.sequence, follower.n_cached - n_guessed + n_right);
+    return more && proposal.wants_more();
+}
+
+// Catches up with sequences that lack more tokens than their quota of a batch; the last token is
+// left to draft(). A lone sequence decodes batches until it no longer lags; of several, one batch
+// is decoded, and those that still lag do not draft this time.
+void ModelDrafter::catch_up(int quota) {
+    const auto lags = [&](const Drafting& one) { return one.follower->n_pending() > quota; };
+    do {
+        int room = context_.n_batch();
+        for (Drafting& one : drafting_) {
+            one.n_now = lags(one) ? std::min(room, one.follower->n_pending() - 1) : 0;
+            room -= one.n_now;
+        }
+        if (room == context_.n_batch()) return;
+        decode();
+    } while (drafting_.size() == 1);
+    std::erase_if(drafting_, lags);
+}
+
+// Decodes the next n_now tokens of each sequence, those after the ones its memory holds.
+void ModelDrafter::decode() {
+    batch_.clear();
+    for (const auto& [proposal, follower, n_now, n_guessed] : drafting_) {
+        const int last = static_cast<int>(follower->tokens.size()) - n_guessed - 1;
+        for (int position = follower->n_cached; position < follower->n_cached + n_now; ++position) {
+            const int row = batch_.add(follower->tokens[position], position, proposal->sequence,
+                                       position >= last);
+            if (position <= last) follower->row = row;
+        }
+    }
+    try {
+        context_.decode(batch_);
+    } catch (...) {
+        for (const Drafting& one : drafting_)
+            one.follower->n_cached =
+                context_.memory().rewind(one.proposal->sequence, one.follower->n_cached);
+        throw;
+    }
+    for (const auto& [proposal, follower, n_now, n_guessed] : drafting_) {
+        follower->n_cached += n_now;
+        proposal->n_decoded += n_now;
+    }
+}
+
+// Makes the follower's tokens those of the proposal: the sequence's, then the draft's. The memory
+// is cut back to what it shares with these, without the last token, whose logits are wanted. Only
+// tokens after n_followed are compared, since a sequence only grows within a request.
+void ModelDrafter::follow(const Proposal& proposal, Follower& follower) {
+    std::vector<Token>& tokens = follower.tokens;
+    int n_same = follower.n_followed;
+    const auto go_along = [&](TokenSpan others) {
+        const TokenSpan own = TokenSpan(tokens).subspan(n_same);
+        const auto n = std::ranges::mismatch(own, others).in2 - others.begin();
+        n_same += static_cast<int>(n);
+        return others.subspan(n);
+    };
+    const TokenSpan new_tokens = go_along(proposal.tokens.subspan(n_same));
+    const TokenSpan drafted(proposal.draft.tokens);
+    const TokenSpan new_drafted = new_tokens.empty() ? go_along(drafted) : drafted;
+    tokens.resize(n_same);
+    tokens.insert(tokens.end(), new_tokens.begin(), new_tokens.end());
+    tokens.insert(tokens.end(), new_drafted.begin(), new_drafted.end());
+    follower.n_followed = static_cast<int>(proposal.tokens.size());
+    follower.n_cached = context_.memory().rewind(
+        proposal.sequence,
+        std::min({n_same, follower.n_cached, static_cast<int>(tokens.size()) - 1}));
+}
+
+}  // namespace specllama

@@ -1,0 +1,28 @@
+#include "draft/ngram/ngram_drafter.h"
+
+namespace specllama {
+
+NGramDrafter::NGramDrafter(const NGramOptions& options) : options_(options) {
+    NGramFollower(options, {});  // throws now what would be thrown at the first request
+}
+
+void NGramDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) {
+    followers_.erase(sequence);
+    followers_.try_emplace(sequence, options_, reference).first->second.follow(prompt);
+}
+
+void NGramDrafter::propose(std::span<Proposal> proposals) {
+    for (Proposal& proposal : proposals) {
+        NGramFollower& follower = followers_.at(proposal.sequence);
+        follower.follow(proposal.tokens);
+        follower.draft(proposal);
+    }
+}
+
+void NGramDrafter::end(SequenceId sequence) { followers_.erase(sequence); }
+
+std::shared_ptr<Drafter> make_ngram_drafter(const NGramOptions& options) {
+    return std::make_shared<NGramDrafter>(options);
+}
+
+}  // namespace specllama

@@ -1,0 +1,175 @@
+#include "draft/ngram/ngram_follower.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sample/sampler.h"
+
+namespace specllama {
+
+namespace {
+
+// As many tokens as fit into the bound of the tables.
+std::int64_t max_match_tokens(const NGramOptions& options) {
+    return static_cast<std::int64_t>(std::min<std::size_t>(
+        options.max_bytes / MatchFinder::kBytesPerToken, MatchFinder::kMaxTokens));
+}
+
+}  // namespace
+
+// The reference has a finder of its own, so no match runs across its end. The few n-grams that do
+// are no harm.
+NGramFollower::NGramFollower(const NGramOptions& options, TokenSpan reference)
+    : predictor_(options), own_(max_match_tokens(options)), reference_(max_match_tokens(options)) {
+    if (options.draw) drawn_from_.resize(kMaxSpecLength);
+    predictor_.update_batch(reference);
+    reference_.append(reference);
+}
+
+void NGramFollower::follow(TokenSpan tokens) {
+    for (const Token token : tokens.subspan(own_.size())) step(token);
+}
+
+void NGramFollower::step(Token token) {
+    const bool copies = trail_.match().length > 0;
+    const bool copied = trail_.step(token);
+    predictor_.update(token);
+    own_.append(token);
+    broke_off_.push_back(copies && !copied);
+    if (!copied) enter_best();
+}
+
+void NGramFollower::draft(Proposal& proposal) {
+    // The draft is taken off own_ again at the end, also when something is thrown.
+    const struct Ahead {
+        MatchFinder& text;
+        std::size_t n_tokens;
+        ~Ahead() { text.truncate(n_tokens); }
+    } ahead{own_, own_.size()};
+    own_.append(proposal.draft.tokens);
+    extend(proposal);
+}
+
+// Frequencies are used only until the drafted tokens make a match to copy from: frequencies know
+// short contexts only, and a long draft of theirs wanders off.
+void NGramFollower::extend(Proposal& proposal) {
+    if (copy(proposal, proposal.max_tokens)) return;
+    const bool drawn = draws(proposal) && proposal.sampler->rejects();
+    const int n_most =
+        drawn ? std::min(proposal.max_drawn, proposal.max_tokens) : proposal.max_tokens;
+    while (proposal.draft.size() < n_most && predict(proposal) && !copy(proposal, n_most)) {
+    }
+}
+
+// Adds the next token by its frequency; returns false if no context is known.
+bool NGramFollower::predict(Proposal& proposal) {
+    Draft& draft = proposal.draft;
+    NGramPredictor::Prediction one;
+    if (draws(proposal)) {
+        Distribution& drawn_from = drawn_from_[draft.size()];
+        one = predictor_.draw(draft.tokens, drawn_from, [&](const Distribution& frequencies) {
+            const std::size_t position = proposal.tokens.size() + draft.size();
+            return proposal.sampler->draft(frequencies, static_cast<Position>(position));
+        });
+        if (one.token == kNoToken) return false;
+        if (proposal.sampler->rejects())  // evidence must not tell which token was drawn
+            draft.push(one.token,
+                       {Source::ngram, one.order, static_cast<float>(highest(drawn_from))},
+                       &drawn_from);
+        else
+            draft.push(one.token, {Source::ngram, one.order, one.confidence()});
+    } else {
+        NGramPredictor::Prediction rival;
+        one = predictor_.next(draft.tokens, proposal.max_beside > 0 ? &rival : nullptr);
+        if (one.token == kNoToken) return false;
+        if (rival.token != kNoToken)
+            draft.push_side(draft.size(), rival.token,
+                            {Source::ngram, one.order, rival.confidence()});
+        draft.push(one.token, {Source::ngram, one.order, one.confidence()});
+    }
+    own_.append(one.token);
+    return true;
+}
+
+NGramFollower::Found NGramFollower::find() const {
+    const TokenSpan sequence = own_.tokens();
+    const Match own = own_.find();
+    const Match other = reference_.find(sequence);
+    return other.length > own.length ? Found{&reference_, other} : Found{&own_, own};
+}
+
+// Looks for a place to copy from. Not called while a copy goes on: its match was the longest, and
+// grows as fast as any other.
+void NGramFollower::enter_best() {
+    Found found = find();
+    const Match near = trail_.near(own_.tokens());
+    // For contexts too short for the finders, n-grams know the longest, as far as they remember.
+    if (near.length > 0 && near.length >= std::max(found.match.length, predictor_.n_known()))
+        found = {trail_.text(), near};
+    if (found.match.length > 0) trail_.enter(*found.text, found.match);
+}
+
+// A copy of the sequence never ends, since it goes on with itself; one of the reference does.
+std::size_t NGramFollower::n_copied(const Found& found, std::size_t n) const {
+    return found.text == &reference_ ? std::min(n, found.match.continuation.size()) : n;
+}
+
+Evidence NGramFollower::evidence(const Found& found, std::size_t i) const {
+    const auto& [text, match] = found;
+    const std::size_t n = match.continuation.size();
+    const std::size_t at = text->size() - n + i % n;
+    const bool broke_off = text == &own_ && at < broke_off_.size() && broke_off_[at];
+    return {Source::match, match.length + static_cast<int>(i), broke_off ? 0.0F : 1.0F};
+}
+
+// Fills the draft up to n_most tokens with what followed the longest match; returns whether there
+// is one.
+bool NGramFollower::copy(Proposal& proposal, int n_most) const {
+    Draft& draft = proposal.draft;
+    const Found found = draft.empty() ? Found{trail_.text(), trail_.match()} : find();
+    if (found.match.length == 0) return false;
+    const int first = draft.size();
+    const std::size_t n = n_copied(found, n_most - first);
+    for (std::size_t i = 0; i < n; ++i) draft.push(found.match.token(i), evidence(found, i));
+    // No guesses beside drawn tokens: they would depend on which tokens were drawn.
+    if (proposal.max_beside > 0 && !draft.drawn()) add_rivals(proposal, first);
+    return true;
+}
+
+// Adds the other matches as branches, one for each place where they leave the copy and each token
+// that they have there. The copy is the draft from token `first` on.
+void NGramFollower::add_rivals(Proposal& proposal, int first) const {
+    Draft& draft = proposal.draft;
+    std::array<Match, MatchFinder::kMaxCandidates> own;
+    std::array<Match, MatchFinder::kMaxCandidates> other;
+    const std::size_t n_own = own_.find_all(own_.tokens(), own);
+    const std::size_t n_other = reference_.find_all(own_.tokens(), other);
+    struct Place {
+        int depth;
+        Token token;
+    };
+    std::array<Place, kMaxRivals> places;
+    std::size_t n_places = 0;
+    const TokenSpan copied = TokenSpan(draft.tokens).subspan(first);
+    for (std::size_t i = 0, j = 0; (i < n_own || j < n_other) && n_places < kMaxRivals;) {
+        const bool is_own = j == n_other || (i < n_own && own[i].length >= other[j].length);
+        const Found found = is_own ? Found{&own_, own[i++]} : Found{&reference_, other[j++]};
+        const std::size_t n_most = n_copied(found, copied.size());
+        std::size_t at = 0;
+        while (at < n_most && found.match.token(at) == copied[at]) ++at;
+        if (at == n_most) continue;
+        const Place place{first + static_cast<int>(at), found.match.token(at)};
+        const auto there = std::span(places).first(n_places);
+        const auto n_there = std::ranges::count(there, place.depth, &Place::depth);
+        const bool said = std::ranges::any_of(there, [&](const Place& one) {
+            return one.depth == place.depth && one.token == place.token;
+        });
+        if (said || n_there == proposal.max_beside) continue;
+        places[n_places++] = place;
+        draft.push_side(place.depth, place.token, evidence(found, at));
+        for (++at; at < n_most && at < place.depth - first + kRivalTokens; ++at)
+            draft.push_behind_side(found.match.token(at), evidence(found, at));
+    }
+}
+
+}  // namespace specllama

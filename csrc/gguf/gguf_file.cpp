@@ -1,0 +1,323 @@
+#include "gguf/gguf_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "ggml-cpu.h"
+#include "ggml.h"
+#include "gguf/attention_layers.h"
+#include "gguf/gguf_reader.h"
+#include "gguf/recurrent_layers.h"
+#include "gguf/tokenizer_file.h"
+#include "llama/backend.h"
+
+namespace specllama {
+
+namespace {
+
+// Architectures that turn text into vectors, or need an encoder pass first.
+constexpr std::array kEncoders = {"bert",
+                                  "modern-bert",
+                                  "nomic-bert",
+                                  "nomic-bert-moe",
+                                  "neo-bert",
+                                  "jina-bert-v2",
+                                  "jina-bert-v3",
+                                  "eurobert",
+                                  "gemma-embedding",
+                                  "llama-embed",
+                                  "t5",
+                                  "t5encoder",
+                                  "wavtokenizer-dec",
+                                  "clip",
+                                  "dflash"};
+
+// Architectures whose recurrent state llama.cpp can take snapshots of.
+constexpr std::array kWithSnapshots = {"lfm2",      "lfm2moe",    "qwen35",
+                                       "qwen35moe", "nemotron_h", "nemotron_h_moe"};
+
+// The types of matrices that ggml can multiply with; it has rows of all of them, too.
+std::vector<ggml_type> multiplied_types() {
+    std::vector<ggml_type> types;
+    for (int i = 0; i < GGML_TYPE_COUNT; ++i)
+        if (const auto type = static_cast<ggml_type>(i);
+            ggml_get_type_traits_cpu(type)->vec_dot != nullptr)
+            types.push_back(type);
+    return types;
+}
+
+class File : private GgufReader {
+ public:
+    using GgufReader::GgufReader;
+
+    void check() const {
+        check_split();
+        check_tensors();
+        check_architecture();
+        check_first_layer();
+        RecurrentLayers(*this).check();
+        check_tokenizer(*this);
+    }
+
+    Header header() const {
+        Header header;
+        header.architecture = *text("general.architecture");
+        header.weights = count_weights(*this);
+        const RecurrentLayers recurrent(*this);
+        for (const Tensor& tensor : tensors()) {
+            add_matrix(tensor, recurrent, header.matrices);
+            // Phi-3 and similar models have this tensor but do not name their kind of scaling.
+            header.long_rope |= tensor.name.ends_with("rope_factors_long.weight");
+        }
+        const std::string prefix = header.architecture + ".";
+        header.long_rope |= text(prefix + "rope.scaling.type") == "longrope";
+        const auto value = [&](const char* name) {
+            return static_cast<double>(number(prefix + name).value_or(0));
+        };
+        const AttentionLayers attention(*this, recurrent);
+        header.slides = attention.window() > 0;
+        header.n_window = attention.window();
+        header.one_kv_type =
+            value("attention.key_length_mla") > 0 || header.architecture == "deepseek4";
+        for (const auto& [whole, windows] : attention.kept()) {
+            const std::string name = "blk." + std::to_string(header.layers.size());
+            header.layers.push_back(
+                {whole, windows, recurrent.contains(name) ? recurrent.state_numbers() : 0});
+        }
+        const double width = value("embedding_length");
+        const double n_heads = value("attention.head_count");
+        header.target_width =
+            static_cast<int>(value(is_assistant() ? "embedding_length_out" : "target_hidden_size"));
+        header.n_ctx_train = static_cast<int>(value("context_length"));
+        header.n_vocab =
+            static_cast<int>(array("tokenizer.ggml.tokens", {GGUF_TYPE_STRING}).value());
+        header.compute_numbers_per_token = 8 * width + 3 * value("feed_forward_length");
+        header.has_snapshots =
+            std::ranges::find(kWithSnapshots, header.architecture) != kWithSnapshots.end();
+        header.rotation = rotation(prefix);
+        if (n_heads == 0) return header;  // no attention, or a number per layer
+        const double head = number(prefix + "attention.key_length") ? value("attention.key_length")
+                                                                    : width / n_heads;
+        header.n_heads = static_cast<int>(n_heads);
+        header.head_size = static_cast<int>(head);
+        return header;
+    }
+
+ private:
+    bool is_head() const { return text("general.architecture") == "eagle3"; }
+    // All layers of an assistant are said to be layers of multi-token prediction.
+    bool is_assistant() const { return text("general.architecture") == "gemma4-assistant"; }
+
+    // Adds a tensor if activations are multiplied with it: no vector, and no table that rows are
+    // taken from.
+    void add_matrix(const Tensor& one, const RecurrentLayers& recurrent,
+                    std::vector<Matrix>& matrices) const {
+        const auto& [name, type, n, bytes] = one;
+        // A head without an output of its own uses its target's.
+        const bool is_tied = tensor("output.weight") == nullptr && !is_head();
+        if (n[1] == 1 || name.ends_with(".nextn.embed_tokens.weight") ||
+            name == "position_embd.weight" || name == "per_layer_token_embd.weight" ||
+            (name == "token_embd.weight" && !is_tied))
+            return;
+        const std::string layer = name.substr(0, name.find('.', name.find('.') + 1));
+        matrices.push_back(
+            {.name = name,
+             .type = type,
+             .n_in = n[0],
+             .n_out = n[1],
+             .n_slices = n[2] * n[3],
+             .of_experts = is_of_experts(name),
+             .recurrent = recurrent.contains(layer) && name.find(".ffn_") == std::string::npos});
+    }
+
+    Rotation rotation(const std::string& prefix) const {
+        Rotation rotation;
+        rotation.head_size = head_size(prefix).value_or(0);
+        for (const char* name : {"rope.dimension_count", "rope.dimension_count_swa"})
+            if (const auto n = number(prefix + name))
+                rotation.n_turned = std::min(*n, rotation.n_turned.value_or(*n));
+        const std::string key = prefix + "rope.dimension_sections";
+        // A single number counts for each of the four.
+        if (const auto n = number(key))
+            rotation.sections.assign(4, *n);
+        else
+            rotation.sections = numbers(key);
+        return rotation;
+    }
+
+    // A later part of a split model has neither architecture nor tokenizer.
+    void check_split() const {
+        if (const auto part = number("split.no"); part && *part != 0)
+            fail("it is part " + std::to_string(*part + 1) +
+                 " of a split model; give the path of the first part");
+    }
+
+    void check_tensors() const {
+        if (tensors().empty()) fail("it holds a vocabulary but no weights");
+        for (const Tensor& tensor : tensors()) {
+            check_type(tensor);
+            if (std::ranges::any_of(tensor.sizes, [](std::int64_t size) { return size < 1; }))
+                fail("its tensor " + tensor.name + " is empty");
+        }
+    }
+
+    // Whether a tensor is used number by number, not multiplied with as a matrix: vectors, and what
+    // recurrent layers have beside. llama.cpp does that with float32 only, and so writes them.
+    static bool is_plain(const Tensor& tensor) {
+        const std::string& name = tensor.name;
+        const auto contains = [&](const char* part) {
+            return name.find(part) != std::string::npos;
+        };
+        if (name.ends_with("_norm.weight") || name.ends_with(".bias") || name.ends_with(".ssm_a") ||
+            name.ends_with(".ssm_d") || contains(".ssm_conv1d") || contains(".shortconv.conv."))
+            return true;
+        // A matrix with one output looks like a vector: the gate of a shared expert is one.
+        return tensor.sizes[1] * tensor.sizes[2] * tensor.sizes[3] == 1 && !contains("_gate_inp");
+    }
+
+    // llama.cpp computes with whatever type it finds, but has no code for some types.
+    void check_type(const Tensor& tensor) const {
+        static const std::vector<ggml_type> multiplied = multiplied_types();
+        constexpr std::array kPlain = {GGML_TYPE_F32};
+        // d2t lists the tokens of a head's own vocabulary.
+        if (tensor.name == "d2t" && tensor.type == GGML_TYPE_I64 && is_head()) return;
+        if (is_plain(tensor))
+            GgufReader::check_type(tensor, kPlain);
+        else
+            GgufReader::check_type(tensor, multiplied);
+    }
+
+    void check_architecture() const {
+        if (text("general.type") == "adapter")
+            fail("it is an adapter, which changes a model; give it as lora, beside the model");
+        const auto architecture = text("general.architecture");
+        if (!architecture) fail("it does not name its architecture");
+        for (const char* encoder : kEncoders)
+            if (*architecture == encoder)
+                fail("its architecture, " + *architecture +
+                     ", does not generate text token by token");
+        const std::string prefix = *architecture + ".";
+        if (const auto causal = boolean(prefix + "attention.causal"); causal && !*causal)
+            fail("it is an embedding model (its attention is not causal)");
+        for (const char* name : {"block_count", "embedding_length", "context_length"})
+            if (!number(prefix + name)) fail("it does not say its " + prefix + name);
+        constexpr std::int64_t kAny = INT32_MAX;
+        check_range(prefix + "block_count", 1, 512);  // llama.cpp's own limits
+        check_range(prefix + "embedding_length", 1, kAny);
+        check_range(prefix + "context_length", 1, kAny);
+        check_range(prefix + "feed_forward_length", 0, kAny);
+        check_range(prefix + "attention.head_count", 0, 65536);
+        check_range(prefix + "attention.head_count_kv", 0, 65536);
+        check_range(prefix + "full_attention_interval", 1, kAny);
+        const std::int64_t n_layers = *number(prefix + "block_count");
+        check_range(prefix + "nextn_predict_layers", is_assistant() ? n_layers : 0,
+                    is_assistant() ? n_layers : n_layers - 1);
+        const std::int64_t heads = number(prefix + "attention.head_count").value_or(0);
+        const std::int64_t heads_kv = number(prefix + "attention.head_count_kv").value_or(heads);
+        if (heads > 0 && heads_kv > 0 && heads % heads_kv != 0)
+            fail("its " + std::to_string(heads) + " attention heads are not a multiple of its " +
+                 std::to_string(heads_kv) + " key-value heads");
+        check_range(prefix + "attention.key_length", 1, kAny);
+        check_range(prefix + "attention.sliding_window", 0, kAny);
+        check_range(prefix + "target_hidden_size", 0, kAny);
+        if (*architecture == "deepseek4")
+            check_range(prefix + "attention.output_group_count", 1, kAny);
+        // Recurrent models may say that they have 0 heads.
+        if (!head_size(prefix) && !RecurrentLayers(*this).any())
+            fail("its " + prefix + "attention.head_count is missing or 0");
+        check_head_size(prefix, heads);
+        check_experts(prefix);
+        array(prefix + "target_layers", {GGUF_TYPE_INT32, GGUF_TYPE_UINT32});
+        for (const char* name :
+             {"attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon"})
+            if (const auto epsilon = real(prefix + name); epsilon && !(*epsilon >= 0))
+                fail("its " + prefix + name + " is negative or no number");
+        const auto scaling = text(prefix + "rope.scaling.type").value_or("none");
+        if (scaling != "none" && scaling != "linear" && scaling != "yarn" && scaling != "longrope")
+            fail("its " + prefix + "rope.scaling.type is \"" + scaling + "\"");
+    }
+
+    // Of a file of multi-token prediction alone llama.cpp loads what there is, but computes all
+    // layers. It takes a file for one if the first layer has no such norm. Some architectures have
+    // none in any layer.
+    void check_first_layer() const {
+        const std::string norm = "attn_norm.weight";
+        if (number(*text("general.architecture") + ".nextn_predict_layers").value_or(0) == 0 ||
+            tensor("blk.0." + norm) != nullptr)
+            return;
+        for (const Tensor& tensor : tensors())
+            if (tensor.name.ends_with("." + norm))
+                fail("it has layers of multi-token prediction, but its first layer is missing");
+    }
+
+    // Checks a number, or each of a list with one per layer.
+    void check_range(const std::string& key, std::int64_t low, std::int64_t high) const {
+        std::vector<std::int64_t> values = numbers(key);
+        if (const auto value = number(key)) values.push_back(*value);
+        for (const std::int64_t value : values)
+            if (value < low || value > high) fail("its " + key + " is " + std::to_string(value));
+    }
+
+    // Rotary positions rotate pairs of numbers, so their count must be even.
+    void check_head_size(const std::string& prefix, std::int64_t heads) const {
+        const std::int64_t width = *number(prefix + "embedding_length");
+        if (heads > 0 && !number(prefix + "attention.key_length") && width % heads != 0)
+            fail("its width of " + std::to_string(width) + " is no multiple of its " +
+                 std::to_string(heads) + " attention heads");
+        const auto usual = head_size(prefix);
+        if (!usual) return;
+        // Layers with sliding windows may have heads of their own, of which as many numbers are
+        // turned as of the others unless the file says otherwise.
+        std::optional<std::int64_t> turned;
+        for (const char* layers : {"", "_swa"}) {
+            const std::int64_t head =
+                number(prefix + "attention.key_length" + layers).value_or(*usual);
+            turned =
+                number(prefix + "rope.dimension_count" + layers).value_or(turned.value_or(head));
+            if (head < 1 || *turned < 0 || *turned > head || *turned % 2 != 0)
+                fail("its attention heads have " + std::to_string(head) + " numbers, of which " +
+                     std::to_string(*turned) + " carry the position");
+        }
+    }
+
+    // The numbers of an attention head; none: there is no attention. As llama.cpp does it, of a
+    // list with the heads of each layer the first counts.
+    std::optional<std::int64_t> head_size(const std::string& prefix) const {
+        const std::string key = prefix + "attention.head_count";
+        std::int64_t heads = number(key).value_or(0);
+        if (has(key) && !number(key))
+            if (const auto each = numbers(key); !each.empty()) heads = each.front();
+        if (heads <= 0) return {};
+        return number(prefix + "attention.key_length")
+            .value_or(*number(prefix + "embedding_length") / heads);
+    }
+
+    void check_experts(const std::string& prefix) const {
+        const std::int64_t n = number(prefix + "expert_count").value_or(0);
+        const std::int64_t used = number(prefix + "expert_used_count").value_or(0);
+        const std::int64_t groups = number(prefix + "expert_group_count").value_or(0);
+        if (n < 0 || n > 512 || used < 0 || used > n || (n > 0 && used == 0) ||
+            (groups > 1 && (n == 0 || n % groups != 0)))
+            fail("it has " + std::to_string(n) + " experts in " + std::to_string(groups) +
+                 " groups and uses " + std::to_string(used) + " of them");
+    }
+};
+
+}  // namespace
+
+std::uint64_t Matrix::n_bytes() const {
+    return ggml_row_size(type, n_in) * static_cast<std::uint64_t>(n_out * n_slices);
+}
+
+Header check_gguf(const std::string& path) {
+    ensure_backend();
+    const File file(path);
+    file.check();
+    return file.header();
+}
+
+}  // namespace specllama

@@ -1,0 +1,277 @@
+#include "runtime/context.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "llama/assertions.h"
+#include "llama/backend.h"
+#include "llama/kv_type.h"
+#include "llama/staging.h"
+#include "runtime/rope.h"
+#include "specllama/error.h"
+#include "system/host.h"
+
+namespace specllama {
+
+namespace {
+
+constexpr int kMaxContext = 1 << 30;  // tokens of all sequences together
+constexpr int kMaxSequences = 64;
+constexpr int kMaxBatch = 8192;
+constexpr int kMaxThreads = 512;   // ggml's own limit
+constexpr int kMaxSnapshots = 16;  // each takes as much memory as the recurrent state itself
+
+void check_range(const char* name, int value, int low, int high, const char* zero) {
+    if (value >= low && value <= high) return;
+    throw InvalidArgument(std::string(name) + " must be from " + std::to_string(low) + " to " +
+                          std::to_string(high) + zero + ", not " + std::to_string(value) + ".");
+}
+
+llama_flash_attn_type flash_attention(Switch wish) {
+    switch (wish) {
+        case Switch::on:
+            return LLAMA_FLASH_ATTN_TYPE_ENABLED;
+        case Switch::off:
+            return LLAMA_FLASH_ATTN_TYPE_DISABLED;
+        case Switch::automatic:
+            break;
+    }
+    return LLAMA_FLASH_ATTN_TYPE_AUTO;
+}
+
+// Each sequence gets a multiple of this many positions. llama.cpp would round up to that by itself,
+// but with a warning for several sequences, and after it has cut the batch to the positions asked
+// for.
+constexpr int kPositionsAtOnce = 256;
+
+// Positions that the memory must have room for.
+int n_positions(const ContextPlan& plan) {
+    // One more for a lone token's companion.
+    const int n_one = plan.n_ctx + (plan.never_alone ? 1 : 0);
+    const int n_steps = (n_one + kPositionsAtOnce - 1) / kPositionsAtOnce;
+    return plan.n_seq * n_steps * kPositionsAtOnce;
+}
+
+// Architectures of which llama.cpp decodes one sequence rightly, but not several at once. In all
+// but the first, PLaMo 2 stores states in the wrong places, and these kinds of RWKV save another
+// token than the last one as that before the next.
+constexpr std::array kOneByOne = {"plamo2", "rwkv6qwen2", "arwkv7"};
+
+// never_alone takes 3 rows: a lone token, its companion, and one more so that llama.cpp allows the
+// snapshot by which the companion is cut off again (see snapshots). For some architectures
+// llama.cpp asserts that sequences which lie apart can share a micro-batch evenly.
+int batch_size(const ContextPlan& plan) {
+    const int n = std::max(plan.n_batch, plan.never_alone ? 3 : 1);
+    const int n_parts = plan.split ? plan.n_seq : 1;
+    return (n + n_parts - 1) / n_parts * n_parts;
+}
+
+// Side branches take ids of the one memory that all sequences share. In a sliding window that wraps
+// around, their cells would take the places of other tokens' cells.
+int count_branches(const Model& model, const ContextPlan& plan, int n_wished) {
+    const bool wraps = llama_model_n_swa(model.get()) > 0 && !plan.whole_window;
+    if (plan.split || wraps || llama_model_is_recurrent(model.get()) ||
+        llama_model_is_hybrid(model.get()))
+        return 0;
+    // Each leaf takes an id, and at least one row of the batch.
+    const auto n_ids = std::min(static_cast<int>(llama_max_parallel_sequences()), plan.n_batch);
+    return std::min(n_wished, (n_ids - plan.n_seq) / plan.n_seq);
+}
+
+llama_context_params make_params(const ContextPlan& plan, int n_logits, int n_branches) {
+    const int companion = plan.never_alone ? 1 : 0;
+    llama_context_params params = llama_context_default_params();
+    params.n_ctx = n_positions(plan);
+    params.n_batch = batch_size(plan);
+    // A batch is one micro-batch: a sliding window can be cut back no further than to where its
+    // last micro-batch began.
+    params.n_ubatch = params.n_batch;
+    params.n_seq_max = plan.n_seq * (1 + n_branches) + plan.n_forks;
+    params.kv_unified = params.n_seq_max > 1 && !plan.split;
+    // If the architecture has no snapshots, llama.cpp reads this as 0.
+    params.n_rs_seq = snapshots(plan, n_logits);
+    // Without this llama.cpp reserves a row of logits for every token of a micro-batch.
+    params.n_outputs_max = std::max(std::min(plan.n_seq * n_logits, plan.n_batch), 1 + companion);
+    // llama.cpp must not have fewer rows of logits than sequences, forks included.
+    if (plan.n_forks > 0) params.n_outputs_max = std::max(params.n_outputs_max, params.n_seq_max);
+    params.n_threads = settled_threads(plan);
+    params.n_threads_batch = params.n_threads;
+    params.flash_attn_type = flash_attention(plan.flash_attn);
+    const KvTypes types = kv_types(kv_type_name(plan));
+    params.type_k = types.keys;
+    params.type_v = types.values;
+    params.no_perf = true;
+    // Without whole_window a sliding window keeps only the tokens that it reaches; Memory knows
+    // when it is too late to cut.
+    params.swa_full = plan.whole_window;
+    apply(plan.rope, params);
+    return params;
+}
+
+llama_context_ptr make_context(const Model& model, const ContextPlan& plan,
+                               const llama_context_params& params) {
+    // llama.cpp takes the context of all sequences together for that of one, and warns; it also
+    // warns of whole windows.
+    const ErrorLog errors(params.n_seq_max > 1 ? ErrorLog::Warnings::dropped
+                                               : ErrorLog::Warnings::shown);
+    const Assertions assertions;
+    llama_context_ptr context(llama_init_from_model(model.get(), params));
+    if (context) return context;
+    if (!assertions.failed().empty())
+        throw ModelError("Cannot use " + model.path() + " as a model: " + assertions.failed() +
+                         ".");
+    if (errors.first().find("cache type") != std::string::npos ||
+        errors.first().find("flash_attn") != std::string::npos)
+        throw InvalidArgument("kv_type \"" + kv_type_name(plan) +
+                              "\" does not fit this model and flash_attn: " + errors.first() + ".");
+    const std::string which =
+        plan.n_seq == 1 ? "a context" : std::to_string(plan.n_seq) + " contexts";
+    throw OutOfMemory("There is not enough memory for " + which + " of " +
+                      std::to_string(plan.n_ctx) + " tokens, with " +
+                      std::to_string(memory_available() >> 20) + " MiB free; lower n_ctx" +
+                      (plan.n_seq == 1 ? "." : " or n_seq."));
+}
+
+// Several sequences of some models must lie apart: recurrent states always do; a sliding window
+// frees no cell that two sequences share; and some models rotate positions by an amount that
+// depends on the size of the whole memory.
+//
+// All that llama.cpp would lower or round by itself is settled here, before anything is computed
+// from it: it cuts batches to the size of the memory.
+ContextPlan settled(ContextPlan plan, const Model& model) {
+    check(plan);
+    plan.n_batch = std::min(plan.n_batch, n_positions(plan));
+    plan.split = plan.n_seq > 1 && (plan.split || llama_model_is_recurrent(model.get()) ||
+                                    llama_model_is_hybrid(model.get()) ||
+                                    llama_model_n_swa(model.get()) > 0 || model.header().long_rope);
+    return plan;
+}
+
+}  // namespace
+
+void check(const ContextOptions& options) {
+    check_range("n_seq", options.n_seq, 1, kMaxSequences, "");
+    check_range("n_ctx", options.n_ctx, 0, kMaxContext / options.n_seq, " (0 is the default)");
+    check_range("n_batch", options.n_batch, options.n_seq, kMaxBatch,
+                options.n_seq == 1 ? "" : " (from n_seq on)");
+    check_range("n_threads", options.n_threads, 0, kMaxThreads, " (0 is the default)");
+    check(options.rope);
+}
+
+int settled_threads(const ContextOptions& options) {
+    return options.n_threads > 0 ? options.n_threads : performance_cores();
+}
+
+// As many as a draft has tokens. A micro-batch must have at least 2 rows more than snapshots.
+int snapshots(const ContextPlan& plan, int n_logits) {
+    const int n_wanted = std::max(n_logits - 1, plan.never_alone ? 1 : 0);
+    return std::clamp(batch_size(plan) - 2, 0, std::min(n_wanted, kMaxSnapshots));
+}
+
+Context::Context(std::shared_ptr<const Model> model, const ContextPlan& plan, int n_logits,
+                 int n_branches)
+    : model_(std::move(model)),
+      plan_(settled(plan, *model_)),
+      one_by_one_(std::ranges::find(kOneByOne, model_->architecture()) != kOneByOne.end()),
+      n_branches_(count_branches(*model_, plan_, n_branches)),
+      params_(make_params(plan_, n_logits, n_branches_)),
+      context_(make_context(*model_, plan_, params_)),
+      memory_(context_.get(), {.n_seq = plan_.n_seq + plan_.n_forks,
+                               .n_branches = n_branches_,
+                               .split = plan_.split,
+                               .whole_window = plan_.whole_window}),
+      companion_(2) {
+    model_->apply_adapters(context_.get());
+}
+
+int Context::n_threads() const { return llama_n_threads(context_.get()); }
+
+void Context::decode(Batch& batch) {
+    if (!plan_.never_alone) {
+        decode_now(batch);
+        return;
+    }
+    // The last layer computes only the rows whose logits are wanted: there must not be only one of
+    // these, either.
+    const bool alone = batch.n_asking() == 1;
+    if (batch.size() > 1) {
+        const int other = batch.asks(0) ? 1 : 0;
+        if (alone) batch.ask(other, true);
+        decode_now(batch);
+        if (alone) batch.ask(other, false);
+        return;
+    }
+    companion_.clear();
+    const Token token = batch.token(0);
+    const Position position = batch.position(0);
+    const SequenceId sequence = batch.sequence(0);
+    companion_.add(token, position, sequence, alone);
+    companion_.add(token, position + 1, sequence, alone);
+    decode_now(companion_);
+    memory_.rewind(sequence, position + 1);
+}
+
+void Context::decode_now(Batch& batch) {
+    memory_.expect_decode();
+    for (int row = batch.size() - 1; row >= 0; --row)
+        memory_.expect(batch.sequence(row), batch.position(row));
+    const ErrorLog errors;
+    int code = 0;
+    try {
+        code = llama_decode(context_.get(), batch.view());
+    } catch (...) {  // out of memory
+        memory_.distrust();
+        throw;
+    }
+    if (code == 0) llama_synchronize(context_.get());
+    if (code == 0 && !errors.any()) return;
+    memory_.distrust();
+    const std::string detail = errors.first().empty() ? "" : " (" + errors.first() + ")";
+    switch (code) {
+        case 0:  // a GPU computes later; Metal then reports a failure only in the log
+            throw DecodeError("The device failed in a decode" + detail + ".");
+        case 1:
+            throw DecodeError("The KV memory has no room for a batch of " +
+                              std::to_string(batch.size()) + " tokens" + detail +
+                              "; raise n_ctx or give a shorter prompt.");
+        case 2:
+            throw DecodeError("llama.cpp aborted the decode" + detail + ".");
+        case -1:
+            throw DecodeError("llama.cpp refused the batch as invalid" + detail + ".");
+        default:
+            throw DecodeError("llama.cpp failed to decode, code " + std::to_string(code) + detail +
+                              ".");
+    }
+}
+
+std::span<float> Context::logits(int row) {
+    float* logits = llama_get_logits_ith(context_.get(), row);
+    if (logits == nullptr) throw DecodeError("llama.cpp gave no logits for a row that it decoded.");
+    return {logits, static_cast<std::size_t>(model_->vocab().size())};
+}
+
+void Context::keep_states(const std::vector<int>& layers) {
+    kept_layers_ = layers;
+    for (const int layer : layers) staging::keep_layer_input(context_.get(), layer);
+    if (layers.empty()) staging::keep_last_state(context_.get());
+    n_features_ = layers.empty()
+                      ? llama_model_n_embd_out(model_->get())
+                      : llama_model_n_embd(model_->get()) * static_cast<int>(layers.size());
+}
+
+void Context::copy_states(int row, float* out) const {
+    if (kept_layers_.empty()) {
+        const float* states = staging::last_state(context_.get());
+        std::copy_n(states + static_cast<std::size_t>(row) * n_features_, n_features_, out);
+        return;
+    }
+    const int n = llama_model_n_embd(model_->get());
+    for (const int layer : kept_layers_) {
+        const float* states = staging::layer_input(context_.get(), layer);
+        out = std::copy_n(states + static_cast<std::size_t>(row) * n, n, out);
+    }
+}
+
+}  // namespace specllama

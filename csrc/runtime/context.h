@@ -1,0 +1,87 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "device/context_plan.h"
+#include "llama-cpp.h"
+#include "runtime/batch.h"
+#include "runtime/memory.h"
+#include "runtime/model.h"
+#include "specllama/config.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+// Throws InvalidArgument if a number is out of range.
+void check(const ContextOptions& options);
+
+// Number of threads that decode: the one that the options name, else one per performance core.
+int settled_threads(const ContextOptions& options);
+
+// How many snapshots of a recurrent state a context asks llama.cpp for, which gives none for
+// architectures without snapshots.
+int snapshots(const ContextPlan& plan, int n_logits);
+
+// A model's KV memory and the buffers for computing. Only one thread at a time may use it.
+class Context {
+ public:
+    // n_logits: most rows of a sequence in a batch that may ask for logits. n_branches: side
+    // branches that each sequence should have; memory() says how many it has. plan.n_ctx must be
+    // settled. Throws InvalidArgument and OutOfMemory.
+    Context(std::shared_ptr<const Model> model, const ContextPlan& plan, int n_logits,
+            int n_branches = 0);
+
+    const Model& model() const { return *model_; }
+    Memory& memory() { return memory_; }
+    // Most positions of a sequence, as planned.
+    int n_ctx() const { return plan_.n_ctx; }
+    // Number of sequences; their ids are 0 to n_seq - 1.
+    int n_seq() const { return plan_.n_seq; }
+    int n_batch() const { return plan_.n_batch; }
+    // See ContextPlan.
+    bool last_alone() const { return plan_.last_alone; }
+    // Whether a batch must hold tokens of one sequence only.
+    bool one_by_one() const { return one_by_one_; }
+    int n_threads() const;
+
+    // Decodes a batch and waits for the result. If memory().split(), llama.cpp decodes sequences
+    // with different numbers of tokens, or with a gap between their ids, in parts, one after
+    // another; snapshots and widths are then those of the parts. After a DecodeError the memory
+    // holds some of the batch's positions or none: rewind to what was there before.
+    void decode(Batch& batch);
+
+    // The logits [n_vocab] of a row of the last batch; the row must have asked for them. The caller
+    // may change them. Valid until the next decode.
+    std::span<float> logits(int row);
+
+    // From now on decodes keep hidden states of every token: the inputs of these layers, each from
+    // 0 to the number of layers - 1; or, if `layers` is empty, the state that the output is
+    // computed from. staging::available() must be true.
+    void keep_states(const std::vector<int>& layers);
+    // Length of the states kept for a token, all layers together; 0 before keep_states().
+    int n_features() const { return n_features_; }
+    // Copies the states of a row of the last batch, layer by layer, to `out` [n_features].
+    void copy_states(int row, float* out) const;
+
+    // For the rest of this folder.
+    llama_context* get() const { return context_.get(); }
+    const llama_context_params& params() const { return params_; }
+
+ private:
+    void decode_now(Batch& batch);
+
+    std::shared_ptr<const Model> model_;
+    ContextPlan plan_;
+    bool one_by_one_;
+    int n_branches_;
+    llama_context_params params_;
+    llama_context_ptr context_;
+    Memory memory_;
+    Batch companion_;  // a lone token and its companion: see ContextPlan
+    std::vector<int> kept_layers_;
+    int n_features_ = 0;
+};
+
+}  // namespace specllama

@@ -1,0 +1,376 @@
+#include "runtime/memory.h"
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <string_view>
+#include <utility>
+
+#include "llama.h"
+#include "system/host.h"
+
+namespace specllama {
+
+namespace {
+
+// Saves only what cannot be cut: recurrent states, and sliding windows.
+constexpr llama_state_seq_flags kUncuttable = LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY;
+
+// The marks that are for later requests.
+constexpr std::array kForRequests = {Memory::Mark::begin, Memory::Mark::prompt};
+
+// A mark may take this fraction of the main memory that is free. Those of windows are large.
+constexpr std::size_t kShareOfMark = 32;
+
+int count_cuttable(const llama_context* context) {
+    const llama_model* model = llama_get_model(context);
+    const bool has_states = llama_model_is_recurrent(model) || llama_model_is_hybrid(model);
+    return has_states ? static_cast<int>(llama_n_rs_seq(context)) : Memory::kAnyNumber;
+}
+
+// Of DeepSeek 4, llama.cpp says that it has no windows, since its states do not go back as far as
+// these reach.
+bool has_windows(const llama_context* context) {
+    const llama_model* model = llama_get_model(context);
+    std::array<char, 32> name{};
+    llama_model_meta_val_str(model, "general.architecture", name.data(), name.size());
+    return llama_model_n_swa(model) > 0 || std::string_view(name.data()) == "deepseek4";
+}
+
+// The longest of some saved states with at most `keep` positions; null: there is none.
+const Memory::Saved* latest(const Memory::Marks& marks, int keep) {
+    const Memory::Saved* best = nullptr;
+    for (const Memory::Saved& saved : marks)
+        if (saved.size > 0 && saved.size <= keep && (best == nullptr || saved.size > best->size))
+            best = &saved;
+    return best;
+}
+
+// How many of its first `keep` positions a text of n can give. can_be_cut: to just these; mark:
+// what it can go back to otherwise, or null.
+int given(int n, int keep, bool can_be_cut, const Memory::Saved* mark) {
+    if (n <= keep) return n;
+    if (can_be_cut) return keep;
+    return mark == nullptr ? 0 : mark->size;
+}
+
+}  // namespace
+
+Memory::Memory(llama_context* context, const Layout& layout)
+    : context_(context),
+      memory_(llama_get_memory(context)),
+      n_branches_(layout.n_branches),
+      split_(layout.split),
+      whole_window_(layout.whole_window),
+      slides_(has_windows(context)),
+      n_swa_(llama_model_n_swa(llama_get_model(context))),
+      n_cuttable_(count_cuttable(context)),
+      decoded_from_(llama_n_seq_max(context)),
+      saved_(llama_n_seq_max(context)) {
+    SequenceId branch = layout.n_seq;
+    for (SequenceId sequence = 0; sequence < layout.n_seq; ++sequence) {
+        ids_.push_back(sequence);
+        for (int i = 0; i < n_branches_; ++i) ids_.push_back(branch++);
+    }
+}
+
+std::span<SequenceId> Memory::ids(SequenceId sequence) {
+    const std::size_t n = 1 + n_branches_;
+    return std::span(ids_).subspan(sequence * n, n);
+}
+
+// While a sequence only grows, the ids of its side branches hold prefixes of what it holds. So only
+// the positions that are new must be copied, which is no more than a mark on their cells.
+void Memory::branch(SequenceId sequence, int n_branches) {
+    for (const SequenceId id : ids(sequence).subspan(1, n_branches))
+        llama_memory_seq_cp(memory_, sequence, id, size(id), -1);
+}
+
+void Memory::cut_branches(SequenceId sequence, int keep) {
+    for (const SequenceId id : ids(sequence).subspan(1))
+        if (size(id) > keep) llama_memory_seq_rm(memory_, id, keep, -1);
+}
+
+// A decode may move the states of sequences that are not in it, but not their snapshots, which are
+// lost.
+void Memory::expect_decode() {
+    awaits_copy_.reset();
+    if (n_cuttable_ != kAnyNumber) std::ranges::fill(decoded_from_, kAnyNumber);
+}
+
+int Memory::size(SequenceId sequence) const {
+    return llama_memory_seq_pos_max(memory_, sequence) + 1;
+}
+
+void Memory::distrust() {
+    if (n_cuttable_ == kAnyNumber) return;
+    for (SequenceId sequence = 0; sequence < std::ssize(saved_); ++sequence) {
+        const Saved* saved = latest(saved_[sequence], kAnyNumber);
+        if (saved == nullptr || !restore(sequence, *saved)) empty(sequence);
+    }
+}
+
+void Memory::clear() {
+    llama_memory_clear(memory_, true);
+    awaits_copy_.reset();
+    std::ranges::fill(saved_, Marks{});
+}
+
+// A state that is saved under another mark is not saved twice, but what a request found must stay
+// when its prompt is marked.
+void Memory::checkpoint(SequenceId sequence, Mark mark) {
+    if (!needs_marks() || copies_windows()) return;
+    const int now = size(sequence);
+    if (now == 0) return;
+    Marks& marks = saved_[sequence];
+    Saved& saved = marks[static_cast<std::size_t>(mark)];
+    const auto same = std::ranges::find(marks, now, &Saved::size);
+    if (same != marks.end()) {
+        if (mark == Mark::begin) std::swap(saved, *same);
+        return;
+    }
+    try {
+        if (mark == Mark::round || has_room(sequence, saved)) save(sequence, saved);
+    } catch (const std::bad_alloc&) {
+        saved = {};
+        if (mark == Mark::round) throw;
+    }
+}
+
+// Whether there is the main memory for a mark.
+bool Memory::has_room(SequenceId sequence, const Saved& saved) const {
+    const std::size_t n = llama_state_seq_get_size_ext(context_, sequence, kUncuttable);
+    return n <= saved.state.capacity() || kShareOfMark * n <= memory_available();
+}
+
+void Memory::save(SequenceId sequence, Saved& saved) {
+    saved.state.resize(llama_state_seq_get_size_ext(context_, sequence, kUncuttable));
+    const bool done = llama_state_seq_get_data_ext(context_, saved.state.data(), saved.state.size(),
+                                                   sequence, kUncuttable) != 0;
+    saved.size = done ? size(sequence) : 0;
+}
+
+bool Memory::restore(SequenceId sequence, const Saved& saved) {
+    decoded_from_[sequence] = saved.size;  // no snapshots come with it
+    // The state must come first: only then does the recurrent part hold nothing beyond the cut.
+    return llama_state_seq_set_data_ext(context_, saved.state.data(), saved.state.size(), sequence,
+                                        kUncuttable) != 0 &&
+           llama_memory_seq_rm(memory_, sequence, saved.size, -1);
+}
+
+bool Memory::in_reach(SequenceId sequence, int keep) const {
+    // A sliding window frees older cells. Cutting too far back would succeed all the same, and the
+    // next decode would attend to cells that are not there.
+    if (n_cuttable_ == kAnyNumber)
+        return n_swa_ == 0 ||
+               llama_memory_seq_pos_min(memory_, sequence) <= std::max(0, keep - n_swa_);
+    // The snapshots are the states after the last tokens of the last decode. There is none before
+    // its first token: llama.cpp would take whatever an earlier decode has left there.
+    return keep > decoded_from_[sequence] && size(sequence) - keep <= n_cuttable_;
+}
+
+void Memory::empty(SequenceId sequence) {
+    cut_branches(sequence, 0);
+    llama_memory_seq_rm(memory_, sequence, -1, -1);
+    for (Saved& saved : saved_[sequence]) saved.size = 0;
+}
+
+int Memory::cut(SequenceId sequence, int keep) {
+    if (keep > 0 && in_reach(sequence, keep) && llama_memory_seq_rm(memory_, sequence, keep, -1)) {
+        if (n_cuttable_ != kAnyNumber) decoded_from_[sequence] = keep;  // a snapshot serves once
+        return keep;
+    }
+    const Saved* saved = mark(sequence, keep);
+    return saved != nullptr && restore(sequence, *saved) ? saved->size : 0;
+}
+
+// The longest mark of at most `keep` positions. Until windows are copied there is none: what it
+// puts there would be copied in place of what was there, or overwritten.
+const Memory::Saved* Memory::mark(SequenceId sequence, int keep) const {
+    return copies_windows() ? nullptr : latest(saved_[sequence], keep);
+}
+
+int Memory::rewind(SequenceId sequence, int keep) {
+    // What the last decode added to a side branch may be other tokens than the sequence's.
+    cut_branches(sequence, std::min(keep, decoded_from_[sequence]));
+    const int now = size(sequence);
+    if (now <= keep) return now;
+    const int left = cut(sequence, keep);
+    if (left == 0) empty(sequence);
+    // States saved beyond the cut belong to a text that the sequence no longer holds.
+    for (Saved& saved : saved_[sequence])
+        if (saved.size > left) saved.size = 0;
+    return left;
+}
+
+int Memory::rewindable(SequenceId sequence, int keep) const {
+    return given(size(sequence), keep, keep > 0 && in_reach(sequence, keep), mark(sequence, keep));
+}
+
+// A restored state places the cells of a sliding window elsewhere than in the sequence that it was
+// saved from. llama.cpp copies between parts of the memory only with the next decode, and the copy
+// would then overwrite the restored cells.
+int Memory::copyable(SequenceId from, int keep) const {
+    if (n_cuttable_ == kAnyNumber)
+        return given(size(from), keep, keep > 0 && in_reach(from, keep), nullptr);
+    return split_ && slides() ? 0 : given(size(from), keep, false, latest(saved_[from], keep));
+}
+
+int Memory::copy(SequenceId from, SequenceId to, int keep) {
+    empty(to);
+    const int n = copyable(from, keep);
+    if (n == 0) return 0;
+    if (split_) awaits_copy_ = to;
+    if (n_cuttable_ == kAnyNumber) {
+        // From one part of the memory to another llama.cpp can only copy everything; copying less
+        // fails an assertion, which ends the process.
+        llama_memory_seq_cp(memory_, from, to, -1, split_ ? -1 : n);
+        llama_memory_seq_rm(memory_, to, n, -1);
+        return n;
+    }
+    Saved& saved = saved_[to][static_cast<std::size_t>(Mark::begin)];
+    if (size(from) == n)
+        save(from, saved);
+    else
+        saved = Saved(*latest(saved_[from], n));  // if copying throws, `saved` stays as it was
+    // This copies the attention part and makes both sequences share the recurrent state; restore()
+    // then gives `to` a state of its own.
+    llama_memory_seq_cp(memory_, from, to, -1, -1);
+    if (saved.size == n && restore(to, saved)) return n;
+    empty(to);
+    return 0;
+}
+
+void Memory::share(SequenceId from, SequenceId to, Position begin, Position end) {
+    if (begin < end) llama_memory_seq_cp(memory_, from, to, begin, end);
+}
+
+void Memory::drop(SequenceId sequence, Position begin) {
+    llama_memory_seq_rm(memory_, sequence, begin, -1);
+}
+
+// Decodes a token after those that a sequence holds, and removes it again; `then` is called
+// between.
+template <typename Then>
+void Memory::decode_one(SequenceId sequence, const Then& then) {
+    expect_decode();
+    const bool has_states = n_cuttable_ != kAnyNumber;
+    Saved before;
+    if (has_states) save(sequence, before);
+    Token token = 0;
+    Position position = size(sequence);
+    int n_ids = 1;
+    SequenceId* ids = &sequence;
+    std::int8_t wants_logits = 0;
+    const auto remove = [&] {
+        if (!has_states)
+            llama_memory_seq_rm(memory_, sequence, position, -1);
+        else if (before.size == 0 || !restore(sequence, before))
+            empty(sequence);
+    };
+    try {
+        llama_decode(context_, {.n_tokens = 1,
+                                .token = &token,
+                                .embd = nullptr,
+                                .pos = &position,
+                                .n_seq_id = &n_ids,
+                                .seq_id = &ids,
+                                .logits = &wants_logits});
+        then();
+    } catch (...) {  // out of memory
+        remove();
+        throw;
+    }
+    remove();
+}
+
+// llama.cpp copies from one part of the memory to another only with the next decode, but saves and
+// loads states at once: it would save what lay there before the copy, or later copy over what was
+// loaded. So a token is decoded now, and removed again.
+void Memory::finish_copy() {
+    if (!awaits_copy_) return;
+    const SequenceId sequence = *awaits_copy_;
+    try {
+        decode_one(sequence, [] {});
+    } catch (...) {
+        awaits_copy_ = sequence;
+        throw;
+    }
+}
+
+std::vector<std::uint8_t> Memory::state(SequenceId sequence) {
+    finish_copy();
+    std::vector<std::uint8_t> state(llama_state_seq_get_size(context_, sequence));
+    state.resize(llama_state_seq_get_data(context_, state.data(), state.size(), sequence));
+    return state;
+}
+
+bool Memory::read(SequenceId sequence, std::span<const std::uint8_t> state, int n_tokens) {
+    finish_copy();
+    empty(sequence);
+    if (llama_state_seq_set_data(context_, state.data(), state.size(), sequence) == state.size() &&
+        size(sequence) == n_tokens) {
+        decoded_from_[sequence] = n_tokens;  // no snapshots came with it
+        return true;
+    }
+    empty(sequence);
+    return false;
+}
+
+bool Memory::load(SequenceId sequence, std::span<const std::uint8_t> state, int n_tokens) {
+    if (!read(sequence, state, n_tokens)) return false;
+    checkpoint(sequence, Mark::begin);
+    return true;
+}
+
+bool Memory::fits(SequenceId sequence, TokenSpan held, std::span<const std::uint8_t> state,
+                  TokenSpan tokens) {
+    if (!layout_ && !held.empty()) layout_ = StateLayout::of(this->state(sequence), held);
+    if (!layout_ && held.empty()) {
+        finish_copy();
+        const Token token = 0;
+        decode_one(sequence,
+                   [&] { layout_ = StateLayout::of(this->state(sequence), {&token, 1}); });
+    }
+    return layout_ && layout_->fits(state, tokens);
+}
+
+int Memory::Image::held(int keep) const {
+    return given(size, keep, keep >= least, latest(marks, keep));
+}
+
+std::size_t Memory::Image::n_bytes() const {
+    std::size_t n = state.size();
+    for (const Saved& saved : marks) n += saved.state.size();
+    return n;
+}
+
+std::size_t Memory::n_bytes(SequenceId sequence) const {
+    std::size_t n = llama_state_seq_get_size(context_, sequence);
+    for (const Mark mark : kForRequests) {
+        const Saved& saved = saved_[sequence][static_cast<std::size_t>(mark)];
+        if (saved.size > 0) n += saved.state.size();
+    }
+    return n;
+}
+
+// llama.cpp's states have no snapshots, and of a sliding window only what the next token sees: with
+// either, no token can be cut off.
+Memory::Image Memory::image(SequenceId sequence) {
+    const int now = size(sequence);
+    const bool is_whole = n_cuttable_ == kAnyNumber && (n_swa_ == 0 || now <= n_swa_);
+    Image image = {.size = now, .least = is_whole ? 1 : now, .state = state(sequence), .marks = {}};
+    for (const Mark mark : kForRequests) {
+        const auto i = static_cast<std::size_t>(mark);
+        if (saved_[sequence][i].size > 0) image.marks[i] = saved_[sequence][i];
+    }
+    return image;
+}
+
+bool Memory::put(SequenceId sequence, const Image& image) {
+    if (!read(sequence, image.state, image.size)) return false;
+    saved_[sequence] = image.marks;
+    return true;
+}
+
+}  // namespace specllama

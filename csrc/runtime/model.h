@@ -1,0 +1,81 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/kernels.h"
+#include "device/rpc.h"
+#include "gguf/gguf_file.h"
+#include "llama-cpp.h"
+#include "runtime/vocab.h"
+#include "specllama/config.h"
+
+namespace specllama {
+
+// llama.cpp's constant for a ModelOptions::load_mode. Throws InvalidArgument if there is no such
+// mode.
+llama_load_mode load_mode(const std::string& name);
+
+// Weights and vocabulary. Never changes once loaded, so it may be shared between contexts.
+class Model {
+ public:
+    // kernels: those of the CPU. header: what check_gguf returned for the file. with_mtp: whether
+    // to load its layers of multi-token prediction, which are needed only to draft with them.
+    // Throws InvalidArgument, ModelError, Interrupted, and what `progress` throws.
+    static std::shared_ptr<const Model> load(const ModelOptions& options, Kernels kernels,
+                                             const Header& header, const ProgressFunction& progress,
+                                             bool with_mtp = false);
+
+    // Loads the vocabulary and no weights. Throws ModelError.
+    static std::shared_ptr<const Model> load_vocabulary(const std::string& path);
+
+    const Vocab& vocab() const { return vocab_; }
+    // The path as it was given.
+    const std::string& path() const { return options_.path; }
+    // What the model was loaded with. A vocabulary alone has the path, no other options, and no
+    // header.
+    const ModelOptions& options() const { return options_; }
+    const Header& header() const { return header_; }
+    std::string description() const;
+    std::string architecture() const;
+    // Length of a token's state between two layers, and number of layers, those of multi-token
+    // prediction not counted.
+    int width() const { return llama_model_n_embd(model_.get()); }
+    int n_layers() const { return llama_model_n_layer(model_.get()); }
+    // The part of the weights that each kernel of the CPU multiplies with, e.g. "AMX 76 %, plain
+    // 24 %"; "": a GPU holds weights, or there are none.
+    const std::string& kernels() const { return kernels_; }
+    // Its Jinja chat template, if it has one.
+    std::optional<std::string> chat_template() const;
+
+    // For the rest of this folder. llama.cpp takes a non-const pointer but does not write.
+    llama_model* get() const { return model_.get(); }
+    // Adds the adapters to what a context of this model computes.
+    void apply_adapters(llama_context* context) const;
+
+ private:
+    Model(llama_model_ptr model, ModelOptions options, Header header);
+    // Throws ModelError if the model cannot be used. error: what llama.cpp logged while loading.
+    static std::shared_ptr<Model> checked(llama_model_ptr model, const ModelOptions& options,
+                                          const Header& header, const std::string& error);
+    // Loads the adapters of the options, which must have been checked.
+    void load_adapters();
+    // The file's value of a key; "": it has none.
+    std::string value(const std::string& key) const;
+
+    std::unique_ptr<const RpcUse> rpc_use_;  // outlives the model
+    llama_model_ptr model_;
+    std::vector<llama_adapter_lora*> adapters_;  // the model's, as options_.lora has them
+    Vocab vocab_;
+    ModelOptions options_;
+    Header header_;
+    std::string kernels_;
+};
+
+// Throws ModelError if `draft` cannot draft for `target`, since its vocabulary is another. what:
+// the subject of that sentence, e.g. "The draft model".
+void check_vocabulary(const Model& draft, const Model& target, const std::string& what);
+
+}  // namespace specllama

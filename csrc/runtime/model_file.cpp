@@ -1,0 +1,56 @@
+#include "specllama/model_file.h"
+
+#include "gguf/gguf_file.h"
+#include "llama-cpp.h"
+#include "llama/assertions.h"
+#include "llama/backend.h"
+#include "runtime/head_file.h"
+#include "runtime/vocab.h"
+#include "specllama/error.h"
+
+namespace specllama {
+
+ModelFile read_model_file(const std::string& path) {
+    ensure_backend();
+    const Header header = check_gguf(path);
+
+    llama_model_params params = llama_model_default_params();
+    params.no_alloc = true;
+    params.load_mode = LLAMA_LOAD_MODE_NONE;  // with no_alloc, mapping a file fails an assertion
+    // Reading a file is no reason to wake up a device.
+    ggml_backend_dev_t no_devices[] = {nullptr};
+    params.devices = no_devices;
+
+    // A caller that looks through many files does not want a warning about each.
+    const ErrorLog errors(ErrorLog::Warnings::dropped);
+    const Assertions assertions;
+    const llama_model_ptr model(llama_model_load_from_file(path.c_str(), params));
+    const auto fail = [&](const std::string& what) {
+        throw ModelError("Cannot use " + path + " as a model: " + what + ".");
+    };
+    if (!model) fail(errors.reason());
+    const std::string fault = rotation_fault(header.rotation, llama_model_rope_type(model.get()));
+    if (!fault.empty()) fail(fault);
+
+    const Vocab vocab(llama_model_get_vocab(model.get()));
+    ModelFile file;
+    file.architecture = header.architecture;
+    file.weight_type = llama_ftype_name(llama_model_ftype(model.get()));
+    file.n_parameters = llama_model_n_params(model.get());
+    file.weight_bytes = llama_model_size(model.get());
+    file.n_tokens = vocab.size();
+    file.vocabulary = vocab.fingerprint();
+    file.can_draft = !llama_model_is_recurrent(model.get()) && !llama_model_is_hybrid(model.get());
+    const int width = llama_model_n_embd(model.get());
+    file.reads_width = is_head(header) ? header.target_width : 0;
+    file.tells_width = tells_layer_inputs(header.architecture) ? width : 0;
+    file.brings_head = mtp_fault(path).empty();
+    return file;
+}
+
+bool brings_head(const std::string& path) {
+    check_gguf(path);
+    return mtp_fault(path).empty();
+}
+
+}  // namespace specllama
