@@ -16,10 +16,10 @@ from prompts import TOO_COMPLEX
 from scripted_model import write_scripted_model
 from serving import Server, serve
 from specllama import SpecSession
+from specllama.server.answer_parts import Arguments, CallBegun
 from specllama.server.anthropic.blocks import Blocks
 from specllama.server.anthropic.input import read_conversation
 from specllama.server.fields import Fields
-from specllama.server.parts import Arguments, CallBegun
 from tool_models import SCRIPTS, TOOLS
 
 SCRIPTED = {**EXACT, **FIXED, "kv_type": "f16"}

@@ -20,7 +20,7 @@ from conftest import EXACT_FLAG
 from prompts import ENDLESS, PROMPTS
 from specllama.__main__ import main
 from specllama.commands.serve import model_name
-from specllama.server import unhurried
+from specllama.server import nonblocking_log
 
 LONG: dict[str, Any] = {
     "prompt": PROMPTS["module"], "max_tokens": 1900, "temperature": 0.8, "seed": 1, **ENDLESS,
@@ -234,7 +234,7 @@ def test_lines_are_written_before_the_log_is_closed(monkeypatch: pytest.MonkeyPa
         while True:
             os.write(writing, b"x" * 4096)
     os.set_blocking(writing, True)
-    handler = unhurried.UnhurriedHandler(writing)
+    handler = nonblocking_log.NonblockingHandler(writing)
     handler.emit(logging.makeLogRecord({"msg": "the last words"}))
     found, sleep = b"", time.sleep
     os.set_blocking(reading, False)
@@ -245,7 +245,7 @@ def test_lines_are_written_before_the_log_is_closed(monkeypatch: pytest.MonkeyPa
             found += os.read(reading, 4096)
         sleep(seconds)
 
-    monkeypatch.setattr(unhurried, "_PATIENCE", 60.0)
+    monkeypatch.setattr(nonblocking_log, "_PATIENCE", 60.0)
     monkeypatch.setattr(time, "sleep", read)
     handler.close()
     monkeypatch.undo()

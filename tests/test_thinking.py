@@ -15,7 +15,7 @@ from serving import Server, serve
 from specllama import SpecSession
 from specllama.model.chat_template import ChatTemplate
 from specllama.model.thinking import Thinking, thinking_of
-from specllama.server.parts import content, thoughts
+from specllama.server.answer_parts import content, thoughts
 from specllama.server.thoughts import ThoughtReader
 from tool_models import TOOLS
 

@@ -12,9 +12,9 @@ from grammar_draws import accepts, of_lark, of_prepared
 from specllama import SpecSession
 from specllama.model.chat_template import ChatTemplate
 from specllama.requests.schema.grammar import schema_grammar
+from specllama.server.answer_parts import Arguments, CallBegun, Content
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
-from specllama.server.parts import Arguments, CallBegun, Content
 from specllama.server.tools.choice import ToolChoice
 from specllama.server.tools.format import CallFormat
 from specllama.server.tools.generic import GenericFormat

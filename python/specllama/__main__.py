@@ -22,7 +22,7 @@ from specllama.commands import (
     serve,
     trace,
 )
-from specllama.commands.habits import advice
+from specllama.commands.foreign_options import advice
 from specllama.errors import SpecllamaError
 
 _COMMANDS = (alpha, bench, chat, corpus, demo, models, divergence, serve, trace)

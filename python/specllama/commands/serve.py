@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
         from specllama.server.app import App
         from specllama.server.error import log
         from specllama.server.graceful import GracefulServer
-        from specllama.server.unhurried import UnhurriedHandler
+        from specllama.server.nonblocking_log import NonblockingHandler
     except ImportError as error:
         raise ArgumentError(
             f"The server needs {error.name}; run: pip install specllama[server]"
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
         host = f"[{host}]" if ":" in host else host
         # The root logger's handler, so it also gets what asyncio logs: nothing else on the event
         # loop may write to stderr and block it.
-        logging.getLogger().addHandler(UnhurriedHandler(_STDERR))
+        logging.getLogger().addHandler(NonblockingHandler(_STDERR))
         log.setLevel(logging.INFO)
         log.info("Serving %s at http://%s:%d", settings.name, host, port)
         GracefulServer(

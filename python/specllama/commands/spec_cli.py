@@ -172,7 +172,7 @@ def _check_options(arguments: Sequence[str]) -> None:
     options = [one.option for one in _read(arguments)]
     unknown = [one for one in options if one.startswith("-") and one not in OPTIONS]
     if unknown:
-        from specllama.commands.habits import advice
+        from specllama.commands.foreign_options import advice
         from specllama.errors import ArgumentError
 
         said = advice(unknown[:1], sorted(OPTIONS))

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from specllama import Handle, SpecllamaError
-from specllama.server.call import Call
+from specllama.server.endpoint import Endpoint
 from specllama.server.error import ApiError, encoded
 
 _SILENCE = 10.0
@@ -24,17 +24,17 @@ _SIGN_OF_LIFE = b":\n\n"  # a comment of server-sent events
 
 
 class Answer:
-    """Sends the answer to a call, as a whole or in parts, and ends the call's generations when the
+    """Sends the answer to a request, as a whole or in parts, and ends its generations when the
     client is gone. An ASGI application for one request whose body has been read.
 
     Args:
-        call: The call.
+        endpoint: The request.
         handles: Its generations: the choices for the first prompt first.
         timeout: Most seconds that the answer may take.
     """
 
-    def __init__(self, call: Call, handles: Sequence[Handle], timeout: float) -> None:
-        self._call = call
+    def __init__(self, endpoint: Endpoint, handles: Sequence[Handle], timeout: float) -> None:
+        self._endpoint = endpoint
         self._handles = handles
         self._timeout = timeout
         self._begun = False
@@ -71,21 +71,21 @@ class Answer:
 
     async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            if not self._call.streams:
-                whole = encoded(await self._call.whole(self._handles))
+            if not self._endpoint.streams:
+                whole = encoded(await self._endpoint.whole(self._handles))
                 await Response(whole, media_type="application/json")(scope, receive, send)
                 return
-            async with aclosing(self._call.events(self._handles)) as events:
+            async with aclosing(self._endpoint.events(self._handles)) as events:
                 part = await self._first(events, send)
                 while part:
                     await self._send_part(part, send)
                     part = await anext(events, b"")
         except SpecllamaError as error:
-            refusal = ApiError.of(error, self._call.given)
+            refusal = ApiError.of(error, self._endpoint.given)
             if not self._begun:
                 await refusal.response(scope)(scope, receive, send)
                 return
-            await self._send_part(self._call.failure(refusal), send)
+            await self._send_part(self._endpoint.failure(refusal), send)
         await send({"type": "http.response.body", "body": b""})
 
     async def _first(self, events: AsyncGenerator[bytes, None], send: Send) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from specllama import Chunk
-from specllama.server.parts import Content, Part
+from specllama.server.answer_parts import Content, Part
 from specllama.server.thoughts import ThoughtReader
 from specllama.server.tools.reader import CallReader
 

@@ -21,28 +21,28 @@ from specllama.requests.background import submitted
 from specllama.requests.job import Job
 from specllama.server import page
 from specllama.server.answer import Answer
-from specllama.server.anthropic.call import MessageCall
-from specllama.server.call import Call
+from specllama.server.anthropic.endpoint import MessagesEndpoint
+from specllama.server.authorization import Authorization
+from specllama.server.body_reader import BodyReader, reported
 from specllama.server.chat_completion import ChatCompletion
 from specllama.server.completion import Completion
+from specllama.server.endpoint import Endpoint
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
-from specllama.server.guard import Guard
 from specllama.server.infill import Infill
-from specllama.server.inspection import Inspection
+from specllama.server.introspection import Introspection
 from specllama.server.metrics import Metrics
 from specllama.server.native_completion import NativeCompletion
-from specllama.server.reading import Reading, reported
-from specllama.server.responses.call import ResponseCall
+from specllama.server.responses.endpoint import ResponsesEndpoint
 from specllama.server.settings import Settings
 from specllama.server.verify.routes import Verify
 
 # Paths in /v1 are also served without it, for clients whose base URL lacks it.
-_CALLS: dict[str, type[Call]] = {
+_ENDPOINTS: dict[str, type[Endpoint]] = {
     "/v1/completions": Completion,
     "/v1/chat/completions": ChatCompletion,
-    "/v1/responses": ResponseCall,
-    "/v1/messages": MessageCall,
+    "/v1/responses": ResponsesEndpoint,
+    "/v1/messages": MessagesEndpoint,
     "/completion": NativeCompletion,
     "/infill": Infill,
 }
@@ -74,11 +74,11 @@ class App:
         self._settings = settings
         self._metrics = Metrics()
         self._answers: weakref.WeakSet[Answer] = weakref.WeakSet()
-        self._reading = Reading(settings.max_body)
-        self._verify = Verify(session, settings, self._reading, self._count)
+        self._body_reader = BodyReader(settings.max_body)
+        self._verify = Verify(session, settings, self._body_reader, self._count)
         self._began = int(time.time())
         self._ending = False
-        middleware = [Middleware(Guard, settings)]
+        middleware = [Middleware(Authorization, settings)]
         if settings.cors_origins:
             cors = Middleware(
                 CORSMiddleware,
@@ -103,10 +103,10 @@ class App:
                 ),
                 *(
                     Route(path, partial(self._answer, kind), methods=["POST"])
-                    for name, kind in _CALLS.items()
+                    for name, kind in _ENDPOINTS.items()
                     for path in {name, name.removeprefix("/v1")}
                 ),
-                *Inspection(session, settings, self._reading).routes,
+                *Introspection(session, settings, self._body_reader).routes,
                 *self._verify.routes,
             ],
             middleware=middleware,
@@ -133,16 +133,16 @@ class App:
             answer.cancel()
         self._verify.end_all()
 
-    async def _answer(self, kind: type[Call], request: Request) -> ASGIApp:
-        def prepare(fields: Fields) -> tuple[Call, list[Job]]:
-            call = kind(self._session, fields, self._settings)
-            return call, call.prepare()
+    async def _answer(self, kind: type[Endpoint], request: Request) -> ASGIApp:
+        def prepare(fields: Fields) -> tuple[Endpoint, list[Job]]:
+            endpoint = kind(self._session, fields, self._settings)
+            return endpoint, endpoint.prepare()
 
-        call, jobs = await self._reading.read(request, prepare)
-        handles = reported(lambda: self._submitted(jobs), call.given)
+        endpoint, jobs = await self._body_reader.read(request, prepare)
+        handles = reported(lambda: self._submitted(jobs), endpoint.given)
         for handle in handles:
             self._count(handle)
-        answer = Answer(call, handles, self._settings.timeout)
+        answer = Answer(endpoint, handles, self._settings.timeout)
         self._answers.add(answer)
         if self._ending:
             answer.cancel()

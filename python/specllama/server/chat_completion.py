@@ -8,20 +8,28 @@ from typing import Any
 from specllama import Chunk, GenerateOptions, Generation
 from specllama._core import TokenLogprobs
 from specllama.requests.background import BackgroundRequests
-from specllama.server.call import end_reason
-from specllama.server.choices import ChoicesCall
+from specllama.server.answer_parts import (
+    CallBegun,
+    Content,
+    Part,
+    Thought,
+    calls,
+    content,
+    thoughts,
+)
+from specllama.server.choices import ChoicesEndpoint
 from specllama.server.conversation import Conversation
-from specllama.server.conversation_call import ConversationCall
+from specllama.server.conversation_endpoint import ConversationEndpoint
+from specllama.server.endpoint import end_reason
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.logprobs import MOST_LOGPROBS, finite, token_name
 from specllama.server.messages import content_text
-from specllama.server.parts import CallBegun, Content, Part, Thought, calls, content, thoughts
 from specllama.server.sampling import most_tokens
 from specllama.server.settings import Settings
 
 
-class ChatCompletion(ConversationCall, ChoicesCall):
+class ChatCompletion(ConversationEndpoint, ChoicesEndpoint):
     """A request to /v1/chat/completions."""
 
     kind = "chat.completion"

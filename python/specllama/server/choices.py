@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from specllama import Chunk, Generation, Handle, SpecllamaError
 from specllama.errors import ClosedError
 from specllama.requests.background import BackgroundRequests
-from specllama.server.call import Call, all_chunks, end_reason, event
+from specllama.server.endpoint import Endpoint, all_chunks, end_reason, event
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.limits import MOST_CHOICES
@@ -20,7 +20,7 @@ from specllama.server.settings import Settings
 from specllama.server.timings import timings
 
 
-class ChoicesCall(Call):
+class ChoicesEndpoint(Endpoint):
     """A request that is answered by a list of choices.
 
     Attributes:

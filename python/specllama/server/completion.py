@@ -9,7 +9,7 @@ from typing import Any
 from specllama import Chunk, GenerateOptions, Generation, _check
 from specllama._core import TokenLogprobs
 from specllama.requests.field import INT32
-from specllama.server.choices import ChoicesCall
+from specllama.server.choices import ChoicesEndpoint
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.limits import MOST_CHOICES
@@ -19,7 +19,7 @@ from specllama.server.sampling import most_tokens
 _DEFAULT_MAX_TOKENS = 16  # as in the OpenAI API
 
 
-class Completion(ChoicesCall):
+class Completion(ChoicesEndpoint):
     """A request to /v1/completions."""
 
     kind = chunk_kind = "text_completion"

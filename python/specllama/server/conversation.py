@@ -13,8 +13,8 @@ from specllama.requests.schema.schema_grammar import SchemaGrammar
 from specllama.server.answer_reader import AnswerReader
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
+from specllama.server.json_rewrites import json_rewrites
 from specllama.server.messages import read_messages
-from specllama.server.rewritten import rewritten
 from specllama.server.thoughts import ThoughtReader
 from specllama.server.tools.choice import ToolChoice
 from specllama.server.tools.grammar import AnswerGrammar
@@ -103,7 +103,7 @@ class Conversation:
         schema may also copy texts in the form that it must write. Raises ApiError.
         """
         found = self._with_grammar(options)
-        if found.keys() & _CONSTRAINTS and (text := rewritten(self._messages)):
+        if found.keys() & _CONSTRAINTS and (text := json_rewrites(self._messages)):
             given = found.get("reference")
             found["reference"] = f"{given}\n{text}" if isinstance(given, str) else text
         return found

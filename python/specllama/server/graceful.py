@@ -45,7 +45,7 @@ class GracefulServer(uvicorn.Server):
                 app,
                 http=Connection,
                 lifespan="off",
-                log_config=None,  # `serve` sets up logging, see UnhurriedHandler
+                log_config=None,  # `serve` sets up logging, see NonblockingHandler
                 log_level="warning",
                 timeout_keep_alive=_KEEP_ALIVE,
                 timeout_graceful_shutdown=int(seconds + _MARGIN),

@@ -6,10 +6,10 @@ from specllama import _check
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.messages import objects
-from specllama.server.native import NativeCall
+from specllama.server.native import NativeEndpoint
 
 
-class Infill(NativeCall):
+class Infill(NativeEndpoint):
     """A request to /infill."""
 
     prompt_field = "input_prefix"

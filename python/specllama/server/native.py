@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from specllama import Chunk, GenerateOptions, Generation, Handle, SpecllamaError
 from specllama._core import TokenLogprobs
-from specllama.server.call import Call, event
+from specllama.server.endpoint import Endpoint, event
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.logprobs import finite
@@ -23,7 +23,7 @@ _MOST_PROBS = 100
 """Most of the likeliest tokens that may be asked for at a position."""
 
 
-class NativeCall(Call):
+class NativeEndpoint(Endpoint):
     """A request to continue one prompt that is answered in this form."""
 
     def _own_options(self, fields: Fields) -> GenerateOptions:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from specllama import _check
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
-from specllama.server.native import NativeCall
+from specllama.server.native import NativeEndpoint
 
 
-class NativeCompletion(NativeCall):
+class NativeCompletion(NativeEndpoint):
     """A request to /completion."""
 
     prompt_field = "prompt"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from specllama.model.thinking import Thinking
-from specllama.server.parts import Content, Thought
+from specllama.server.answer_parts import Content, Thought
 
 
 class ThoughtReader:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from specllama.requests.json_text import parsed
-from specllama.server.parts import Arguments, CallBegun, Content, Part, Thought
+from specllama.server.answer_parts import Arguments, CallBegun, Content, Part, Thought
 
 Event = dict[str, Any]
 

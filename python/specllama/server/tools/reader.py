@@ -6,7 +6,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 
-from specllama.server.parts import Arguments, CallBegun, Content, Part
+from specllama.server.answer_parts import Arguments, CallBegun, Content, Part
 from specllama.server.tools.format import CallFormat
 from specllama.server.tools.tool import Tool
 

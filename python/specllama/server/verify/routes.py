@@ -18,9 +18,9 @@ from starlette.websockets import WebSocket
 from specllama import ClosedError, Handle, SpecllamaError, SpecSession
 from specllama.requests.background import submitted
 from specllama.requests.job import Job
+from specllama.server.body_reader import BodyReader, client_of, reported
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
-from specllama.server.reading import Reading, client_of, reported
 from specllama.server.settings import Settings
 from specllama.server.verify.ahead import AheadSocket, gone, refuse, told
 from specllama.server.verify.opening import Opening, names_of
@@ -43,7 +43,7 @@ class Verify:
     Args:
         session: The session, opened with offers=True.
         settings: The server's settings.
-        reading: How requests are read.
+        body_reader: How requests are read.
         began: Called with each generation that begins.
     """
 
@@ -51,12 +51,12 @@ class Verify:
         self,
         session: SpecSession,
         settings: Settings,
-        reading: Reading,
+        body_reader: BodyReader,
         began: Callable[[Handle], object],
     ) -> None:
         self._session = session
         self._settings = settings
-        self._reading = reading
+        self._body_reader = body_reader
         self._began = began
         self._open: dict[str, Verification] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -109,7 +109,7 @@ class Verify:
         }
 
     async def _begin(self, request: Request) -> Response:
-        fields = await self._reading.fields(request)
+        fields = await self._body_reader.fields(request)
         client = client_of(request)
         id_ = secrets.token_hex(12)
         self._replace(fields, id_)
@@ -159,7 +159,7 @@ class Verify:
             return opening, opening.prepare(paced=paced)
 
         names = names_of(fields)
-        opening, jobs = await self._reading.run(
+        opening, jobs = await self._body_reader.run(
             connection, lambda: reported(prepare, names), fields.n_bytes
         )
         (handle,) = reported(lambda: submitted(self._session, jobs), names)
@@ -167,7 +167,7 @@ class Verify:
         return opening, handle
 
     async def _round(self, request: Request) -> Response:
-        fields = await self._reading.fields(request)
+        fields = await self._body_reader.fields(request)
         name = request.path_params["id"]
         one = self._open.get(name)
         if one is None:
@@ -229,7 +229,7 @@ class Verify:
             await socket.accept()
             await refuse(socket, _too_many("connections"))
             return
-        parse = partial(self._reading.parsed, socket)
+        parse = partial(self._body_reader.parsed, socket)
         one = AheadSocket(socket, self._settings, parse, partial(self._host_ahead, socket))
         self._ahead[one] = client
         try:

@@ -12,27 +12,27 @@ from starlette.routing import Route
 
 from specllama import SpecSession, _check
 from specllama.server.anthropic.input import read_conversation
+from specllama.server.body_reader import BodyReader
 from specllama.server.conversation import Conversation
 from specllama.server.error import encoded
 from specllama.server.fields import Fields
-from specllama.server.reading import Reading
 from specllama.server.settings import Settings
 
 
-class Inspection:
+class Introspection:
     """Serves /tokenize, /detokenize, /apply-template, /v1/messages/count_tokens, /props and /slots,
     as far as they mean something here.
 
     Args:
         session: The session.
         settings: The model's name.
-        reading: How requests are read.
+        body_reader: How requests are read.
     """
 
-    def __init__(self, session: SpecSession, settings: Settings, reading: Reading) -> None:
+    def __init__(self, session: SpecSession, settings: Settings, body_reader: BodyReader) -> None:
         self._session = session
         self._settings = settings
-        self._reading = reading
+        self._body_reader = body_reader
 
     @property
     def routes(self) -> list[Route]:
@@ -91,7 +91,7 @@ class Inspection:
         self, request: Request, name: str, make: Callable[[Fields], object]
     ) -> Response:
         """Answer a request with one field, whose value a function makes of the request's fields."""
-        answer = await self._reading.read(request, lambda fields: encoded({name: make(fields)}))
+        answer = await self._body_reader.read(request, lambda fields: encoded({name: make(fields)}))
         return Response(answer, media_type="application/json")
 
     async def _props(self, request: Request) -> Response:

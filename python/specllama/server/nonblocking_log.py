@@ -13,7 +13,7 @@ _PATIENCE = 1.0
 """Seconds that `close` waits for unwritten lines."""
 
 
-class UnhurriedHandler(logging.Handler):
+class NonblockingHandler(logging.Handler):
     """Writes lines to a file descriptor from its own thread. A pipe that nobody reads is full after
     some hundred lines; a write by the event loop would then block all requests. Lines for which
     there is no room are left out.

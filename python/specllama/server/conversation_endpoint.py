@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from specllama.requests.background import BackgroundRequests
 from specllama.server.answer_reader import AnswerReader
-from specllama.server.call import Call
 from specllama.server.conversation import Conversation
+from specllama.server.endpoint import Endpoint
 from specllama.server.fields import Fields
 from specllama.server.settings import Settings
 
 
-class ConversationCall(Call):
+class ConversationEndpoint(Endpoint):
     """A request for answers to a conversation.
 
     Args:

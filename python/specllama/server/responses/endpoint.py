@@ -10,10 +10,10 @@ from typing import Any
 from specllama import GenerateOptions, Generation, Handle, SpecllamaError
 from specllama.requests.background import BackgroundRequests
 from specllama.server.answer_reader import AnswerReader
-from specllama.server.call import all_chunks, end_reason, typed_event
 from specllama.server.constraint import form_options
 from specllama.server.conversation import Conversation, read_template_args
-from specllama.server.conversation_call import ConversationCall
+from specllama.server.conversation_endpoint import ConversationEndpoint
+from specllama.server.endpoint import all_chunks, end_reason, typed_event
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.responses.input import read_input
@@ -27,7 +27,7 @@ _ECHOED = ("instructions", "max_output_tokens", "metadata", "temperature", "top_
 _DEFAULTS = {"metadata": {}, "tool_choice": "auto", "tools": [], "parallel_tool_calls": True}
 
 
-class ResponseCall(ConversationCall):
+class ResponsesEndpoint(ConversationEndpoint):
     """A request to /v1/responses. The server does not store it or its answer."""
 
     prompt_field = "input"

@@ -18,8 +18,8 @@ from specllama.server.sampling import read_options
 from specllama.server.settings import Settings
 
 
-class Call(ABC):
-    """A request to continue prompts, read from its fields: what all kinds of calls have in common.
+class Endpoint(ABC):
+    """A request to continue prompts, read from its fields: what all endpoints have in common.
 
     The constructor raises ApiError and ArgumentError for requests that cannot be answered. It may
     take a while, and changes nothing but this object.
@@ -91,7 +91,7 @@ class Call(ABC):
 
     @abstractmethod
     def _own_options(self, fields: Fields) -> GenerateOptions:
-        """Return the options that only this kind of call has."""
+        """Return the options that only this endpoint has."""
 
     @abstractmethod
     def _read_prompts(self, fields: Fields) -> list[list[int]]:

@@ -12,16 +12,16 @@ from specllama.requests.background import BackgroundRequests
 from specllama.requests.field import INT32
 from specllama.server.anthropic.blocks import Blocks
 from specllama.server.anthropic.input import read_conversation
-from specllama.server.call import all_chunks, end_reason, typed_event
 from specllama.server.constraint import form_options
-from specllama.server.conversation_call import ConversationCall
+from specllama.server.conversation_endpoint import ConversationEndpoint
+from specllama.server.endpoint import all_chunks, end_reason, typed_event
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.sampling import most_tokens, stop_strings
 from specllama.server.settings import Settings
 
 
-class MessageCall(ConversationCall):
+class MessagesEndpoint(ConversationEndpoint):
     """A request to /v1/messages."""
 
     prompt_field = "messages"

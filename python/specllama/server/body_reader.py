@@ -21,8 +21,8 @@ millisecond."""
 T = TypeVar("T")
 
 
-class Reading:
-    """Reads the requests of all paths of an application, which share a pool of threads.
+class BodyReader:
+    """Reads the bodies of requests to all paths of an application, which share a pool of threads.
 
     Args:
         max_body: The most bytes of a body.

@@ -18,7 +18,7 @@ _OPEN = frozenset({"/", "/health", "/v1/health"})
 """Paths served without the key, besides the parts of the page."""
 
 
-class Guard:
+class Authorization:
     """Lets requests through that carry a key, if there are any, and are not from a foreign web
     page.
 

@@ -15,7 +15,7 @@ MOST_CHARACTERS = 64_000
 """Most characters of the texts; the last are kept. Every request tokenizes them anew."""
 
 
-def rewritten(messages: Sequence[Message]) -> str:
+def json_rewrites(messages: Sequence[Message]) -> str:
     """Return, in their order, the texts whose two forms differ, in the other form; "": none."""
     last_first = (
         text for message in reversed(messages) for text in reversed(list(_of_message(message)))

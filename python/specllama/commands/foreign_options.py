@@ -1,4 +1,4 @@
-"""Options that users of other programs type by habit, and what does the same here."""
+"""Options of other programs, and what does the same here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PLANNED = "what is drafted is decided round by round; leave it out, or see --sp
 _KV = "say -kv TYPE, for keys and values alike"
 _THINK = """say --chat-template-kwargs '{"enable_thinking": false}'"""
 
-_HABITS = {
+_FOREIGN_OPTIONS = {
     **dict.fromkeys(("-ctk", "-ctv", "--cache-type-k", "--cache-type-v"), _KV),
     **dict.fromkeys(
         ("--draft-max", "--draft-n", "--spec-draft-n-max", "--num-draft-tokens"), _LENGTH
@@ -51,10 +51,10 @@ _HABITS = {
 _OPTION = re.compile(r"(?<!\S)--?[a-z][a-z-]*")
 
 
-def habit(name: str, known: Collection[str]) -> str | None:
+def foreign_option(name: str, known: Collection[str]) -> str | None:
     """Return advice about an option of other programs, for a command with the options `known`. None
     if there is no advice, or if it would name an option that this command does not have."""
-    said = _HABITS.get(name)
+    said = _FOREIGN_OPTIONS.get(name)
     if said is None or not all(one in known for one in _OPTION.findall(said)):
         return None
     return f"{name} is no option here: {said}"
@@ -65,7 +65,7 @@ def advice(unknown: Sequence[str], known: Sequence[str]) -> str:
     same here, if anything, or what may have been meant."""
     option = next((one for one in unknown if one.startswith("-")), unknown[0])
     name = option.partition("=")[0]
-    if said := habit(name, known):
+    if said := foreign_option(name, known):
         return said
     if name in known:  # a short option
         return f"the value of {name} stands behind a blank, not behind ="

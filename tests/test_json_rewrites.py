@@ -13,7 +13,7 @@ from prompts import MODULE
 from scripted_model import write_scripted_model
 from serving import Server, serve
 from specllama import Generation, SpecSession
-from specllama.server.rewritten import MOST_CHARACTERS, rewritten
+from specllama.server.json_rewrites import MOST_CHARACTERS, json_rewrites
 
 Open = Callable[..., SpecSession]
 
@@ -34,34 +34,36 @@ def call(**arguments: Any) -> dict[str, Any]:
 
 
 def test_plain_texts_become_strings() -> None:
-    assert rewritten([said("plain")]) == ""
-    assert rewritten([said("a\nb"), said("c"), said('say "d"')]) == ': "a\\nb"\n: "say \\"d\\""'
-    assert json.loads(rewritten([said(MIXED)])[2:]) == MIXED
+    assert json_rewrites([said("plain")]) == ""
+    assert json_rewrites([said("a\nb"), said("c"), said('say "d"')]) == ': "a\\nb"\n: "say \\"d\\""'
+    assert json.loads(json_rewrites([said(MIXED)])[2:]) == MIXED
     # What begins like JSON and is none is a text, however deep it nests.
     for text in ('{"a": "b\n', "[x]\n", "[" * 10_000 + "\n"):
-        assert json.loads(rewritten([said(text)])[2:]) == text
+        assert json.loads(json_rewrites([said(text)])[2:]) == text
 
 
 def test_strings_become_plain_texts() -> None:
-    assert rewritten([call(path="a.py", text=MIXED)]) == MIXED
-    assert rewritten([call(edits=[{"old": "a\nb"}, {"new": ["c\td", 1, None]}])]) == "a\nb\nc\td"
+    assert json_rewrites([call(path="a.py", text=MIXED)]) == MIXED
+    assert (
+        json_rewrites([call(edits=[{"old": "a\nb"}, {"new": ["c\td", 1, None]}])]) == "a\nb\nc\td"
+    )
     for result in ({"file": {"text": MIXED}, "size": 3}, ["x", MIXED]):
         for escaped in (True, False):
             content = json.dumps(result, ensure_ascii=escaped)
-            quoted, plain = rewritten([said(content, "tool")]).split("\n", 1)
+            quoted, plain = json_rewrites([said(content, "tool")]).split("\n", 1)
             assert json.loads(quoted[2:]) == content
             assert plain == MIXED
 
 
 def test_the_last_texts_count() -> None:
     messages = [said(f"{i}\n" * 1000) for i in range(100)]
-    text = rewritten(messages)
+    text = json_rewrites(messages)
     assert "99\\n99" in text
     assert '"0\\n0' not in text
     assert len(text) < MOST_CHARACTERS + 100
-    assert rewritten([said("x\n"), said("y\n" * MOST_CHARACTERS)]).startswith(': "y\\n')
+    assert json_rewrites([said("x\n"), said("y\n" * MOST_CHARACTERS)]).startswith(': "y\\n')
     # Half a surrogate pair cannot be written.
-    assert rewritten([said('["a\\n\\ud800b"]', "tool")]).endswith("\na\nb")
+    assert json_rewrites([said('["a\\n\\ud800b"]', "tool")]).endswith("\na\nb")
 
 
 def rounds(session: SpecSession, prompt: str, text: str, **options: Any) -> Generation:
@@ -88,7 +90,7 @@ def test_copies_go_on_through_escapes(
         message = call(text=source)
         prompt, answer = f"{json.dumps(source, ensure_ascii=False)}\n", text
     without = rounds(session, prompt, answer).stats
-    told = rounds(session, prompt, answer, reference=rewritten([message])).stats
+    told = rounds(session, prompt, answer, reference=json_rewrites([message])).stats
     assert told.rounds < 0.75 * without.rounds
     assert told.accepted > without.accepted
 
