@@ -75,7 +75,7 @@ ContextPlan own_context(ContextPlan context, const BeamOptions& options, int n_p
 
 Context open_context(const std::shared_ptr<const Model>& model, const ContextPlan& plan, int n_rows,
                      int n_beams) {
-    check_memory(*model, plan, n_rows,
+    check_memory(model->header(), model->options(), plan, n_rows,
                  "A search with " + std::to_string(n_beams) + (n_beams == 1 ? " beam" : " beams"),
                  "lower n_beams or max_tokens, or shorten the prompt");
     return {model, plan, n_rows};

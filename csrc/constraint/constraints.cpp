@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "constraint/gbnf_mask.h"
 #include "constraint/grammar.h"
 #include "constraint/thought_limit.h"
+#include "runtime/gbnf_mask.h"
 #include "specllama/error.h"
 #include "text/utf8.h"
 

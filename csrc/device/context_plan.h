@@ -1,5 +1,6 @@
 #pragma once
 
+#include "device/kernels.h"
 #include "specllama/config.h"
 
 namespace specllama {
@@ -24,5 +25,30 @@ struct ContextPlan : ContextOptions {
     // there before.
     bool whole_window = false;
 };
+
+// How a session's target is loaded and its context made: what the options say, and what is resolved
+// where they leave it open.
+struct TargetPlan {
+    ModelOptions model;
+    Kernels kernels = Kernels::fastest;
+    ContextPlan context;
+    // Most rows of logits of each sequence in a decode; it depends on who drafts.
+    int n_logits = 1;
+    // Whether speculation changes no token at all; see settle_exactness.
+    bool exact = false;
+};
+
+// Throws InvalidArgument if a number is out of range.
+void check(const ContextOptions& options);
+
+// Number of threads that decode: the one that the options name, else one per performance core.
+int resolve_threads(const ContextOptions& options);
+
+// Most tokens of a decode, as llama.cpp is asked for them.
+int batch_size(const ContextPlan& plan);
+
+// How many snapshots of a recurrent state a context asks llama.cpp for, which gives none for
+// architectures without snapshots.
+int snapshots(const ContextPlan& plan, int n_logits);
 
 }  // namespace specllama

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "device/context_plan.h"
 #include "device/kernels.h"
-#include "device/target_plan.h"
 #include "gguf/gguf_file.h"
 #include "specllama/config.h"
 

@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "device/attention.h"
-#include "device/footprint.h"
 #include "device/offload.h"
 #include "llama/backend.h"
-#include "runtime/head_file.h"
+#include "llama/kv_type.h"
 #include "specllama/error.h"
 #include "system/division.h"
 #include "system/host.h"
@@ -24,6 +23,62 @@ constexpr int kLeastContext = 512;
 constexpr int kLeastOnDevices = 4096;
 
 std::string mib(std::uint64_t bytes) { return std::to_string((bytes + 1048575) >> 20) + " MiB"; }
+
+// Bytes that a model takes, by its header: the weights exactly, what layers keep of texts by
+// Header::layers (the states of recurrent layers at least), and what computing takes roughly.
+struct Footprint {
+    std::uint64_t weights = 0;
+    std::uint64_t kv = 0;
+    std::uint64_t states = 0;
+    std::uint64_t compute = 0;
+    std::vector<std::uint64_t> text = {};  // [layer of Weights]: its part of kv and states
+
+    std::uint64_t total() const { return weights + kv + states + compute; }
+};
+
+double bytes_of_number(ggml_type type) {
+    return static_cast<double>(ggml_type_size(type)) / static_cast<double>(ggml_blck_size(type));
+}
+
+// n_ctx: tokens of each sequence. n_logits: most rows of logits of each sequence in a decode.
+Footprint footprint(const Header& header, const ContextPlan& context, int n_ctx, int n_logits) {
+    // About half of what a layer keeps are keys, the rest are values.
+    const KvTypes types = kv_types(kv_type_name(context));
+    const double number = (bytes_of_number(types.keys) + bytes_of_number(types.values)) / 2;
+    // Computing takes numbers of 32 bits: for each token of a batch what a layer works on, a row of
+    // the attention mask and, without flash attention, rows of scores; and for some tokens logits,
+    // which are counted twice.
+    const double n_positions = static_cast<double>(context.n_seq) * n_ctx;
+    const double n_in_windows =
+        context.whole_window ? n_positions
+                             : context.n_seq * std::min(static_cast<double>(n_ctx),
+                                                        header.n_window + 1.0 * context.n_batch);
+    int n_rows = std::min(context.n_seq * n_logits, context.n_batch);
+    if (context.n_forks > 0) n_rows = std::max(n_rows, context.n_seq + context.n_forks);
+    const double n_seen = context.split ? n_ctx : n_positions;
+    const int n_snapshots = header.traits.snapshots ? snapshots(context, n_logits) : 0;
+    const double numbers =
+        context.n_batch * (header.compute_numbers_per_token + n_seen) +
+        2.0 * n_rows * header.n_vocab +
+        (context.flash_attn == Switch::off ? attention_scores(header, context.n_batch, n_seen)
+                                           : 0.0);
+    // A header may claim any size. The bound leaves room for a sum of these.
+    const auto bytes = [](double n) {
+        return static_cast<std::uint64_t>(std::clamp(n, 0.0, 1e16));
+    };
+    Footprint need{.weights = header.weights.total, .compute = bytes(4 * numbers)};
+    for (const Header::Layer& layer : header.layers) {
+        const std::uint64_t kv =
+            bytes((n_positions * layer.kv_numbers + n_in_windows * layer.window_numbers) * number);
+        const std::uint64_t states =
+            bytes(4 * layer.state_numbers * context.n_seq * (1 + n_snapshots));
+        need.kv += kv;
+        need.states += states;
+        need.text.push_back(kv + states);
+    }
+    need.text.resize(header.weights.layers.size());
+    return need;
+}
 
 // What the models of a session take with some context.
 struct Need {
@@ -232,7 +287,7 @@ void settle_memory(const Header& target, TargetPlan& plan, const Header* draft, 
     Weights weights = target.weights;
     for (std::size_t layer = target.layers.size(); !predicts && layer < weights.layers.size();)
         weights.layers[layer++] = {};
-    const bool follows = predicts || (draft != nullptr && is_head(*draft));
+    const bool follows = predicts || (draft != nullptr && draft->traits.is_head());
     const Room of_target = room(plan.model);
     const Rooms free{weights, plan.model.n_cpu_moe, of_target,
                      draft == nullptr || follows ? of_target : room(options.draft_model->model),
@@ -264,11 +319,11 @@ void settle_memory(const Header& target, TargetPlan& plan, const Header* draft, 
         settle_attention(*draft, options.draft_model->model, options.draft_model->context);
 }
 
-void check_memory(const Model& model, const ContextPlan& context, int n_logits,
-                  const std::string& who, const std::string& advice) {
-    Footprint need = footprint(model.header(), context, context.n_ctx, n_logits);
+void check_memory(const Header& header, const ModelOptions& model, const ContextPlan& context,
+                  int n_logits, const std::string& who, const std::string& advice) {
+    Footprint need = footprint(header, context, context.n_ctx, n_logits);
     need.weights = 0;
-    const Room free = room(model.options());
+    const Room free = room(model);
     if (fits(need.total(), free.bytes)) return;
     throw OutOfMemory(who + " needs " + mib(need.total()) + " of its own (KV memory for " +
                       std::to_string(context.n_ctx) + " tokens " + mib(need.kv) + ", computing " +

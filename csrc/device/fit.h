@@ -3,9 +3,7 @@
 #include <string>
 
 #include "device/context_plan.h"
-#include "device/target_plan.h"
 #include "gguf/gguf_file.h"
-#include "runtime/model.h"
 #include "specllama/config.h"
 
 namespace specllama {
@@ -23,7 +21,7 @@ void settle_memory(const Header& target, TargetPlan& plan, const Header* draft, 
 
 // Compares what another context of a loaded model takes with what is free on the model's device.
 // Throws OutOfMemory if it does not fit, with the numbers, who needs them, and advice what to do.
-void check_memory(const Model& model, const ContextPlan& context, int n_logits,
-                  const std::string& who, const std::string& advice);
+void check_memory(const Header& header, const ModelOptions& model, const ContextPlan& context,
+                  int n_logits, const std::string& who, const std::string& advice);
 
 }  // namespace specllama

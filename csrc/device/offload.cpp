@@ -6,6 +6,7 @@
 
 #include "device/rpc.h"
 #include "llama/backend.h"
+#include "specllama/device.h"
 #include "specllama/error.h"
 #include "system/host.h"
 
@@ -109,6 +110,17 @@ std::vector<ggml_backend_dev_t> offload_devices(const ModelOptions& options,
     if (devices.size() > kMostDevices)
         throw InvalidArgument("llama.cpp spreads a model over " + std::to_string(kMostDevices) +
                               " devices at most, not " + std::to_string(devices.size()) + ".");
+    return devices;
+}
+
+std::vector<Device> list_devices(const std::string& rpc) {
+    std::vector<Device> devices;
+    for (ggml_backend_dev_t device : joined(rpc_devices(rpc), own_devices())) {
+        Device& found = devices.emplace_back();
+        found.name = ggml_backend_dev_name(device);
+        found.description = ggml_backend_dev_description(device);
+        ggml_backend_dev_memory(device, &found.memory_free, &found.memory_total);
+    }
     return devices;
 }
 

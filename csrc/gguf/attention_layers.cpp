@@ -1,35 +1,14 @@
 #include "gguf/attention_layers.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
-#include <string_view>
 #include <vector>
+
+#include "gguf/architectures.h"
 
 namespace specllama {
 
 namespace {
-
-// An architecture where one layer of `period` sees the whole text and the others have sliding
-// windows, unless the file says which have. window: their length, if the file does not say it.
-struct Pattern {
-    std::string_view architecture;
-    int period;
-    bool first = false;  // whether that layer is the first of them, not the last
-    int window = 0;
-};
-
-// As llama.cpp has them.
-constexpr std::array kPatterns = {
-    Pattern{"afmoe", 4},        Pattern{"cohere2", 4},
-    Pattern{"exaone-moe", 4},   Pattern{"cohere2moe", 4, true},
-    Pattern{"gemma3", 6},       Pattern{"gemma2", 2, false, 4096},
-    Pattern{"gemma3n", 5},      Pattern{"exaone4", 4, false, 4096},
-    Pattern{"gpt-oss", 2},      Pattern{"laguna", 4, true},
-    Pattern{"mellum", 4},       Pattern{"llama4", 4},
-    Pattern{"muse-glimmer", 4}, Pattern{"smallthinker", 4, true},
-    Pattern{"olmo2", 4},        Pattern{"plamo3", 8},
-};
 
 class Reader {
  public:
@@ -41,10 +20,8 @@ class Reader {
           heads_(each("attention.head_count")),
           heads_kv_(file.has(prefix_ + "attention.head_count_kv") ? each("attention.head_count_kv")
                                                                   : heads_),
-          sliding_(file.numbers(prefix_ + "attention.sliding_window_pattern")) {
-        const auto* pattern = std::ranges::find(kPatterns, architecture_, &Pattern::architecture);
-        if (pattern != kPatterns.end()) pattern_ = *pattern;
-    }
+          sliding_(file.numbers(prefix_ + "attention.sliding_window_pattern")),
+          pattern_(architecture(architecture_).windows) {}
 
     int n_layers() const { return n_layers_; }
 
@@ -55,17 +32,17 @@ class Reader {
         // For these, what they state only says whether there are windows.
         if (architecture_ == "llama4") return stated == 0 ? 0 : 8192;
         if (architecture_ == "smallthinker") return stated.value_or(0) == 0 ? 0 : 4096;
-        return static_cast<int>(stated.value_or(pattern_ ? pattern_->window : 0));
+        return static_cast<int>(stated.value_or(pattern_.length));
     }
 
     bool slides(int layer) const {
         if (window() == 0) return false;
         if (!sliding_.empty()) return layer < std::ssize(sliding_) && sliding_[layer] != 0;
         if (architecture_ == "lfm2" || architecture_ == "deepseek4") return true;
-        if (!pattern_) return false;
+        if (pattern_.period == 0) return false;
         const auto period = static_cast<int>(
-            optional("attention.sliding_window_pattern").value_or(pattern_->period));
-        return period == 0 || layer % period != (pattern_->first ? 0 : period - 1);
+            optional("attention.sliding_window_pattern").value_or(pattern_.period));
+        return period == 0 || layer % period != (pattern_.whole_first ? 0 : period - 1);
     }
 
     // The numbers that a layer with attention keeps of a token. Multi-head latent attention keeps
@@ -108,9 +85,9 @@ class Reader {
     int n_layers_;
     std::vector<std::int64_t> heads_;
     std::vector<std::int64_t> heads_kv_;
-    // [layer]: 0: it sees the whole text, as do those behind; empty: see Pattern.
+    // [layer]: 0: it sees the whole text, as do those behind; empty: see pattern_.
     std::vector<std::int64_t> sliding_;
-    std::optional<Pattern> pattern_;
+    Architecture::Windows pattern_;
 };
 
 }  // namespace

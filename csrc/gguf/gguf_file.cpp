@@ -19,27 +19,6 @@ namespace specllama {
 
 namespace {
 
-// Architectures that turn text into vectors, or need an encoder pass first.
-constexpr std::array kEncoders = {"bert",
-                                  "modern-bert",
-                                  "nomic-bert",
-                                  "nomic-bert-moe",
-                                  "neo-bert",
-                                  "jina-bert-v2",
-                                  "jina-bert-v3",
-                                  "eurobert",
-                                  "gemma-embedding",
-                                  "llama-embed",
-                                  "t5",
-                                  "t5encoder",
-                                  "wavtokenizer-dec",
-                                  "clip",
-                                  "dflash"};
-
-// Architectures whose recurrent state llama.cpp can take snapshots of.
-constexpr std::array kWithSnapshots = {"lfm2",      "lfm2moe",    "qwen35",
-                                       "qwen35moe", "nemotron_h", "nemotron_h_moe"};
-
 // The types of matrices that ggml can multiply with; it has rows of all of them, too.
 std::vector<ggml_type> multiplied_types() {
     std::vector<ggml_type> types;
@@ -65,7 +44,9 @@ class File : private GgufReader {
 
     Header header() const {
         Header header;
+        header.path = path();
         header.architecture = *text("general.architecture");
+        header.traits = traits();
         header.weights = count_weights(*this);
         const RecurrentLayers recurrent(*this);
         for (const Tensor& tensor : tensors()) {
@@ -81,8 +62,7 @@ class File : private GgufReader {
         const AttentionLayers attention(*this, recurrent);
         header.slides = attention.window() > 0;
         header.n_window = attention.window();
-        header.one_kv_type =
-            value("attention.key_length_mla") > 0 || header.architecture == "deepseek4";
+        header.one_kv_type = value("attention.key_length_mla") > 0 || header.traits.one_kv_type;
         for (const auto& [whole, windows] : attention.kept()) {
             const std::string name = "blk." + std::to_string(header.layers.size());
             header.layers.push_back(
@@ -90,14 +70,13 @@ class File : private GgufReader {
         }
         const double width = value("embedding_length");
         const double n_heads = value("attention.head_count");
+        header.width = static_cast<int>(width);
         header.target_width =
             static_cast<int>(value(is_assistant() ? "embedding_length_out" : "target_hidden_size"));
         header.n_ctx_train = static_cast<int>(value("context_length"));
         header.n_vocab =
             static_cast<int>(array("tokenizer.ggml.tokens", {GGUF_TYPE_STRING}).value());
         header.compute_numbers_per_token = 8 * width + 3 * value("feed_forward_length");
-        header.has_snapshots =
-            std::ranges::find(kWithSnapshots, header.architecture) != kWithSnapshots.end();
         header.rotation = rotation(prefix);
         if (n_heads == 0) return header;  // no attention, or a number per layer
         const double head = number(prefix + "attention.key_length") ? value("attention.key_length")
@@ -108,9 +87,12 @@ class File : private GgufReader {
     }
 
  private:
-    bool is_head() const { return text("general.architecture") == "eagle3"; }
+    const Architecture& traits() const {
+        return architecture(text("general.architecture").value_or(""));
+    }
+    bool is_eagle3() const { return traits().kind == Architecture::Kind::eagle3; }
     // All layers of an assistant are said to be layers of multi-token prediction.
-    bool is_assistant() const { return text("general.architecture") == "gemma4-assistant"; }
+    bool is_assistant() const { return traits().kind == Architecture::Kind::assistant; }
 
     // Adds a tensor if activations are multiplied with it: no vector, and no table that rows are
     // taken from.
@@ -118,7 +100,7 @@ class File : private GgufReader {
                     std::vector<Matrix>& matrices) const {
         const auto& [name, type, n, bytes] = one;
         // A head without an output of its own uses its target's.
-        const bool is_tied = tensor("output.weight") == nullptr && !is_head();
+        const bool is_tied = tensor("output.weight") == nullptr && !is_eagle3();
         if (n[1] == 1 || name.ends_with(".nextn.embed_tokens.weight") ||
             name == "position_embd.weight" || name == "per_layer_token_embd.weight" ||
             (name == "token_embd.weight" && !is_tied))
@@ -184,7 +166,7 @@ class File : private GgufReader {
         static const std::vector<ggml_type> multiplied = multiplied_types();
         constexpr std::array kPlain = {GGML_TYPE_F32};
         // d2t lists the tokens of a head's own vocabulary.
-        if (tensor.name == "d2t" && tensor.type == GGML_TYPE_I64 && is_head()) return;
+        if (tensor.name == "d2t" && tensor.type == GGML_TYPE_I64 && is_eagle3()) return;
         if (is_plain(tensor))
             GgufReader::check_type(tensor, kPlain);
         else
@@ -196,10 +178,8 @@ class File : private GgufReader {
             fail("it is an adapter, which changes a model; give it as lora, beside the model");
         const auto architecture = text("general.architecture");
         if (!architecture) fail("it does not name its architecture");
-        for (const char* encoder : kEncoders)
-            if (*architecture == encoder)
-                fail("its architecture, " + *architecture +
-                     ", does not generate text token by token");
+        if (traits().kind == Architecture::Kind::encoder)
+            fail("its architecture, " + *architecture + ", does not generate text token by token");
         const std::string prefix = *architecture + ".";
         if (const auto causal = boolean(prefix + "attention.causal"); causal && !*causal)
             fail("it is an embedding model (its attention is not causal)");

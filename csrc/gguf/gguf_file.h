@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ggml.h"
+#include "gguf/architectures.h"
 #include "gguf/rotation.h"
 #include "gguf/weights.h"
 
@@ -24,7 +25,9 @@ struct Matrix {
 
 // What must be known from the header of a model file before the file is loaded.
 struct Header {
+    std::string path;
     std::string architecture;
+    Architecture traits;
     // Matrices that activations are multiplied with; not tables that rows are taken from.
     std::vector<Matrix> matrices;
     // Attention heads of a layer, and the numbers of one head; 0: no attention, or a number of
@@ -49,11 +52,10 @@ struct Header {
     // Whether llama.cpp takes keys and values of one type only: with latent attention, values are a
     // part of the keys.
     bool one_kv_type = false;
-    // Whether llama.cpp keeps snapshots of recurrent states for this architecture.
-    bool has_snapshots = false;
     // Roughly, the numbers that exist at once while one token is computed.
     double compute_numbers_per_token = 0;
     int n_vocab = 0;
+    int width = 0;  // of a token's state between two layers
     // Length of the target's states that a head reads; 0: the file is no head.
     int target_width = 0;
 };

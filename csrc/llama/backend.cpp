@@ -7,7 +7,6 @@
 #include <mutex>
 #include <string_view>
 
-#include "device/rpc.h"
 #include "ggml-backend.h"
 #include "llama.h"
 #include "specllama/device.h"
@@ -126,21 +125,6 @@ std::vector<ggml_backend_buffer_type_t> extra_buffer_types() {
 
 bool is_amx(ggml_backend_buffer_type_t type) {
     return ggml_backend_buft_name(type) == std::string_view("AMX");
-}
-
-std::vector<Device> list_devices(const std::string& rpc) {
-    ensure_backend();
-    std::vector<ggml_backend_dev_t> all = rpc_devices(rpc);
-    for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i)
-        all.push_back(ggml_backend_dev_get(i));
-    std::vector<Device> devices;
-    for (ggml_backend_dev_t device : all) {
-        Device& found = devices.emplace_back();
-        found.name = ggml_backend_dev_name(device);
-        found.description = ggml_backend_dev_description(device);
-        ggml_backend_dev_memory(device, &found.memory_free, &found.memory_total);
-    }
-    return devices;
 }
 
 const char* version() { return SPECLLAMA_VERSION; }

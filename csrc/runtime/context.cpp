@@ -1,33 +1,20 @@
 #include "runtime/context.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
+#include "device/rope.h"
 #include "llama/assertions.h"
 #include "llama/backend.h"
 #include "llama/kv_type.h"
 #include "llama/staging.h"
-#include "runtime/rope.h"
 #include "specllama/error.h"
 #include "system/host.h"
 
 namespace specllama {
 
 namespace {
-
-constexpr int kMaxContext = 1 << 30;  // tokens of all sequences together
-constexpr int kMaxSequences = 64;
-constexpr int kMaxBatch = 8192;
-constexpr int kMaxThreads = 512;   // ggml's own limit
-constexpr int kMaxSnapshots = 16;  // each takes as much memory as the recurrent state itself
-
-void check_range(const char* name, int value, int low, int high, const char* zero) {
-    if (value >= low && value <= high) return;
-    throw InvalidArgument(std::string(name) + " must be from " + std::to_string(low) + " to " +
-                          std::to_string(high) + zero + ", not " + std::to_string(value) + ".");
-}
 
 llama_flash_attn_type flash_attention(Switch wish) {
     switch (wish) {
@@ -52,20 +39,6 @@ int n_positions(const ContextPlan& plan) {
     const int n_one = plan.n_ctx + (plan.never_alone ? 1 : 0);
     const int n_steps = (n_one + kPositionsAtOnce - 1) / kPositionsAtOnce;
     return plan.n_seq * n_steps * kPositionsAtOnce;
-}
-
-// Architectures of which llama.cpp decodes one sequence rightly, but not several at once. In all
-// but the first, PLaMo 2 stores states in the wrong places, and these kinds of RWKV save another
-// token than the last one as that before the next.
-constexpr std::array kOneByOne = {"plamo2", "rwkv6qwen2", "arwkv7"};
-
-// never_alone takes 3 rows: a lone token, its companion, and one more so that llama.cpp allows the
-// snapshot by which the companion is cut off again (see snapshots). For some architectures
-// llama.cpp asserts that sequences which lie apart can share a micro-batch evenly.
-int batch_size(const ContextPlan& plan) {
-    const int n = std::max(plan.n_batch, plan.never_alone ? 3 : 1);
-    const int n_parts = plan.split ? plan.n_seq : 1;
-    return (n + n_parts - 1) / n_parts * n_parts;
 }
 
 // Side branches take ids of the one memory that all sequences share. In a sliding window that wraps
@@ -96,7 +69,7 @@ llama_context_params make_params(const ContextPlan& plan, int n_logits, int n_br
     params.n_outputs_max = std::max(std::min(plan.n_seq * n_logits, plan.n_batch), 1 + companion);
     // llama.cpp must not have fewer rows of logits than sequences, forks included.
     if (plan.n_forks > 0) params.n_outputs_max = std::max(params.n_outputs_max, params.n_seq_max);
-    params.n_threads = settled_threads(plan);
+    params.n_threads = resolve_threads(plan);
     params.n_threads_batch = params.n_threads;
     params.flash_attn_type = flash_attention(plan.flash_attn);
     const KvTypes types = kv_types(kv_type_name(plan));
@@ -151,35 +124,18 @@ ContextPlan settled(ContextPlan plan, const Model& model) {
 
 }  // namespace
 
-void check(const ContextOptions& options) {
-    check_range("n_seq", options.n_seq, 1, kMaxSequences, "");
-    check_range("n_ctx", options.n_ctx, 0, kMaxContext / options.n_seq, " (0 is the default)");
-    check_range("n_batch", options.n_batch, options.n_seq, kMaxBatch,
-                options.n_seq == 1 ? "" : " (from n_seq on)");
-    check_range("n_threads", options.n_threads, 0, kMaxThreads, " (0 is the default)");
-    check(options.rope);
-}
-
-int settled_threads(const ContextOptions& options) {
-    return options.n_threads > 0 ? options.n_threads : performance_cores();
-}
-
-// As many as a draft has tokens. A micro-batch must have at least 2 rows more than snapshots.
-int snapshots(const ContextPlan& plan, int n_logits) {
-    const int n_wanted = std::max(n_logits - 1, plan.never_alone ? 1 : 0);
-    return std::clamp(batch_size(plan) - 2, 0, std::min(n_wanted, kMaxSnapshots));
-}
-
 Context::Context(std::shared_ptr<const Model> model, const ContextPlan& plan, int n_logits,
                  int n_branches)
     : model_(std::move(model)),
       plan_(settled(plan, *model_)),
-      one_by_one_(std::ranges::find(kOneByOne, model_->architecture()) != kOneByOne.end()),
+      one_by_one_(model_->header().traits.one_sequence),
       n_branches_(count_branches(*model_, plan_, n_branches)),
       params_(make_params(plan_, n_logits, n_branches_)),
       context_(make_context(*model_, plan_, params_)),
       memory_(context_.get(), {.n_seq = plan_.n_seq + plan_.n_forks,
                                .n_branches = n_branches_,
+                               .has_windows = llama_model_n_swa(model_->get()) > 0 ||
+                                              model_->header().traits.hidden_windows,
                                .split = plan_.split,
                                .whole_window = plan_.whole_window}),
       companion_(2) {

@@ -14,16 +14,6 @@
 
 namespace specllama {
 
-// Throws InvalidArgument if a number is out of range.
-void check(const ContextOptions& options);
-
-// Number of threads that decode: the one that the options name, else one per performance core.
-int settled_threads(const ContextOptions& options);
-
-// How many snapshots of a recurrent state a context asks llama.cpp for, which gives none for
-// architectures without snapshots.
-int snapshots(const ContextPlan& plan, int n_logits);
-
 // A model's KV memory and the buffers for computing. Only one thread at a time may use it.
 class Context {
  public:

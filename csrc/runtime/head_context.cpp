@@ -4,11 +4,11 @@
 #include <string>
 #include <utility>
 
+#include "device/rope.h"
 #include "llama/assertions.h"
 #include "llama/backend.h"
 #include "llama/kv_type.h"
 #include "llama/staging.h"
-#include "runtime/rope.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -28,7 +28,7 @@ llama_context_params head_params(HeadContext::Kind kind, const ContextOptions& o
     params.n_seq_max = options.n_seq;
     params.kv_unified = true;
     params.n_outputs_max = kind == HeadContext::Kind::mtp ? options.n_seq : params.n_batch;
-    params.n_threads = settled_threads(options);
+    params.n_threads = resolve_threads(options);
     params.n_threads_batch = params.n_threads;
     const KvTypes types = kv_types(kv_type_name(options));
     params.type_k = types.keys;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <new>
-#include <string_view>
 #include <utility>
 
 #include "llama.h"
@@ -26,15 +25,6 @@ int count_cuttable(const llama_context* context) {
     const llama_model* model = llama_get_model(context);
     const bool has_states = llama_model_is_recurrent(model) || llama_model_is_hybrid(model);
     return has_states ? static_cast<int>(llama_n_rs_seq(context)) : Memory::kAnyNumber;
-}
-
-// Of DeepSeek 4, llama.cpp says that it has no windows, since its states do not go back as far as
-// these reach.
-bool has_windows(const llama_context* context) {
-    const llama_model* model = llama_get_model(context);
-    std::array<char, 32> name{};
-    llama_model_meta_val_str(model, "general.architecture", name.data(), name.size());
-    return llama_model_n_swa(model) > 0 || std::string_view(name.data()) == "deepseek4";
 }
 
 // The longest of some saved states with at most `keep` positions; null: there is none.
@@ -62,7 +52,7 @@ Memory::Memory(llama_context* context, const Layout& layout)
       n_branches_(layout.n_branches),
       split_(layout.split),
       whole_window_(layout.whole_window),
-      slides_(has_windows(context)),
+      slides_(layout.has_windows),
       n_swa_(llama_model_n_swa(llama_get_model(context))),
       n_cuttable_(count_cuttable(context)),
       decoded_from_(llama_n_seq_max(context)),

@@ -38,6 +38,7 @@ class Memory {
         // Most side branches of a sequence. Must be 0 with recurrent states, or if the sequences
         // lie apart.
         int n_branches = 0;
+        bool has_windows = false;   // some layers have sliding windows
         bool split = false;         // the sequences lie apart: each has its own part of the memory
         bool whole_window = false;  // sliding windows keep the whole text
     };

@@ -1,10 +1,10 @@
 #include "specllama/model_file.h"
 
 #include "gguf/gguf_file.h"
+#include "gguf/head_file.h"
 #include "llama-cpp.h"
 #include "llama/assertions.h"
 #include "llama/backend.h"
-#include "runtime/head_file.h"
 #include "runtime/vocab.h"
 #include "specllama/error.h"
 
@@ -42,8 +42,8 @@ ModelFile read_model_file(const std::string& path) {
     file.vocabulary = vocab.fingerprint();
     file.can_draft = !llama_model_is_recurrent(model.get()) && !llama_model_is_hybrid(model.get());
     const int width = llama_model_n_embd(model.get());
-    file.reads_width = is_head(header) ? header.target_width : 0;
-    file.tells_width = tells_layer_inputs(header.architecture) ? width : 0;
+    file.reads_width = header.traits.is_head() ? header.target_width : 0;
+    file.tells_width = gives_layer_inputs(header) ? width : 0;
     file.brings_head = mtp_fault(path).empty();
     return file;
 }

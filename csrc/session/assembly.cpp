@@ -12,6 +12,7 @@
 #include "device/exact.h"
 #include "device/fit.h"
 #include "device/offload.h"
+#include "device/rope.h"
 #include "draft/corpus/corpus_drafter.h"
 #include "draft/head/head_drafter.h"
 #include "draft/model/assistant_drafter.h"
@@ -19,10 +20,9 @@
 #include "draft/offers.h"
 #include "gguf/adapter_file.h"
 #include "gguf/gguf_file.h"
+#include "gguf/head_file.h"
 #include "llama/backend.h"
 #include "llama/kv_type.h"
-#include "runtime/head_file.h"
-#include "runtime/rope.h"
 #include "session/calibration.h"
 #include "specllama/device.h"
 #include "specllama/error.h"
@@ -100,9 +100,11 @@ bool is_mtp(const SessionOptions& options) {
 
 Headers read_headers(const SessionOptions& options) {
     Headers headers{check_gguf(options.model.path), {}, {}};
-    if (is_head(headers.target))
+    if (headers.target.traits.is_head())
         throw ModelError("Cannot use " + options.model.path + " as a model: it is " +
-                         (is_eagle3(headers.target) ? "an EAGLE-3 head" : "an assistant") +
+                         (headers.target.traits.kind == Architecture::Kind::eagle3
+                              ? "an EAGLE-3 head"
+                              : "an assistant") +
                          ", which drafts for another model.");
     headers.adapters = add_adapters(options.model, is_mtp(options), headers.target);
     if (is_mtp(options)) {
@@ -139,7 +141,7 @@ void settle(const Headers& headers, TargetPlan& plan, SessionOptions& options) {
     // A head may use its target's embeddings and output, which llama.cpp finds only if both lie on
     // the same devices.
     const auto settle_head = [&] {
-        if (!headers.draft || !is_head(*headers.draft)) return;
+        if (!headers.draft || !headers.draft->traits.is_head()) return;
         options.draft_model->model.n_gpu_layers = plan.model.n_gpu_layers;
         options.draft_model->model.device = plan.model.device;
         options.draft_model->model.rpc = plan.model.rpc;
@@ -175,13 +177,13 @@ Drafters make_drafters(const SessionOptions& options, const Headers& headers,
     // The costly drafter is the last, and there is at most one.
     if (is_costly) drafters.all.push_back(std::move(given));
     if (!options.draft_model) return drafters;
-    if (!headers.draft || is_eagle3(*headers.draft)) {
+    if (!headers.draft || headers.draft->traits.kind == Architecture::Kind::eagle3) {
         const auto head = std::make_shared<HeadDrafter>(target, *options.draft_model,
                                                         headers.draft ? &*headers.draft : nullptr,
                                                         options.load_progress);
         drafters.reader = head;
         drafters.all.push_back(head);
-    } else if (is_assistant(*headers.draft)) {
+    } else if (headers.draft->traits.kind == Architecture::Kind::assistant) {
         const auto assistant = std::make_shared<AssistantDrafter>(
             target, *options.draft_model, *headers.draft, options.load_progress);
         drafters.reader = assistant;

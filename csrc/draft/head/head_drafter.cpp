@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/head_file.h"
+#include "gguf/head_file.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -14,7 +14,7 @@ HeadDrafter::HeadDrafter(const std::shared_ptr<const Model>& target,
     : sampler_(options, target->vocab().size()), context_options_(options.context), head_(target) {
     if (head == nullptr) return;
     kind_ = HeadContext::Kind::eagle3;
-    layers_ = check_eagle3(options.model.path, *target);
+    layers_ = check_eagle3(options.model.path, target->header());
     head_ = Model::load(options.model, Kernels::fastest, *head, progress);
     check_vocabulary(*head_, *target, "The head");
 }

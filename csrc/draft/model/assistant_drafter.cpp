@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/head_file.h"
+#include "gguf/head_file.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -11,7 +11,7 @@ AssistantDrafter::AssistantDrafter(const std::shared_ptr<const Model>& target,
                                    const DraftModelOptions& options, const Header& assistant,
                                    const ProgressFunction& progress)
     : sampler_(options, target->vocab().size()) {
-    check_assistant(options.model.path, *target);
+    check_assistant(options.model.path, target->header());
     assistant_ = Model::load(options.model, Kernels::fastest, assistant, progress);
     check_vocabulary(*assistant_, *target, "The assistant");
 }

@@ -1,4 +1,4 @@
-#include "constraint/gbnf_mask.h"
+#include "runtime/gbnf_mask.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "runtime/rope.h"
+#include "device/rope.h"
 
 #include <array>
 #include <sstream>

@@ -1,40 +1,20 @@
-#include "runtime/head_file.h"
+#include "gguf/head_file.h"
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
 
 #include "ggml.h"
 #include "gguf/gguf_reader.h"
-#include "llama.h"
 #include "llama/staging.h"
 
 namespace specllama {
 
 namespace {
 
-constexpr const char* kEagle3 = "eagle3";
-constexpr const char* kAssistant = "gemma4-assistant";
-
 constexpr const char* kNoStates =
     "this libllama does not hand out the hidden states that heads draft from";
 
-// Architectures whose graph in llama.cpp hands out the inputs of its layers, one row per token.
-constexpr std::array kTellLayerInputs = {"llama",  "qwen3",      "qwen3moe",   "gpt-oss",
-                                         "qwen35", "qwen35moe",  "qwen3next",  "lfm2",
-                                         "gemma4", "minimax-m2", "nemotron_h", "nemotron_h_moe"};
-
 constexpr const char* kUnlike = "its layer of multi-token prediction is not as llama.cpp wants it";
-
-// Architectures with a graph of one MTP layer that has an attention memory of its own. (That of
-// qwen3next hands out the states of some rows only, and llama.cpp reads beyond them.)
-constexpr std::array kWithMtp = {"glm4moe",   "qwen35",         "qwen35moe",
-                                 "deepseek2", "nemotron_h_moe", "cohere2moe"};
-
-bool contains(const auto& names, const std::string& name) {
-    return std::ranges::find(names, name) != names.end();
-}
 
 // llama.cpp hands out as many numbers of a state as embedding_length_out says, however many there
 // are. What is wrong with that, as the rest of a sentence about the file; "": nothing.
@@ -51,12 +31,11 @@ class Eagle3File : private GgufReader {
  public:
     using GgufReader::GgufReader;
 
-    std::vector<int> check(const Model& target) const {
+    std::vector<int> check(const Header& target) const {
         if (!staging::available()) fail(kNoStates);
-        const std::string architecture = target.architecture();
-        if (!contains(kTellLayerInputs, architecture))
-            fail("llama.cpp does not tell what goes into the layers of " + target.path() + " (" +
-                 architecture + ")");
+        if (!target.traits.layer_inputs)
+            fail("llama.cpp does not tell what goes into the layers of " + target.path + " (" +
+                 target.architecture + ")");
         if (const std::string fault = width_fault(*this); !fault.empty()) fail(fault);
         if (number("eagle3.block_count") != 1) fail("an EAGLE-3 head has one layer");
         check_widths(target);
@@ -68,25 +47,25 @@ class Eagle3File : private GgufReader {
  private:
     bool holds(const char* name) const { return tensor(name) != nullptr; }
 
-    std::vector<int> layers(const Model& target) const {
+    std::vector<int> layers(const Header& target) const {
         const std::vector<std::int64_t> given = numbers("eagle3.target_layers");
-        const int n_layers = target.n_layers();
+        const int n_layers = static_cast<int>(target.layers.size());
         if (given.size() != 3) fail("it does not name three layers in eagle3.target_layers");
         for (const std::int64_t layer : given)
             if (layer < 0 || layer >= n_layers)
                 fail("it reads what goes into layer " + std::to_string(layer) + ", but " +
-                     target.path() + " has " + std::to_string(n_layers) + " layers");
+                     target.path + " has " + std::to_string(n_layers) + " layers");
         return {given.begin(), given.end()};
     }
 
     // Checks the widths of the states that the head reads, and of what it shares with the target.
-    void check_widths(const Model& target) const {
+    void check_widths(const Header& target) const {
         const std::int64_t width = *number("eagle3.embedding_length");
         const std::int64_t target_width = number("eagle3.target_hidden_size").value_or(0);
         const bool shares = !holds("token_embd.weight") || !holds("output.weight");
-        if (target_width != target.width() || (shares && width != target.width()))
+        if (target_width != target.width || (shares && width != target.width))
             fail("its target's states have " + std::to_string(shares ? width : target_width) +
-                 " numbers, those of " + target.path() + " " + std::to_string(target.width()));
+                 " numbers, those of " + target.path + " " + std::to_string(target.width));
         const auto key = number("eagle3.attention.key_length");
         const auto value = number("eagle3.attention.value_length");
         if (key.has_value() != value.has_value() || key != value)
@@ -102,8 +81,8 @@ class Eagle3File : private GgufReader {
     }
 
     // Checks the head's tokens, which may be fewer than the target's; d2t then lists them.
-    void check_vocabulary(const Model& target) const {
-        const int n_vocab = target.vocab().size();
+    void check_vocabulary(const Header& target) const {
+        const int n_vocab = target.n_vocab;
         if (const Tensor* embeddings = tensor("token_embd.weight");
             embeddings != nullptr && embeddings->sizes[1] < n_vocab)
             fail("it has embeddings for fewer tokens than there are");
@@ -125,26 +104,25 @@ class AssistantFile : private GgufReader {
  public:
     using GgufReader::GgufReader;
 
-    void check(const Model& target) const {
+    void check(const Header& target) const {
         if (!staging::available()) fail(kNoStates);
-        if (target.architecture() != "gemma4")
-            fail("it is an assistant of a Gemma 4, and " + target.path() + " is of another kind (" +
-                 target.architecture() + ")");
-        if (number(key("embedding_length_out")) != target.width())
-            fail("it reads states of another width than those of " + target.path());
-        const GgufReader other(target.path());
+        if (!target.traits.assistant)
+            fail("it is an assistant of a Gemma 4, and " + target.path + " is of another kind (" +
+                 target.architecture + ")");
+        if (number(key("embedding_length_out")) != target.width)
+            fail("it reads states of another width than those of " + target.path);
+        const GgufReader other(target.path);
         if (const std::string fault = width_fault(other); !fault.empty()) other.fail(fault);
         check_layers(target, other);
         for (const std::string length : {"key_length", "value_length"})
             for (const char* layers : {"", "_swa"})
                 if (const std::string name = "attention." + length + layers;
                     number(key(name)) != other.number("gemma4." + name))
-                    fail("its attention heads are of another length than those of " +
-                         target.path());
+                    fail("its attention heads are of another length than those of " + target.path);
     }
 
  private:
-    static std::string key(const std::string& name) { return std::string(kAssistant) + "." + name; }
+    static std::string key(const std::string& name) { return "gemma4-assistant." + name; }
 
     // What a file states of a layer: a number for each, or one for all; 0: it states nothing.
     static std::int64_t of_layer(const GgufReader& file, const std::string& name,
@@ -154,18 +132,18 @@ class AssistantFile : private GgufReader {
         return layer >= 0 && layer < std::ssize(each) ? each[layer] : 0;
     }
 
-    void check_layers(const Model& target, const GgufReader& other) const {
+    void check_layers(const Header& target, const GgufReader& other) const {
         const std::string windows = "attention.sliding_window_pattern";
         const std::string heads = "attention.head_count_kv";
-        const std::int64_t last = target.n_layers() - 1;
+        const std::int64_t last = static_cast<int>(target.layers.size()) - 1;
         if (last < 1 || of_layer(other, "gemma4." + windows, last) != 0 ||
             of_layer(other, "gemma4." + windows, last - 1) == 0)
-            fail("the last layer of " + target.path() +
+            fail("the last layer of " + target.path +
                  " should see the whole text and the one before have a window");
         for (std::int64_t i = 0; i < number(key("block_count")).value_or(0); ++i) {
             const std::int64_t read = of_layer(*this, key(windows), i) != 0 ? last - 1 : last;
             if (of_layer(*this, key(heads), i) != of_layer(other, "gemma4." + heads, read))
-                fail("it has another number of key-value heads than " + target.path());
+                fail("it has another number of key-value heads than " + target.path);
         }
     }
 };
@@ -183,7 +161,7 @@ class MtpFile : private GgufReader {
         if (tensor(prefix + "eh_proj.weight") == nullptr)
             return "its layers of multi-token prediction were left out";
         if (!staging::available()) return kNoStates;
-        if (!contains(kWithMtp, architecture))
+        if (!specllama::architecture(architecture).mtp)
             return "llama.cpp's multi-token prediction fails with " + architecture +
                    " models, or has not been tried";
         if (std::string fault = width_fault(*this); !fault.empty()) return fault;
@@ -213,21 +191,15 @@ class MtpFile : private GgufReader {
 
 }  // namespace
 
-bool is_head(const Header& header) { return is_eagle3(header) || is_assistant(header); }
-
-bool is_eagle3(const Header& header) { return header.architecture == kEagle3; }
-
-bool is_assistant(const Header& header) { return header.architecture == kAssistant; }
-
-bool tells_layer_inputs(const std::string& architecture) {
-    return staging::available() && contains(kTellLayerInputs, architecture);
+bool gives_layer_inputs(const Header& header) {
+    return staging::available() && header.traits.layer_inputs;
 }
 
-std::vector<int> check_eagle3(const std::string& path, const Model& target) {
+std::vector<int> check_eagle3(const std::string& path, const Header& target) {
     return Eagle3File(path).check(target);
 }
 
-void check_assistant(const std::string& path, const Model& target) {
+void check_assistant(const std::string& path, const Header& target) {
     AssistantFile(path).check(target);
 }
 
