@@ -92,7 +92,7 @@ test-rpc:
 	    $(RPC)/bin/python -m pip install $(BUILD_REQUIRES)
 	$(RPC)/bin/python -c 'import llama_cpp; assert llama_cpp.llama_supports_rpc()'
 	$(RPC)/bin/python -m pip install --no-build-isolation -Cbuild-dir=build/$@ '.[test]'
-	$(RPC)/bin/python -m pytest tests/test_rpc.py tests/test_division.py
+	$(RPC)/bin/python -m pytest tests/device/test_rpc.py tests/device/test_division.py
 
 # The core and the extension under SANITIZERS, in a virtual environment of their own, SANITIZED.
 define install-sanitized
@@ -120,9 +120,10 @@ test-asan:
 TSAN := .venv-tsan
 TSAN_ENV := TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp SPECLLAMA_AMX=off \
             LD_PRELOAD="$(call library,libtsan.so)"
-TSAN_TESTS := $(foreach noun,batching worker requests_beside host prefix_reuse state failed_decode \
-                session stream drafter draft_model server server_chat \
-                server_limits,tests/test_$(noun).py)
+TSAN_TESTS := $(foreach noun,session/batching session/queue/worker session/queue/requests_beside \
+                session/host session/prefix_reuse session/state runtime/failed_decode session/session \
+                session/stream draft/drafter draft/draft_model server/server server/server_chat \
+                server/server_limits,tests/$(dir $(noun))test_$(notdir $(noun)).py)
 
 test-tsan: SANITIZED := $(TSAN)
 test-tsan: SANITIZERS := thread

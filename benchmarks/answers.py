@@ -61,7 +61,7 @@ class Answer:
 
 def answers(half: str | None = None) -> Iterator[Answer]:
     """Those of a half, or all, of more than a line."""
-    path = Path(__file__).parents[1] / "data" / "answers.jsonl"
+    path = Path(__file__).parents[1] / "tests" / "data" / "answers.jsonl"
     for line in path.read_text().splitlines():
         answer = Answer(**({"draft": [], "sure": []} | json.loads(line)))
         if half in (None, answer.half) and len(answer.tokens) > 12:

@@ -1,6 +1,6 @@
 """An agent's loop against two servers, in turns:
 
-    python tests/benches/bench_agent.py MODEL.gguf llama.cpp/bin/llama-server [-t THREADS]
+    python benchmarks/bench_agent.py MODEL.gguf llama.cpp/bin/llama-server [-t THREADS]
         [--flash-attn off] [--flags="--spec-type ngram-map-k"] [--minutes N]
         [--titles [--cache-ram 0]]
 

@@ -1,6 +1,6 @@
 """What flash attention is worth on the CPU:
 
-    python tests/benches/bench_attention.py [MODEL.gguf...] [--shapes] [--together] [-t THREADS]
+    python benchmarks/bench_attention.py [MODEL.gguf...] [--shapes] [--together] [-t THREADS]
 
 Milliseconds with it and without it, and their ratio (above 1: faster without), of prompts of 4096
 random tokens and of decodes of 1, 2, 4, 8 and 16 tokens at four places in them (medians of four),

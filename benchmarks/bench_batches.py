@@ -1,6 +1,6 @@
 """Whether the rows of a round should ride in a prompt's batch:
 
-    python tests/benches/bench_batches.py MODEL.gguf... [-t THREADS]
+    python benchmarks/bench_batches.py MODEL.gguf... [-t THREADS]
 
 Seven requests that share a memory with 200 tokens each, and a prompt: milliseconds of a batch of
 the prompt alone, of one row of each request alone, of both in one decode, and the ratio of that to

@@ -1,6 +1,6 @@
 """What speculation is worth for beams, by the clock: answers of which much stands in the question.
 
-    python tests/benches/bench_beams.py -m model.gguf
+    python benchmarks/bench_beams.py -m model.gguf
 
 In turns, plainly, with the length that pays, and with fixed ones; by number of beams the median of
 all texts' ratios to the plain search, tokens per second of it, decodes per token, and by whom how

@@ -1,6 +1,6 @@
 """What decodes cost on a GPU, and what it costs to decode another number of tokens than before:
 
-    python tests/benches/bench_changes.py MODEL.gguf... [-ngl N]
+    python benchmarks/bench_changes.py MODEL.gguf... [-ngl N]
 
 Milliseconds of decodes of n tokens behind 300 others, after four of as many; then of the first to
 the fourth decode of a new n, of which the second is the one that a GPU's kernels are recorded in.

@@ -1,4 +1,4 @@
-"""What a copy of a prompt saves: `python tests/benches/bench_copies.py [MODEL] [-t N]`.
+"""What a copy of a prompt saves: `python benchmarks/bench_copies.py [MODEL] [-t N]`.
 
 Of prompts of some lengths: milliseconds until the first token where another prompt has taken the
 place in the KV memory, without and with copies in main memory (`cache_ram`); what both take for

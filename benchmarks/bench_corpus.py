@@ -1,6 +1,6 @@
 """How fast a corpus is built, opened and searched, on real text.
 
-    python tests/benches/bench_corpus.py
+    python benchmarks/bench_corpus.py
 
 Takes the Python sources of the standard library and of the installed packages, tokenized as the
 bundled model does; what is looked for are the ends of texts that the corpus does not have. The time

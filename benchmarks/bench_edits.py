@@ -1,6 +1,6 @@
 """Edits, in turns: functions written again with a change, and lines filled in.
 
-    python tests/benches/bench_edits.py MODEL.gguf llama.cpp/bin/llama-server [-t THREADS]
+    python benchmarks/bench_edits.py MODEL.gguf llama.cpp/bin/llama-server [-t THREADS]
         [-n EDITS]
 
 Of the workload `edit`. Written again by the chat of both servers: ours with the old function as

@@ -1,8 +1,8 @@
 """What a grammar's drafts are worth: the extractions among the answered workloads, each with a JSON
 schema.
 
-    python tests/benches/bench_grammar.py -m target.gguf -md draft.gguf
-    python tests/benches/bench_grammar.py -m target.gguf --left
+    python benchmarks/bench_grammar.py -m target.gguf -md draft.gguf
+    python benchmarks/bench_grammar.py -m target.gguf --left
 
 In turns, each text is written with its schema, and replayed without one, by the same drafters and
 plainly; what choosing takes by a grammar counts for all three. By text, the median of the turns:

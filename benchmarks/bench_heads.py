@@ -1,9 +1,9 @@
 """Heads beside draft models: what a target accepts of their drafts, and the clock.
 
-    python tests/benches/bench_heads.py acceptance models/draft-q8_0.gguf head.gguf
-    python tests/benches/bench_heads.py speed models/draft-q8_0.gguf head.gguf \\
+    python benchmarks/bench_heads.py acceptance models/draft-q8_0.gguf head.gguf
+    python benchmarks/bench_heads.py speed models/draft-q8_0.gguf head.gguf \\
         [--model MODEL.gguf] [--llama-cpp DIRECTORY]
-    python tests/benches/bench_heads.py mtp [--llama-cpp DIRECTORY]
+    python benchmarks/bench_heads.py mtp [--llama-cpp DIRECTORY]
 
 Prompts: pieces of the files that no model of the bundled pair was trained on; for another --model,
 conversations of the answered workloads' held-out half. `acceptance`: by place in a draft, of those
@@ -27,7 +27,7 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-sys.path.append(str(Path(__file__).parents[1] / "support"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 from heads import glm_model, know_the_answer, write_glm, write_qwen
 from random_model import EOS, delta_net_model

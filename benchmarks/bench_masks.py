@@ -1,6 +1,6 @@
 """What a grammar takes of each token: following it, and masks over all of a vocabulary.
 
-    python tests/benches/bench_masks.py -m model.gguf
+    python benchmarks/bench_masks.py -m model.gguf
 
 Writes the extractions of bench_grammar.py with the grammar's own drafts. By text: microseconds of a
 token for choosing it and for drafting, and those that choosing takes without a grammar, for which

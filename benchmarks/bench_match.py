@@ -1,6 +1,6 @@
 """What copied drafts are worth on real text, and how fast MatchFinder is.
 
-    python tests/benches/bench_match.py
+    python benchmarks/bench_match.py
 
 Replays the Python standard library's sources, tokenized as the bundled model does, as if a model
 had written them: free code (a module continued after 256 tokens), and edits (a function, then the

@@ -1,4 +1,4 @@
-"""What the type of the KV memory costs: `python tests/benches/bench_memory.py MODEL... [-t N]`.
+"""What the type of the KV memory costs: `python benchmarks/bench_memory.py MODEL... [-t N]`.
 
 For each type, with flash attention and, where that can be, without: milliseconds of the four chunks
 of a prompt of 2048 random tokens, and of decodes of 1, 8 and 16 tokens behind it (medians of four),

@@ -1,6 +1,6 @@
 """How fast NGramPredictor learns and predicts, on real text.
 
-    python tests/benches/bench_ngram.py
+    python benchmarks/bench_ngram.py
 
 Takes the tokens of the Python standard library's sources, by the bundled model's tokenizer. The
 time of a call of `predict(4)` contains the call from Python; that of `predict(0)`, which is

@@ -1,6 +1,6 @@
 """What a round takes beside the decodes of the target, in microseconds:
 
-    python tests/benches/bench_overhead.py [--repeat N]
+    python benchmarks/bench_overhead.py [--repeat N]
 
 The bundled pair answers alone and eight requests at once, with n-grams and with the draft model
 beside them: "free" is what the model says by itself, which is hardly ever in the prompt, and

@@ -1,6 +1,6 @@
 """Side by side with the peers, in turns:
 
-    python tests/benches/bench_peers.py [MODEL.gguf] [-md DRAFT.gguf] [-n TOKENS] [--repeat N]
+    python benchmarks/bench_peers.py [MODEL.gguf] [-md DRAFT.gguf] [-n TOKENS] [--repeat N]
         [-t THREADS] [-ngl N] [--texts N] [-fa on|off] [--llama-cpp DIRECTORY]
 
 llama-cpp-python is always there, plain and with prompt lookup. With --llama-cpp also llama.cpp's
@@ -13,7 +13,7 @@ of llama-cpp-python; ten minutes on two cores:
         -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_APP=OFF -DLLAMA_USE_PREBUILT_UI=OFF \\
         -DLLAMA_OPENSSL=OFF
     cmake --build llama.cpp -j 2 --target llama-server llama-speculative-simple
-    python tests/benches/bench_peers.py --llama-cpp llama.cpp/bin
+    python benchmarks/bench_peers.py --llama-cpp llama.cpp/bin
 
 (With GCC before 13 on a processor with AMX its first decode crashes, unless the compilers are given
 -fno-dse -fno-tree-dse, by -DCMAKE_C_FLAGS and -DCMAKE_CXX_FLAGS.)

@@ -1,6 +1,6 @@
 """What the planner is worth on real answers, by arithmetic, at the costs of eight machines.
 
-    python tests/benches/bench_planner.py [--half first|second] [--seeds N] [--step S] [--tokens N]
+    python benchmarks/bench_planner.py [--half first|second] [--seeds N] [--step S] [--tokens N]
         [--promises] [--both] [--curves FILE.json] [--untold]
 
 The answers of tests/data/answers.jsonl in the orders of some seeds, decode times heard with 5 %
@@ -44,7 +44,7 @@ from specllama._core.plan import Evidence, NGramFollower, Phase, Planner, Turn
 from specllama.simulate import MAX_DRAFT, Drafts, read_curves
 from tree_rounds import catching_up
 
-CURVES = Path(__file__).parents[1] / "data" / "curves.json"
+CURVES = Path(__file__).parents[1] / "tests" / "data" / "curves.json"
 SECOND = 0.05  # of a plain decode, as the planner is told
 NOISE = 0.05
 AT_ONCE = 8

@@ -1,6 +1,6 @@
 """A target on a server, drafts made here: tokens per second, by what the way takes.
 
-    python tests/benches/bench_remote.py [-m TARGET.gguf] [-md DRAFT.gguf] [-n TOKENS]
+    python benchmarks/bench_remote.py [-m TARGET.gguf] [-md DRAFT.gguf] [-n TOKENS]
         [--trips MS,MS,...] [--kinds NAME,NAME,...] [--texts N] [--ways "NAME;NAME;..."]
         [--repeat N] [--rounds] [--plot FILE]
 
@@ -52,7 +52,7 @@ from specllama.server.settings import Settings
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.workloads import Replay, load
 
-sys.path.append(str(Path(__file__).parents[1] / "support"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from slow_link import SlowLink, slow_link
 
 N_CTX = 2048

@@ -1,6 +1,6 @@
 """What decodes cost on RPC servers, and what speculation gains there, beside this machine.
 
-    python tests/benches/bench_rpc.py MODEL [--rpc HOST:PORT,...] [--trip MS] [--rate MBIT] [-t N]
+    python benchmarks/bench_rpc.py MODEL [--rpc HOST:PORT,...] [--trip MS] [--rate MBIT] [-t N]
         [-ngl N] [--exact] [--repeat N]
 
 Without --rpc two servers are started here, of one thread each. With --trip or --rate there is a
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from specllama import Drafter, SpecSession
 from specllama.workloads import COPY
 
-sys.path.append(str(Path(__file__).parents[1] / "support"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from rpc_worker import workers
 from slow_link import slow_link
 

@@ -1,6 +1,6 @@
 """How many answers differ from plain ones, here and with llama-server:
 
-    python tests/benches/bench_same.py MODEL.gguf [-md DRAFT.gguf] [-t THREADS] [-n TOKENS]
+    python benchmarks/bench_same.py MODEL.gguf [-md DRAFT.gguf] [-t THREADS] [-n TOKENS]
         [--prompts N] [--llama-cpp DIRECTORY]
 
 Every contestant answers the same prompts greedily, each prompt from its beginning, with default

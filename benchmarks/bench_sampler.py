@@ -1,6 +1,6 @@
 """What choosing a token costs, in microseconds per row of logits:
 
-    python tests/benches/bench_sampler.py
+    python benchmarks/bench_sampler.py
 
 The row is copied before each choice, because choosing changes it; that is part of the figures. The
 last column is what the probability of one token costs, which a draft model wants of each draft.

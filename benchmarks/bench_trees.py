@@ -1,11 +1,11 @@
 """What several guesses at a position are accepted with, and what trees gain by the clock.
 
-    python tests/benches/bench_trees.py arithmetic
-    python tests/benches/bench_trees.py planned
-    python tests/benches/bench_trees.py matches
-    python tests/benches/bench_trees.py union
-    python tests/benches/bench_trees.py acceptance [-m target.gguf -md draft.gguf]
-    python tests/benches/bench_trees.py speed [-m target.gguf -md draft.gguf]
+    python benchmarks/bench_trees.py arithmetic
+    python benchmarks/bench_trees.py planned
+    python benchmarks/bench_trees.py matches
+    python benchmarks/bench_trees.py union
+    python benchmarks/bench_trees.py acceptance [-m target.gguf -md draft.gguf]
+    python benchmarks/bench_trees.py speed [-m target.gguf -md draft.gguf]
 
 `arithmetic`: the speed of the best tree over that of the best chain, by what decodes of n tokens
 cost; what a side branch's tokens cost when they come again is left out. Also by arithmetic, with
@@ -37,7 +37,7 @@ from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.simulate import MAX_DRAFT, calibrated_planner, read_curves
 from tree_rounds import Guess, Script, drawn_script, fixed_rounds, n_gram_trees, planned_time
 
-CURVES = Path(__file__).parents[1] / "data" / "curves.json"
+CURVES = Path(__file__).parents[1] / "tests" / "data" / "curves.json"
 
 PROMPTS = [
     "def fibonacci(n):\n    a, b = 0, 1\n",

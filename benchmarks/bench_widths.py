@@ -1,6 +1,6 @@
 """At how many tokens at once a token gets the same bits.
 
-    python tests/benches/bench_widths.py MODEL... [-kv TYPE] [-n N] [--plain] [-ngl N]
+    python benchmarks/bench_widths.py MODEL... [-kv TYPE] [-n N] [--plain] [-ngl N]
 
 Random tokens are decoded so many at once, by llama.cpp as llama-cpp-python has it, and the bits of
 all rows of logits compared. A line is a model and the groups of widths whose bits are all equal;

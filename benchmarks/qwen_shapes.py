@@ -1,7 +1,7 @@
 """Models of Qwen2.5's shapes and of Q4_K_M's weight types, with random weights and no vocabulary:
 decodes take as long as those of the real files, whose weights are many gigabytes to fetch.
 
-    python tests/benches/qwen_shapes.py 7b|1.5b OUT.gguf
+    python benchmarks/qwen_shapes.py 7b|1.5b OUT.gguf
 """
 
 from __future__ import annotations

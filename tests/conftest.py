@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import importlib.util
 import os
-import platform
 import shutil
 import signal
 import sys
@@ -16,9 +15,11 @@ from typing import Any
 
 import llama_cpp
 import pytest
-from cmake_build import ROOT, run
+from cmake_build import run
+from folders import ROOT
 from prompts import PROMPTS, most_tokens
 from scripted_model import write_scripted_model
+from session_options import EXACT, FIXED
 from specllama import SpecSession
 from specllama.session import BUNDLED_MODEL
 
@@ -29,26 +30,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # that take nothing look for what goes wrong.
 os.environ.pop("PYTHONUNBUFFERED", None)
 
-# Q8_0 weights and Q8_0 KV memory with flash attention, on the CPU: logits are bit-identical
-# whatever the width of a batch. One thread, because the bundled model is too small for two, and
-# because spinning threads starve each other on a busy machine.
-EXACT: dict[str, Any] = {
-    "kv_type": "q8_0",
-    "flash_attn": True,
-    "n_gpu_layers": 0,
-    "n_threads": 1,
-}
-
-# exact=True, which is for x86-64; elsewhere what comes nearest.
-EXACT_HERE: bool | str = platform.machine() in ("x86_64", "AMD64") or "auto"
-EXACT_FLAG = ["--exact", "on" if EXACT_HERE is True else "auto"]
-
 # What decodes take is remembered from session to session: not in the home of who runs the tests.
 os.environ["SPECLLAMA_CACHE"] = tempfile.mkdtemp(prefix="specllama-")
 atexit.register(shutil.rmtree, os.environ["SPECLLAMA_CACHE"], ignore_errors=True)
-
-# What pays depends on the clock: with a fixed length a run can be repeated.
-FIXED: dict[str, Any] = {"spec_length": 4}
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import EXACT_HERE
 from numpy.typing import NDArray
 from prompts import MODULE, PROMPTS
 from random_model import WRITERS, write_experts
 from reference_beams import found
+from session_options import EXACT_HERE
 from specllama import Drafter, SpecSession
 
 Open = Callable[..., SpecSession]

@@ -11,7 +11,6 @@ from typing import Any
 import llama_cpp
 import numpy as np
 import pytest
-from conftest import EXACT_HERE
 from drafters import CtrlC
 from float_llama import EOS as FLOAT_EOS
 from float_llama import make_float_llama, write_float_llama
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from prompts import PROMPTS
 from random_model import EOS, WRITERS, write_dense
 from reference_beams import beam_search, found
+from session_options import EXACT_HERE
 from specllama import ArgumentError, SpecSession
 
 Open = Callable[..., SpecSession]

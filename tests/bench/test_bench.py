@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from folders import DATA
 from specllama import SpecSession
 from specllama.__main__ import main
 from specllama.bench.arithmetic import (
@@ -28,7 +29,7 @@ from specllama.workloads import ANSWERED, load_answered
 
 SMALL = ["bench", "-n", "16", "--texts", "1", "--repeat", "1", "-t", "1", "-ngl", "0"]
 
-CURVES = str(Path(__file__).parent / "data" / "curves.json")
+CURVES = str(DATA / "curves.json")
 
 Captured = pytest.CaptureFixture[str]
 Open = Callable[..., SpecSession]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from folders import DOCS
 from heads import write_qwen
 from specllama import SpecSession
 from specllama.__main__ import main
@@ -235,7 +236,7 @@ def test_help_has_every_command(chat: Run, model: Path) -> None:
 
 
 def test_the_document_has_every_command() -> None:
-    document = (Path(__file__).parents[1] / "docs" / "chat.md").read_text()
+    document = (DOCS / "chat.md").read_text()
     document = document.replace("`", "").replace("\\|", "|")
     for command in COMMANDS:
         assert f"| {command.usage} | {command.brief} |" in document

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import specllama
 from heads import write_knowing_pair
+from processes import run_spec_cli
 from prompts import PROMPTS
 from specllama import SpecSession
 from specllama.commands.spec_cli import OPTIONS, SWITCHES, executable
@@ -21,38 +22,34 @@ EXACT = ["-kv", "q8_0", "-fa", "on", "-ngl", "0", "-t", "1", "--spec-length", "4
 PROMPT = PROMPTS["module"]
 
 
-def run(*arguments: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
-    source: dict[str, Any] = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
-    return subprocess.run(
-        [executable(), *arguments], capture_output=True, check=False, timeout=120, **source
-    )
-
-
 def test_stdout_is_the_text_and_nothing_else(open_session: Callable[..., SpecSession]) -> None:
     expected = open_session().generate(PROMPT, max_tokens=60).text.encode()
     for extra in ([], ["--no-spec"], ["--draft", "none"], ["--spec-length", "16"], ["--stats"]):
-        process = run(*EXACT, "-p", PROMPT, "-n", "60", *extra)
+        process = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "60", *extra)
         assert process.returncode == 0, process.stderr
         assert process.stdout == expected, extra
         assert (process.stderr == b"") == (extra != ["--stats"])
 
 
 def test_prompts_from_a_file_and_from_standard_input(tmp_path: Path) -> None:
-    expected = run(*EXACT, "-p", PROMPT, "-n", "20").stdout
+    expected = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "20").stdout
     (path := tmp_path / "prompt.txt").write_text(PROMPT + "\n")
-    assert run(*EXACT, "-f", str(path), "-n", "20").stdout == expected
+    assert run_spec_cli(*EXACT, "-f", str(path), "-n", "20").stdout == expected
     for arguments in (["-"], ["-f", "-"], []):
-        assert run(*EXACT, *arguments, "-n", "20", stdin=PROMPT.encode() + b"\n").stdout == expected
+        assert (
+            run_spec_cli(*EXACT, *arguments, "-n", "20", stdin=PROMPT.encode() + b"\n").stdout
+            == expected
+        )
 
 
 def test_no_arguments_complete_the_built_in_prompt() -> None:
-    process = run()
+    process = run_spec_cli()
     assert process.returncode == 0, process.stderr
     assert len(process.stdout.decode()) > 100
 
 
 def test_statistics_table() -> None:
-    table = run(*EXACT, "-p", PROMPT, "-n", "50", "--stats").stderr.decode()
+    table = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "50", "--stats").stderr.decode()
     assert "generated      50 tokens" in table
     for word in ("prompt", "rounds", "drafted", "accepted by position", "verify", "total"):
         assert word in table
@@ -60,7 +57,7 @@ def test_statistics_table() -> None:
 
 def test_json_lines(open_session: Callable[..., SpecSession]) -> None:
     expected = open_session().generate(PROMPT, max_tokens=60)
-    process = run(*EXACT, "-p", PROMPT, "-n", "60", "--draft", "ngram", "--json")
+    process = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "60", "--draft", "ngram", "--json")
     *chunks, result = map(json.loads, process.stdout.decode().splitlines())
     assert all(chunk["type"] == "chunk" for chunk in chunks)
     assert "".join(chunk["text"] for chunk in chunks) == expected.text
@@ -77,9 +74,9 @@ def test_json_lines(open_session: Callable[..., SpecSession]) -> None:
 
 
 def test_stop_strings() -> None:
-    whole = run(*EXACT, "-p", PROMPT, "-n", "60").stdout
+    whole = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "60").stdout
     stop = whole[20:26].decode()
-    process = run(*EXACT, "-p", PROMPT, "-n", "60", "--stop", stop, "-r", "never this")
+    process = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "60", "--stop", stop, "-r", "never this")
     assert process.stdout == whole[: whole.index(stop.encode())]
 
 
@@ -87,7 +84,7 @@ def test_who_drafts(open_session: Callable[..., SpecSession]) -> None:
     """The bundled draft model for the bundled target, unless it is told otherwise."""
 
     def drafted(*arguments: str) -> int:
-        process = run(*EXACT, "-p", PROMPT, "-n", "20", "--json", *arguments)
+        process = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "20", "--json", *arguments)
         stats = json.loads(process.stdout.decode().splitlines()[-1])["stats"]
         return int(stats["by_drafter"]["model"][0])
 
@@ -105,7 +102,7 @@ def test_acceptance_and_grammar(tmp_path: Path, open_session: Callable[..., Spec
     )
     arguments = ["--temp", "1", "-s", "5", "--acceptance", "rejection"]
     for given in (["--grammar-file", str(path)], ["--grammar", grammar]):
-        process = run(*EXACT, "-p", PROMPT, *arguments, *given)
+        process = run_spec_cli(*EXACT, "-p", PROMPT, *arguments, *given)
         assert process.stdout.decode() == expected.text
     assert len(expected.text.splitlines()) == 3
 
@@ -118,7 +115,9 @@ def test_sampling_flags(open_session: Callable[..., SpecSession]) -> None:
     flags = "--temp 0.9 --top-k 50 --top-p 0.95 --min-p 0.01 --repeat-penalty 1.1"
     more = "--presence-penalty 0.1 --frequency-penalty 0.2 --repeat-last-n 32 --seed 7"
     for extra in ([], ["--no-spec"]):
-        process = run(*EXACT, "-p", PROMPT, "-n", "60", *flags.split(), *more.split(), *extra)
+        process = run_spec_cli(
+            *EXACT, "-p", PROMPT, "-n", "60", *flags.split(), *more.split(), *extra
+        )
         assert process.stdout.decode() == expected.text
 
 
@@ -141,7 +140,7 @@ def test_flags_of_creative_sampling(open_session: Callable[..., SpecSession]) ->
             PROMPT, max_tokens=60, temperature=0.9, seed=7, dry_sequence_breakers=breakers,
             **options,
         )  # fmt: skip
-        process = run(*EXACT, "-p", PROMPT, "-n", "60", *flags, *more)
+        process = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "60", *flags, *more)
         assert process.stdout.decode() == expected.text
         texts.add(expected.text)
     assert len(texts) == 3
@@ -154,31 +153,31 @@ def test_going_on_past_the_end(open_session: Callable[..., SpecSession]) -> None
     expected = open_session().generate(PROMPT, ignore_eos=True, **asked)
     assert expected.stats.generated_tokens == 300
     flags = ["-n", "300", "--temp", "1.3", "-s", "2", "--ignore-eos"]
-    assert run(*EXACT, "-p", PROMPT, *flags).stdout.decode() == expected.text
+    assert run_spec_cli(*EXACT, "-p", PROMPT, *flags).stdout.decode() == expected.text
 
 
 @pytest.mark.parametrize("when", ["always", "never", "auto"])
 def test_color(when: str) -> None:
-    process = run(*EXACT, "-p", PROMPT, "-n", "60", "--color", when)
+    process = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "60", "--color", when)
     coloured = when == "always"  # a pipe is no terminal
     assert (b"\x1b[32m" in process.stdout) == coloured
     assert (b"drafted" in process.stderr) == coloured  # the legend
     plain = process.stdout.replace(b"\x1b[32m", b"").replace(b"\x1b[0m", b"")
-    assert plain == run(*EXACT, "-p", PROMPT, "-n", "60").stdout
+    assert plain == run_spec_cli(*EXACT, "-p", PROMPT, "-n", "60").stdout
 
 
 def test_a_draft_model(bundled_model: Path) -> None:
-    expected = run(*EXACT, "-p", PROMPT, "-n", "60").stdout
+    expected = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "60").stdout
     draft = str(bundled_model.with_name("draft-q8_0.gguf"))
     for extra in ([], ["--spec-length", "2"], ["--no-spec"]):
-        process = run(*EXACT, "-p", PROMPT, "-n", "60", "-md", draft, *extra)
+        process = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "60", "-md", draft, *extra)
         assert process.stdout == expected, process.stderr
-    *_, result = run(*EXACT, "-p", PROMPT, "-md", draft, "--json").stdout.splitlines()
+    *_, result = run_spec_cli(*EXACT, "-p", PROMPT, "-md", draft, "--json").stdout.splitlines()
     assert json.loads(result)["stats"]["draft_decoded_tokens"] > 0
 
 
 def test_help_version_devices() -> None:
-    text = run("--help").stdout.decode()
+    text = run_spec_cli("--help").stdout.decode()
     for option in (
         "-m",
         "-hf",
@@ -199,8 +198,8 @@ def test_help_version_devices() -> None:
     ):
         assert option in text
     assert max(map(len, text.splitlines())) <= 100
-    assert specllama.__version__ in run("--version").stdout.decode()
-    assert "CPU" in run("--list-devices").stdout.decode()
+    assert specllama.__version__ in run_spec_cli("--version").stdout.decode()
+    assert "CPU" in run_spec_cli("--list-devices").stdout.decode()
 
 
 @pytest.mark.parametrize(
@@ -262,7 +261,7 @@ def test_help_version_devices() -> None:
     ],
 )
 def test_bad_usage(arguments: list[str], message: str) -> None:
-    process = run(*arguments)
+    process = run_spec_cli(*arguments)
     error = process.stderr.decode()
     assert process.returncode == 2
     assert process.stdout == b""
@@ -274,7 +273,7 @@ def test_bad_usage(arguments: list[str], message: str) -> None:
 def test_a_file_that_cannot_be_reached(tmp_path: Path) -> None:
     (loop := tmp_path / "loop").symlink_to(loop)
     for arguments in (["-f"], ["-p", "x", "--grammar-file"], ["-p", "x", "-m"]):
-        process = run(*arguments, str(loop))
+        process = run_spec_cli(*arguments, str(loop))
         assert process.returncode == 2
         assert process.stderr.endswith(b": Too many levels of symbolic links.\n")
 
@@ -290,7 +289,7 @@ def test_standard_input_without_an_end() -> None:
 
 def test_its_options() -> None:
     """The console script in front of it knows them, too."""
-    lines = run("--help").stdout.decode().splitlines()
+    lines = run_spec_cli("--help").stdout.decode().splitlines()
     heads = [line[2:].split("  ")[0] for line in lines if line.startswith("  -")]
     switches: set[str] = set()
     others: set[str] = set()
@@ -304,18 +303,18 @@ def test_its_options() -> None:
 
 def test_escapes() -> None:
     """As llama.cpp's programs read them, and only where it is asked for."""
-    expected = run(*EXACT, "-p", 'a\tb\\c\n"A\\q', "-n", "5").stdout
+    expected = run_spec_cli(*EXACT, "-p", 'a\tb\\c\n"A\\q', "-n", "5").stdout
     typed = r"a\tb\\c\n\"\x41\q"
-    assert run(*EXACT, "-e", "-p", typed, "-n", "5").stdout == expected
-    assert run(*EXACT, "-p", typed, "-n", "5").stdout != expected
+    assert run_spec_cli(*EXACT, "-e", "-p", typed, "-n", "5").stdout == expected
+    assert run_spec_cli(*EXACT, "-p", typed, "-n", "5").stdout != expected
     # What is none stays: too short, no digits, nothing behind it.
-    expected = run(*EXACT, "-p", "\r'\\xzz\\x4\\", "-n", "5").stdout
+    expected = run_spec_cli(*EXACT, "-p", "\r'\\xzz\\x4\\", "-n", "5").stdout
     typed = r"\r\'\xzz\x4" + "\\"
-    assert run(*EXACT, "-e", "-p", typed, "-n", "5").stdout == expected
-    whole = run(*EXACT, "-p", PROMPT, "-n", "60").stdout
+    assert run_spec_cli(*EXACT, "-e", "-p", typed, "-n", "5").stdout == expected
+    whole = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "60").stdout
     line, newline, _ = whole.partition(b"\n")
     assert newline
-    assert run(*EXACT, "-e", "-p", PROMPT, "-n", "60", "-r", r"\n").stdout == line
+    assert run_spec_cli(*EXACT, "-e", "-p", PROMPT, "-n", "60", "-r", r"\n").stdout == line
 
 
 def console_script(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -376,17 +375,19 @@ def test_a_json_schema(tmp_path: Path) -> None:
     ],
 )
 def test_bad_standard_input(data: bytes, message: str) -> None:
-    process = run(stdin=data)
+    process = run_spec_cli(stdin=data)
     assert process.returncode == 2
     assert message in process.stderr.decode()
 
 
 def test_heads_draft(tmp_path: Path) -> None:
     target, head = write_knowing_pair(tmp_path, shares=True)
-    process = run(*EXACT, "-m", str(target), "-md", str(head), "-p", "\n", "-n", "20", "--json")
+    process = run_spec_cli(
+        *EXACT, "-m", str(target), "-md", str(head), "-p", "\n", "-n", "20", "--json"
+    )
     assert process.returncode == 0, process.stderr
     stats = json.loads(process.stdout.decode().splitlines()[-1])["stats"]
     assert stats["by_drafter"]["model"][0] > 0 == stats["drafter_errors"]
-    refused = run(*EXACT, "-m", str(target), "--draft", "mtp", "-p", "\n")
+    refused = run_spec_cli(*EXACT, "-m", str(target), "--draft", "mtp", "-p", "\n")
     assert refused.returncode == 2
     assert b"no layers of multi-token prediction" in refused.stderr

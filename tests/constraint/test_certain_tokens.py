@@ -11,10 +11,10 @@ import pytest
 from llguidance import LLMatcher, LLTokenizer
 from llguidance.llamacpp import lltokenizer_from_vocab
 from random_model import WRITERS
+from schemas import SCHEMAS
 from scripted_model import BOS, EOS, FIRST
 from specllama import Drafter, SpecSession
 from specllama.requests.grammar import read_schema
-from test_grammar_drafts import SCHEMAS
 
 Open = Callable[..., SpecSession]
 Script = Callable[..., Path]

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EXACT, EXACT_HERE
 from prompts import PROMPTS
 from scripted_model import EOS, FIRST, write_scripted_model
 from serving import Server, serve
+from session_options import EXACT, EXACT_HERE
 from specllama import ArgumentError, DecodeError, SpecSession
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 

@@ -17,11 +17,11 @@ import pytest
 from any_model import architectures
 from any_model import write as write_any
 from c_library import compiled, needs_compiler, run_with
-from conftest import EXACT, FIXED
 from heads import write_knowing_pair, write_qwen
 from prompts import PROMPTS, most_tokens
 from random_model import write_dense, write_experts
 from rpc_worker import Worker, has_rpc
+from session_options import EXACT, FIXED
 from specllama import ArgumentError, SpecSession
 from specllama.commands.spec_cli import executable
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL

@@ -17,11 +17,11 @@ from adapters import random_pairs, write_adapter
 from drafters import SometimesRight
 from heads import write_eagle3
 from near_ties import tie
+from processes import run_spec_cli
 from prompts import ENDLESS, PROMPTS, most_tokens
 from random_model import N_VOCAB, WRITERS, words, write_dense, write_experts
 from specllama import ArgumentError, Generation, SpecSession, list_devices
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
-from test_spec_cli import run
 
 GPUS = [device.name for device in list_devices() if device.name != "CPU"]
 
@@ -245,11 +245,11 @@ def test_exact_is_on_the_processor(open_gpu: Open) -> None:
 )
 def test_flags_that_say_where(flags: list[str]) -> None:
     prompt = ["-p", PROMPTS["function"], "-n", "20", "--temp", "0"]
-    process = run(*prompt, "-md", str(BUNDLED_DRAFT), *flags)
+    process = run_spec_cli(*prompt, "-md", str(BUNDLED_DRAFT), *flags)
     assert process.returncode == 0, process.stderr
     assert process.stdout
 
 
 def test_devices_are_listed() -> None:
-    listed = run("--list-devices").stdout.decode()
+    listed = run_spec_cli("--list-devices").stdout.decode()
     assert all(f"{name}: " in listed for name in GPUS)

@@ -14,7 +14,6 @@ import pytest
 from any_model import architectures
 from any_model import write as write_any
 from c_library import compiled, needs_compiler, run_with
-from conftest import EXACT_HERE
 from random_model import (
     write_delta_net,
     write_dense,
@@ -22,6 +21,7 @@ from random_model import (
     write_hybrid_with_snapshots,
     write_recurrent,
 )
+from session_options import EXACT_HERE
 from specllama import ModelError, OutOfMemoryError, SpecSession
 from specllama.session import BUNDLED_DRAFT
 

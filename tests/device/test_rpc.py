@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EXACT, FIXED
 from heads import write_knowing_pair
 from prompts import PROMPTS, most_tokens
 from rpc_worker import Worker, free_port, has_rpc, workers
+from session_options import EXACT, FIXED
 from specllama import ArgumentError, ModelError, SpecSession, list_devices
 from specllama.commands.spec_cli import executable
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL

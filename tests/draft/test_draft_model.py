@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import os
 import shutil
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import numpy as np
 import pytest
 from beliefs import believe
 from c_library import compiled, needs_compiler
+from folders import SUPPORT
 from prompts import PROMPTS, most_tokens
 from random_model import write_dense, write_recurrent
 from scripted_model import BOS, write_scripted_model
@@ -27,7 +27,7 @@ from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 
 Open = Callable[..., SpecSession]
 
-CHECKING = Path(__file__).parent / "support" / "checking.py"
+CHECKING = SUPPORT / "checking.py"
 
 
 @pytest.mark.parametrize("spec_length", [1, 4, 16])
@@ -113,7 +113,6 @@ def checked(*arguments: object) -> dict[str, Any]:
         [sys.executable, CHECKING, *words],
         capture_output=True,
         check=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
     )
     found: dict[str, Any] = json.loads(done.stdout)
     return found

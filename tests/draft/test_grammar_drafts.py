@@ -8,49 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EXACT
 from prompts import MODULE
 from quantized import write_quantized
 from real_models import real_model
+from schemas import NUMBER, SCHEMAS, record
 from scripted_model import BOS, FIRST
 from serving import serve
+from session_options import EXACT
 from specllama import Drafter, Generation, SpecSession
 from specllama.session import BUNDLED_DRAFT
 
 Open = Callable[..., SpecSession]
 Script = Callable[..., Path]
-
-TEXT: dict[str, Any] = {"type": "string", "maxLength": 8}
-NUMBER: dict[str, Any] = {"type": "integer", "maximum": 999, "minimum": 0}
-
-
-def record(**properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def several(items: Any, least: int = 2) -> dict[str, Any]:
-    return {"type": "array", "items": items, "minItems": least, "maxItems": 4}
-
-
-SCHEMAS: dict[str, dict[str, Any]] = {
-    "record": record(name=TEXT, identifier=NUMBER),
-    "nested": record(origin=record(country=TEXT, continent=record(name=TEXT))),
-    "records": several(record(customer=TEXT, quantity=NUMBER), 3),
-    "enum": record(direction={"enum": ["clockwise", "counterclockwise", "undetermined"]}),
-    "enums": several({"enum": ["approved", "approximate", "rejected"]}, 3),
-    "literals": record(version={"const": "1.0.0-alpha"}, valid={"const": True}),
-    "numbers": several({"type": "number"}),
-    "booleans": record(is_visible={"type": "boolean"}, is_enabled={"type": "boolean"}),
-    "pattern": record(date={"type": "string", "pattern": "^20[0-9]{2}-[0-9]{2}-01T00:00:00Z$"}),
-    "either": {"anyOf": [record(succeeded=NUMBER), record(succeeded_not=TEXT)]},
-    "optional": {"type": "object", "properties": {"first": TEXT, "second": {"type": "null"}}},
-    "any bytes": record(**{"größe in m²": NUMBER, "日本語": TEXT}),
-}
 
 
 class Nothing(Drafter):

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EXACT_HERE
 from heads import (
     eagle3_model,
     few_tokens,
@@ -25,6 +24,7 @@ from random_model import (
     delta_net_model,
     write_dense,
 )
+from session_options import EXACT_HERE
 from specllama import ArgumentError, SpecSession, _core
 
 Open = Callable[..., SpecSession]

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 from any_model import architectures, has_states, unchanged, write
-from conftest import EXACT_HERE
 from numpy.typing import NDArray
 from random_model import words
+from session_options import EXACT_HERE
 from specllama import ModelError, SpecSession
 from specllama.model.found import look
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import MODELS
 from prompts import PROMPTS
 from quantized import write_quantized
 from random_model import (
@@ -23,7 +24,7 @@ from specllama._core import cpu_kernels
 
 X86 = platform.machine() in ("x86_64", "AMD64")
 pytestmark = pytest.mark.skipif(not X86, reason="exactness is claimed for x86-64 only")
-PAD = Path(__file__).parents[1] / "models" / "pad.py"
+PAD = MODELS / "pad.py"
 
 
 def exact_session(model: Path | None = None, draft: Any = "ngram", **options: Any) -> SpecSession:

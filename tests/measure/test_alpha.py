@@ -13,6 +13,7 @@ from typing import Any
 import llama_cpp
 import numpy as np
 import pytest
+from folders import DATA
 from random_model import write_dense
 from scripted_model import BOS, EOS, FIRST, write_scripted_model
 from specllama import ArgumentError, ModelError, SpecSession, theory
@@ -65,7 +66,7 @@ def softmax(row: list[float], temperature: float) -> list[float]:
 
 def test_rows_are_the_logits_before_each_token(target: LogitsModel) -> None:
     """Against the PyTorch network, as stored: see models/reference.py."""
-    data = Path(__file__).parent / "data" / "reference.json"
+    data = DATA / "reference.json"
     reference = json.loads(data.read_text("utf-8"))
     prompt, expected = reference["prompt"], reference["models"]["target"]
     rows = target.rows(prompt, 1)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from conftest import EXACT_HERE
+from session_options import EXACT_HERE
 from specllama import ArgumentError, workloads
 from specllama.__main__ import main
 from specllama.measure.divergence import Comparison, compare, summarise, text

@@ -12,8 +12,8 @@ from typing import Any
 
 import openai
 import pytest
-from conftest import EXACT, FIXED
 from serving import Server, serve
+from session_options import EXACT, FIXED
 from specllama import ArgumentError, ModelError, SpecSession
 from specllama.model.infill import FimTokens, InfillPrompts
 from specllama.session import BUNDLED_MODEL

@@ -14,16 +14,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from folders import DATA, MODELS
 from llama_cpp import Llama
 from numpy.typing import NDArray
 
 gguf = pytest.importorskip("gguf", reason="reading tensors needs the gguf package")
 
-ROOT = Path(__file__).parents[1]
-MODELS = ROOT / "models"
-REFERENCE: dict[str, Any] = json.loads(
-    (ROOT / "tests" / "data" / "reference.json").read_text(encoding="utf-8")
-)
+REFERENCE: dict[str, Any] = json.loads((DATA / "reference.json").read_text(encoding="utf-8"))
 """Written by models/reference.py, which says what it holds."""
 
 GGML_TYPE_F32 = 0

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import random_model
+from folders import MODELS
 from llama_cpp import Llama
 from numpy.typing import NDArray
 from random_model import HEAD, WIDTH, WRITERS, RandomModel, dense_model, write_dense
@@ -17,7 +18,6 @@ from real_models import real_model
 torch = pytest.importorskip("torch")
 pytest.importorskip("tokenizers")
 
-MODELS = Path(__file__).parents[1] / "models"
 TOKENS = [1, *range(5, 40), *range(80, 50, -3), *range(5, 40)]
 GGML_TYPE_F32 = 0
 

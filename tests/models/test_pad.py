@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from folders import MODELS
 from llama_cpp import Llama
 
 gguf = pytest.importorskip("gguf", reason="models/pad.py needs the gguf package")
 
-MODELS = Path(__file__).parents[1] / "models"
 TARGET = MODELS / "target-q8_0.gguf"
 GGML_TYPE_Q8_0 = 8
 

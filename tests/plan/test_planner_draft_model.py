@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from folders import DATA
 from specllama._core import Source
 from specllama._core.plan import CurvePoints, Evidence, Planner, Turn
 from specllama.remote.draft import Draft
@@ -12,7 +11,7 @@ from specllama.simulate import read_curves
 
 FLAT = [1 + 0.01 * n for n in range(64)]
 STEEP = [1 + 0.6 * n for n in range(64)]
-CURVES = Path(__file__).parent / "data" / "curves.json"
+CURVES = DATA / "curves.json"
 
 
 def planner(seconds: list[float], step: float, row: float = 0.02) -> Planner:

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from cmake_build import ROOT, configure, run
+from cmake_build import configure, run
+from folders import ROOT
 
 
 def passed(output: str) -> int:

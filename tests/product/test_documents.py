@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from cmake_build import ROOT
+from folders import ROOT
 
 EXAMPLES = re.findall(
     r"^```python\n(.*?)^```$", (ROOT / "docs" / "python.md").read_text(), re.DOTALL | re.MULTILINE

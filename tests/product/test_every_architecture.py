@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 from any_model import architectures, has_states, write
-from conftest import EXACT_HERE
 from drafters import MostlyRight
 from random_model import words
+from session_options import EXACT_HERE
 from specllama import Generation, ModelError, SpecSession
 
 GENTLY = 1e-4

@@ -6,7 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cmake_build import ROOT, configure, run
+from cmake_build import configure, run
+from folders import ROOT
 from prompts import PROMPTS
 
 EXAMPLES = ROOT / "examples"

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from folders import ROOT
 
-ROOT = Path(__file__).parents[1]
 CSRC = ROOT / "csrc"
 PURE = {"draft", "plan", "sample"}
 SHARED = {"clones.h", "fnv.h"}

@@ -8,8 +8,9 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from folders import ROOT
 
-PYTHON = Path(__file__).parents[1] / "python"
+PYTHON = ROOT / "python"
 
 BASE = {
     "_build", "_check", "_closing", "_color", "_core", "_files", "_fork", "_home", "_interrupt",

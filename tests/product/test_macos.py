@@ -7,7 +7,8 @@ import sys
 
 import pybind11
 import pytest
-from cmake_build import ROOT, configure, run
+from cmake_build import configure, run
+from folders import ROOT
 
 # As for the wheels, see .github/workflows/wheels.yml.
 TARGET = "aarch64-macos.13.3"

@@ -11,20 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import EXACT, EXACT_HERE, FIXED
 from drafters import SometimesRight, Wrong
 from meddling import Meddling
 from numpy.typing import NDArray
 from prompts import PROMPTS
 from serving import Server, serve
+from session_options import EXACT, EXACT_HERE, FIXED
 from specllama import ArgumentError, Drafter, SpecSession
 from specllama.remote.trip import Trip
 from specllama.session import BUNDLED_DRAFT
 from targets import MODULE, Connect, same
-from targets import connect as connect
-from targets import local as local
-from targets import mode as mode
-from targets import server as server
 
 N = 40
 

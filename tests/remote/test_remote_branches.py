@@ -8,11 +8,11 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from conftest import EXACT, EXACT_HERE
 from drafters import Branching
 from meddling import every
 from prompts import PROMPTS
 from serving import Server, serve
+from session_options import EXACT, EXACT_HERE
 from slow_link import slow_link
 from specllama import ArgumentError, Generation, SpecSession
 from specllama.session import BUNDLED_DRAFT

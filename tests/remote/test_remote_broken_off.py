@@ -14,10 +14,6 @@ from specllama.remote.fields import Fields
 from specllama.remote.lockstep import Lockstep
 from specllama.remote.stream import RemoteStream
 from targets import MODULE, Connect, same
-from targets import connect as connect
-from targets import local as local
-from targets import mode as mode
-from targets import server as server
 
 N = 40
 

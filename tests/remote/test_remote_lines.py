@@ -10,10 +10,10 @@ from typing import Any
 
 import httpx
 import pytest
-from conftest import EXACT, EXACT_HERE, FIXED
 from meddling import Meddling, every
 from prompts import PROMPTS
 from serving import Server, serve
+from session_options import EXACT, EXACT_HERE, FIXED
 from slow_link import SlowLink, slow_link
 from specllama import ArgumentError, Generation, RemoteError, SpecSession
 from specllama.session import BUNDLED_DRAFT

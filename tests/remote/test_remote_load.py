@@ -16,8 +16,8 @@ from typing import Any
 
 import httpx
 import pytest
-from conftest import EXACT, EXACT_FLAG, EXACT_HERE
 from prompts import PROMPTS
+from session_options import EXACT, EXACT_FLAG, EXACT_HERE
 from specllama import SpecSession
 from specllama.formats.wire import Digest
 from websockets.asyncio.client import connect

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EXACT, EXACT_HERE, FIXED
 from prompts import PROMPTS
 from random_model import write_dense
 from serving import Server, serve
+from session_options import EXACT, EXACT_HERE, FIXED
 from specllama import ArgumentError, ModelError, RemoteError, SpecllamaError, SpecSession
 from specllama.__main__ import main
 from specllama.session import BUNDLED_DRAFT

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import EXACT, EXACT_HERE, FIXED
 from prompts import PROMPTS
 from serving import serve
+from session_options import EXACT, EXACT_HERE, FIXED
 from specllama import SpecSession
 
 N = 40

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 from prompts import ENDLESS
+from serving import Server
 from slow_link import SlowLink, slow_link
 from specllama import ClosedError, RemoteError, SpecSession
 from specllama.remote.link import Link
-from targets import MODULE, Server
-from targets import mode as mode
-from targets import server as server
+from targets import MODULE
 
 ENDLESSLY: dict[str, Any] = {"max_tokens": 1500, **ENDLESS}
 

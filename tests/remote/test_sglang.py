@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import EXACT
 from numpy.typing import NDArray
 from prompts import MODULE, PROMPTS
+from session_options import EXACT
 from sglang_stand_in import Fault, StandIn, cut, stand_in
 from specllama import ArgumentError, Drafter, Generation, ModelError, SpecSession
 from specllama.errors import QueueFullError, RemoteError

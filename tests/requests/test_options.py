@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import DOCS
 from specllama import ArgumentError, GenerateOptions, _core
 from specllama.__main__ import main
 from specllama.commands._arguments import with_flags
@@ -17,7 +17,6 @@ from specllama.server.fields import Fields
 from specllama.server.sampling import read_options
 from specllama.server.settings import Settings
 
-DOCS = Path(__file__).parents[1] / "docs"
 SAMPLED = [
     name
     for name, field in FIELDS.items()

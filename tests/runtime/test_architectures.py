@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EXACT_HERE
 from drafters import SometimesRight, Wrong
 from random_model import N_VOCAB, WINDOW, WRITERS, write_dense
+from session_options import EXACT_HERE
 from specllama import Generation, SpecSession
 
 Open = Callable[..., SpecSession]

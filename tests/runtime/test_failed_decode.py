@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 from c_library import compiled, needs_compiler
+from folders import SUPPORT
 from heads import write_eagle3, write_glm
 from random_model import WRITERS, write_dense
 
-SUPPORT = Path(__file__).parent / "support"
 EXACT = {"kv_type": "q8_0", "flash_attn": True, "spec_length": 4}
 
 pytestmark = needs_compiler

@@ -13,11 +13,11 @@ import llama_cpp
 import numpy as np
 import pytest
 from adapters import random_pairs, write_adapter, write_merged
-from conftest import EXACT_HERE
 from heads import write_qwen
 from near_ties import tie
 from prompts import PROMPTS, most_tokens
 from random_model import write_dense, write_experts, write_hybrid, write_sliding_window
+from session_options import EXACT_HERE
 from specllama import ArgumentError, Generation, ModelError, SpecSession
 from specllama.__main__ import main
 from specllama.commands._arguments import add_session, session_options

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 from c_library import compiled, needs_compiler
-from conftest import EXACT
+from folders import SUPPORT
 from random_model import WRITERS
+from session_options import EXACT
 
 pytestmark = needs_compiler
 
-SCRIPT = Path(__file__).parent / "support" / "padding.py"
+SCRIPT = SUPPORT / "padding.py"
 
 
 @dataclass

@@ -9,9 +9,9 @@ from typing import Any
 
 import llama_cpp
 import pytest
-from conftest import EXACT_HERE
 from heads import write_knowing_pair
 from prompts import ENDLESS, PROMPTS
+from session_options import EXACT_HERE
 from specllama import ArgumentError, SpecSession
 from specllama.__main__ import main
 from specllama.commands.spec_cli import executable

@@ -12,10 +12,10 @@ import llama_cpp
 import numpy as np
 import pytest
 from beliefs import believe_wide_decodes_are_free
-from conftest import EXACT_HERE
 from numpy.typing import NDArray
 from random_model import EOS, N_VOCAB, write_dense
 from reference_sampler import OFF, Row, chi_square, kept_probabilities, sampler
+from session_options import EXACT_HERE
 from specllama import ArgumentError, SpecSession, theory
 from specllama.session import BUNDLED_DRAFT
 

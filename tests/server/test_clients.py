@@ -19,9 +19,9 @@ from typing import Any, Literal
 import openai
 import pydantic
 import pytest
-from conftest import EXACT, FIXED
 from real_models import real_model
 from serving import Server, serve
+from session_options import EXACT, FIXED
 from specllama import SpecSession
 
 QUESTION = "What is the weather in Paris?"

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import EXACT, FIXED
 from prompts import ENDLESS, PROMPTS
 from serving import Server, serve
+from session_options import EXACT, FIXED
 from specllama import SpecSession
 
 PROMPT = PROMPTS["module"]

@@ -10,10 +10,10 @@ from typing import Any
 
 import openai
 import pytest
-from conftest import EXACT, FIXED
 from prompts import PROMPTS
 from scripted_model import write_scripted_model
 from serving import Server, serve
+from session_options import EXACT, FIXED
 from specllama import SpecSession
 from specllama._core import Source
 

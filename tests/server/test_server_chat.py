@@ -12,9 +12,9 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from conftest import EXACT, FIXED
 from scripted_model import write_scripted_model
 from serving import Server, serve
+from session_options import EXACT, FIXED
 from specllama import SpecSession
 from specllama.server.fields import Fields
 from specllama.server.messages import read_messages

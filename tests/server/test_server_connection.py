@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from conftest import FIXED
 from prompts import ENDLESS
 from serving import Server, serve
+from session_options import FIXED
 from specllama import SpecSession
 from websockets.sync.client import connect
 

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 from bodies import BODIES, FUNCTION, Raw, request, write_model, written
-from conftest import EXACT
 from prompts import TOO_COMPLEX
+from session_options import EXACT
 from specllama import SpecSession
 from specllama.server.app import App
 from specllama.server.settings import Settings

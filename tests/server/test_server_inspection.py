@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from conftest import EXACT, FIXED
 from serving import Server, serve
+from session_options import EXACT, FIXED
 from specllama import SpecSession
 
 TEXT = "def f(x):\n    return x\n"

@@ -14,9 +14,9 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from conftest import EXACT, FIXED
 from prompts import ENDLESS, PROMPTS
 from serving import Server, serve
+from session_options import EXACT, FIXED
 from specllama import SpecSession
 
 PROMPT = PROMPTS["module"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import httpx
 import pytest
-from conftest import FIXED
 from serving import serve
+from session_options import FIXED
 from specllama import SpecSession
 
 HOSTS = ["127.0.0.1", "127.0.0.2", "127.1", "0.0.0.0", "::", "::1", "localhost", "box.lan", ""]

@@ -16,8 +16,8 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from conftest import EXACT_FLAG
 from prompts import ENDLESS, PROMPTS
+from session_options import EXACT_FLAG
 from specllama.__main__ import main
 from specllama.commands.serve import model_name
 from specllama.server import nonblocking_log

@@ -8,8 +8,8 @@ from contextlib import ExitStack, suppress
 
 import httpx
 import pytest
-from conftest import EXACT, FIXED
 from serving import Server, serve
+from session_options import EXACT, FIXED
 from specllama import SpecSession
 from specllama.__main__ import main
 from verifying import ahead

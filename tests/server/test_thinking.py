@@ -9,9 +9,9 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from conftest import EXACT, FIXED
 from scripted_model import write_scripted_model
 from serving import Server, serve
+from session_options import EXACT, FIXED
 from specllama import SpecSession
 from specllama.model.chat_template import ChatTemplate
 from specllama.model.thinking import Thinking, thinking_of

@@ -13,9 +13,9 @@ from typing import Any
 import fuzz
 import fuzz_children
 import pytest
-from conftest import EXACT, EXACT_HERE
 from prompts import PROMPTS
 from random_model import WRITERS
+from session_options import EXACT, EXACT_HERE
 from specllama import DecodeError, SpecllamaError, SpecSession
 from specllama.formats import corpus
 from specllama.session import BUNDLED_MODEL

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import SUPPORT
 from processes import run_script
 from specllama._interrupt import Interrupt
-
-SUPPORT = Path(__file__).parent / "support"
 
 SCRIPT = f"""
 import faulthandler, sys

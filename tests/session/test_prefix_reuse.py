@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EXACT_HERE
 from near_ties import tie
 from random_model import CUTTABLE, EOS, WRITERS, words
+from session_options import EXACT_HERE
 from specllama import SpecSession, Stream
 from specllama.session import BUNDLED_DRAFT
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from c_library import compiled, needs_compiler, run_with
-from conftest import EXACT_HERE
 from random_model import CUTTABLE, WRITERS, words
+from session_options import EXACT_HERE
 from specllama import ArgumentError, Generation, SpecSession
 from specllama.session import BUNDLED_DRAFT
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EXACT_HERE
 from prompts import PROMPTS
 from random_model import WRITERS, words
+from session_options import EXACT_HERE
 from specllama import ArgumentError, BusyError, SpecllamaError, SpecSession, _core
 from specllama.formats.state_file import fingerprint
 from specllama.requests.options import sampling_options

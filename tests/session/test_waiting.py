@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import EXACT_HERE
 from prompts import PROMPTS
 from rounds import rounds_of
+from session_options import EXACT_HERE
 from specllama import ClosedError, Generation, SpecSession
 from specllama.requests.request import Hosted, Request
 

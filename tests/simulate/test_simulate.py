@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from folders import DATA
 from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
 from prompts import PROMPTS
 from specllama import ArgumentError, SpecSession
@@ -75,7 +76,7 @@ def test_what_was_copied_before_does_not_slow_down_what_cannot_be_copied(
         ]
 
     copied, free = drafts("edit") + drafts("quote"), drafts("replayed-code") + drafts("prose")
-    curves = read_curves(Path(__file__).parent / "data" / "curves.json")
+    curves = read_curves(DATA / "curves.json")
     for name, curve in curves.items():
         planner = calibrated_planner(curve)
         for _ in range(3):
@@ -89,7 +90,7 @@ def test_what_was_copied_before_does_not_slow_down_what_cannot_be_copied(
 def test_near_the_bound_and_before_the_peers_on_every_machine(
     open_session: Callable[..., SpecSession],
 ) -> None:
-    curves = read_curves(Path(__file__).parent / "data" / "curves.json")
+    curves = read_curves(DATA / "curves.json")
     machines: dict[str, list[Simulation]] = {name: [] for name in curves}
     for one in simulate(choose("all", None, 4), curves, open_session(None), 192):
         machines[one.curve].append(one)

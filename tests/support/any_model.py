@@ -14,11 +14,12 @@ from typing import Any
 
 import gguf
 import numpy as np
+from folders import DATA
 from numpy.typing import NDArray
 from random_model import add_words, finish
 from rewriting import add_value
 
-DATA = Path(__file__).parents[1] / "data" / "architectures.json"
+DATA = DATA / "architectures.json"
 N_VOCAB = 128
 SPREAD = 0.1
 """Standard deviation of weights. With larger ones, rounding grows too fast from layer to layer."""

@@ -20,8 +20,8 @@ from pathlib import Path
 def main(library: str, target: str, name: str, chosen: str) -> None:
     recording = ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
     from beliefs import believe_wide_decodes_are_free
-    from conftest import EXACT
     from prompts import PROMPTS
+    from session_options import EXACT
     from specllama import SpecSession
     from specllama.session import BUNDLED_DRAFT
 

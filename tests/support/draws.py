@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import EXACT_HERE
 from heads import write_eagle3, write_glm, write_knowing_pair, write_qwen
 from numpy.typing import NDArray
 from prompts import PROMPTS
@@ -21,6 +20,7 @@ from random_model import (
     write_hybrid_with_snapshots,
     write_sliding_window,
 )
+from session_options import EXACT_HERE
 from specllama import Drafter, Generation, SpecllamaError, SpecSession
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 

@@ -1,4 +1,4 @@
-"""Python in a process of its own."""
+"""Python, and spec-cli, in a process of their own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+from specllama.commands.spec_cli import executable
 
 _STATUS = Path("/proc/self/status")
 
@@ -30,3 +33,11 @@ def run_script(script: str) -> tuple[int, str, str]:
         check=False,
     )
     return process.returncode, process.stdout, process.stderr
+
+
+def run_spec_cli(*arguments: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+    """Run the executable spec-cli to its end, with these bytes or nothing as its input."""
+    source: dict[str, Any] = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
+    return subprocess.run(
+        [executable(), *arguments], capture_output=True, check=False, timeout=120, **source
+    )

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from folders import DATA
 from numpy.typing import NDArray
 from specllama._core import Source
 from specllama._core.plan import Evidence, Planner, Turn
@@ -38,7 +38,7 @@ def curves() -> dict[str, Curve]:
         "steep": {k: float(k) for k in n},
         "staircase": {k: 1.0 + 0.8 * ((k - 1) // 8) for k in n},
     }
-    measured = read_curves(Path(__file__).parents[1] / "data" / "curves.json")
+    measured = read_curves(DATA / "curves.json")
     ratios = {name: curve_of(points) for name, points in synthetic.items()} | measured
     return {name: SECOND * np.concatenate([[np.nan], ratio]) for name, ratio in ratios.items()}
 

@@ -1,43 +1,19 @@
-"""A server that verifies, and both kinds of talk to it, without any of the package's own client."""
+"""Both kinds of talk to a server that verifies, without any of the package's own client."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
-import pytest
-from conftest import EXACT, EXACT_HERE, FIXED
 from prompts import PROMPTS
-from serving import Server, serve
-from specllama import SpecSession
+from serving import Server
 from specllama.formats.wire import Digest
 from websockets.sync.client import ClientConnection, connect
 
 MODULE = PROMPTS["module"]
 N = 12
 """Tokens of a generation, unless a client wants something else."""
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[SpecSession]:
-    """The bundled model with two places."""
-    options: dict[str, Any] = {"exact": EXACT_HERE, "n_seq": 2, "offers": True}
-    with SpecSession(None, "ngram", **(EXACT | FIXED | options)) as one:
-        yield one
-
-
-@pytest.fixture(scope="module")
-def server(session: SpecSession) -> Iterator[Server]:
-    with serve(session, max_body=100_000) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def expected(session: SpecSession) -> list[int]:
-    """N tokens after the module."""
-    return session.generate(MODULE, max_tokens=N).tokens
 
 
 class Client:

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import ROOT
 from specllama import ArgumentError, SpecSession, workloads
 from specllama.workloads import Replay
 
-ROOT = Path(__file__).parents[1]
 DATA = Path(workloads.__file__).parent
 
 LEAST = {"edit": 24, "quote": 8, "code": 8, "json": 8, "prose": 8}

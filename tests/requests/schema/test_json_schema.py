@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from folders import DATA
 from grammar_draws import read
 from pydantic import BaseModel
 from schema_values import held, values
 from specllama import ArgumentError, SpecSession
 
 Open = Callable[..., SpecSession]
-SUITE = Path(__file__).parent / "data" / "json_schema_test_suite" / "draft2020-12.jsonl"
+SUITE = DATA / "json_schema_test_suite" / "draft2020-12.jsonl"
 
 
 @pytest.fixture

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from folders import DATA
 from grammar_draws import accepts, drawn, of_prepared, read
 
-FOLDER = Path(__file__).parent / "data" / "json_schema_test_suite"
+FOLDER = DATA / "json_schema_test_suite"
 VALIDATORS: dict[str, Any] = {
     "draft7": jsonschema.Draft7Validator,
     "draft2020-12": jsonschema.Draft202012Validator,

@@ -11,10 +11,10 @@ from typing import Any
 
 import anthropic
 import pytest
-from conftest import EXACT, FIXED
 from prompts import TOO_COMPLEX
 from scripted_model import write_scripted_model
 from serving import Server, serve
+from session_options import EXACT, FIXED
 from specllama import SpecSession
 from specllama.server.answer_parts import Arguments, CallBegun
 from specllama.server.anthropic.blocks import Blocks

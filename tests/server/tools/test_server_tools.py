@@ -11,9 +11,9 @@ from typing import Any
 
 import openai
 import pytest
-from conftest import EXACT, FIXED
 from scripted_model import write_scripted_model
 from serving import Server, serve
+from session_options import EXACT, FIXED
 from specllama import ArgumentError, SpecSession
 from specllama.requests.background import submitted
 from specllama.server.chat_completion import ChatCompletion

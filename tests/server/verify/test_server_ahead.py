@@ -11,9 +11,6 @@ from prompts import PROMPTS
 from serving import Server, serve
 from specllama import SpecSession
 from verifying import MODULE, Client, N, ahead, heard, refused
-from verifying import expected as expected
-from verifying import server as server
-from verifying import session as session
 from websockets.exceptions import ConnectionClosedOK, InvalidStatus
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import EXACT, EXACT_HERE, FIXED
 from prompts import PROMPTS
 from serving import Server, serve
+from session_options import EXACT, EXACT_HERE, FIXED
 from specllama import SpecSession
 from verifying import Client, N, ahead, refused
 

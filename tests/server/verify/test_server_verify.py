@@ -9,15 +9,12 @@ from typing import Any
 
 import httpx
 import pytest
-from conftest import EXACT, FIXED
 from prompts import PROMPTS
 from serving import Server, serve
+from session_options import EXACT, FIXED
 from specllama import QueueFullError, SpecSession
 from specllama.formats.wire import Digest
 from verifying import MODULE, Client, N, ahead, heard, refused
-from verifying import expected as expected
-from verifying import server as server
-from verifying import session as session
 
 
 def test_rounds(server: Server, expected: list[int]) -> None:

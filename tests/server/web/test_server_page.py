@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from browser import Page, find_chromium
-from conftest import EXACT, FIXED
 from serving import Server, serve
+from session_options import EXACT, FIXED
 from specllama import SpecSession
 
 CHROMIUM = find_chromium()

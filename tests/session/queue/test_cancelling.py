@@ -7,11 +7,9 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-from places import Open
-from places import n_seq as n_seq
-from places import open_session as open_session
 from processes import run_script
 from prompts import ENDLESS, PROMPTS
+from session_options import Open
 from specllama import SpecSession
 
 PROMPT = PROMPTS["module"]

@@ -12,12 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import EXACT_HERE
 from numpy.typing import NDArray
-from places import Open
-from places import n_seq as n_seq
-from places import open_session as open_session
 from prompts import ENDLESS, PROMPTS
+from session_options import EXACT_HERE, Open
 from specllama import ArgumentError, BusyError, ClosedError, Drafter, SpecSession
 
 LONG: dict[str, Any] = {"max_tokens": 600, "temperature": 0.8, "seed": 1, **ENDLESS}

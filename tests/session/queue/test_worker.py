@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from places import Open
-from places import n_seq as n_seq
-from places import open_session as open_session
 from processes import run_script
 from prompts import ENDLESS, PROMPTS
 from scripted_model import BOS
+from session_options import Open
 from specllama import (
     ArgumentError,
     BusyError,

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EXACT, FIXED
 from prompts import MODULE
 from scripted_model import write_scripted_model
 from serving import Server, serve
+from session_options import EXACT, FIXED
 from specllama import Generation, SpecSession
 from specllama.server.json_rewrites import MOST_CHARACTERS, json_rewrites
 

@@ -1,4 +1,4 @@
-"""The measurements of benches/, as far as a test can say: each can be run as it says."""
+"""Each program in benchmarks/ finds what it imports."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from folders import ROOT
 
-BENCHES = sorted((Path(__file__).parent / "benches").glob("bench_*.py"))
+BENCHES = sorted((ROOT / "benchmarks").glob("bench_*.py"))
 
 
 @pytest.mark.parametrize("path", BENCHES, ids=lambda path: path.stem)

@@ -1,17 +1,13 @@
-"""Sessions with one place for requests, and with several: each request gets what it would get
-alone."""
+"""Sessions with one place for requests, and with several: each request gets the tokens that it
+would get alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import pytest
-from conftest import EXACT_HERE
-from specllama import SpecSession
-
-Open = Callable[..., SpecSession]
+from session_options import EXACT_HERE, Open
 
 
 @pytest.fixture(params=[1, 3], ids=lambda n: f"n_seq={n}")

@@ -1,0 +1,47 @@
+"""A server that has the target, sessions on it in both modes, and one without it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from serving import Server, serve
+from session_options import EXACT, EXACT_HERE, FIXED
+from specllama import SpecSession
+from targets import Connect
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """The bundled model with two places."""
+    options = EXACT | FIXED | {"exact": EXACT_HERE, "n_seq": 2, "offers": True}
+    with SpecSession(None, "ngram", **options) as session, serve(session) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def local() -> Iterator[SpecSession]:
+    """The same model here, without drafts."""
+    with SpecSession(draft=None, **EXACT, exact=EXACT_HERE) as session:
+        yield session
+
+
+@pytest.fixture(params=["lockstep", "ahead"])
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def connect(server: Server, mode: str) -> Iterator[Connect]:
+    """Opens sessions on the server, and closes them after the test."""
+    opened: list[SpecSession] = []
+
+    def connect_one(draft: Any = None, **options: Any) -> SpecSession:
+        given = {"target": server.url, "target_mode": mode, "n_threads": 1} | options
+        opened.append(SpecSession(draft=draft, **given))
+        return opened[-1]
+
+    yield connect_one
+    for session in opened:
+        session.close()

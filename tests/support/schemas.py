@@ -1,0 +1,39 @@
+"""JSON schemas whose grammars often leave only one token."""
+
+from __future__ import annotations
+
+from typing import Any
+
+TEXT: dict[str, Any] = {"type": "string", "maxLength": 8}
+NUMBER: dict[str, Any] = {"type": "integer", "maximum": 999, "minimum": 0}
+
+
+def record(**properties: Any) -> dict[str, Any]:
+    """A schema of an object that has all of these properties."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def several(items: Any, least: int = 2) -> dict[str, Any]:
+    """A schema of an array with `least` to four items."""
+    return {"type": "array", "items": items, "minItems": least, "maxItems": 4}
+
+
+SCHEMAS: dict[str, dict[str, Any]] = {
+    "record": record(name=TEXT, identifier=NUMBER),
+    "nested": record(origin=record(country=TEXT, continent=record(name=TEXT))),
+    "records": several(record(customer=TEXT, quantity=NUMBER), 3),
+    "enum": record(direction={"enum": ["clockwise", "counterclockwise", "undetermined"]}),
+    "enums": several({"enum": ["approved", "approximate", "rejected"]}, 3),
+    "literals": record(version={"const": "1.0.0-alpha"}, valid={"const": True}),
+    "numbers": several({"type": "number"}),
+    "booleans": record(is_visible={"type": "boolean"}, is_enabled={"type": "boolean"}),
+    "pattern": record(date={"type": "string", "pattern": "^20[0-9]{2}-[0-9]{2}-01T00:00:00Z$"}),
+    "either": {"anyOf": [record(succeeded=NUMBER), record(succeeded_not=TEXT)]},
+    "optional": {"type": "object", "properties": {"first": TEXT, "second": {"type": "null"}}},
+    "any bytes": record(**{"größe in m²": NUMBER, "日本語": TEXT}),
+}

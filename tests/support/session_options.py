@@ -1,0 +1,29 @@
+"""Options of the sessions that the tests open."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from typing import Any
+
+from specllama import SpecSession
+
+Open = Callable[..., SpecSession]
+"""The fixture open_session."""
+
+# Q8_0 weights and Q8_0 KV memory with flash attention, on the CPU: logits are bit-identical
+# whatever the width of a batch. One thread, because the bundled model is too small for two, and
+# because spinning threads starve each other on a busy machine.
+EXACT: dict[str, Any] = {
+    "kv_type": "q8_0",
+    "flash_attn": True,
+    "n_gpu_layers": 0,
+    "n_threads": 1,
+}
+
+# exact=True requires x86-64; "auto" is the nearest setting on other machines.
+EXACT_HERE: bool | str = platform.machine() in ("x86_64", "AMD64") or "auto"
+EXACT_FLAG = ["--exact", "on" if EXACT_HERE is True else "auto"]
+
+# The best draft length depends on the clock: with a fixed length a run can be repeated.
+FIXED: dict[str, Any] = {"spec_length": 4}
