@@ -10,8 +10,9 @@ import re
 from pathlib import Path
 
 import pytest
+from folders import ROOT
 
-TABLE = Path(__file__).parents[1] / "csrc/gguf/architectures.cpp"
+TABLE = ROOT / "csrc/gguf/architectures.cpp"
 ROWS = re.findall(r'Architecture\{\.name = "([^"]+)"([^;]*?)\},\n', TABLE.read_text())
 
 
