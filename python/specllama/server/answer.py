@@ -41,6 +41,11 @@ class Answer:
         self._ended = False
 
     @property
+    def id(self) -> str:
+        """The id that the client reads in the answer; "" if it has none."""
+        return self._endpoint.id
+
+    @property
     def ended(self) -> bool:
         """Whether the client has the whole answer, or is gone."""
         return self._ended

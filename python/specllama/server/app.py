@@ -106,6 +106,11 @@ class App:
                     for name, kind in _ENDPOINTS.items()
                     for path in {name, name.removeprefix("/v1")}
                 ),
+                *(
+                    Route(path, self._cancel, methods=["POST"])
+                    for name in ("/completions", "/chat/completions")
+                    for path in (f"/v1{name}/{{id}}/cancel", f"{name}/{{id}}/cancel")
+                ),
                 *Introspection(session, settings, self._body_reader).routes,
                 *self._verify.routes,
             ],
@@ -147,6 +152,15 @@ class App:
         if self._ending:
             answer.cancel()
         return answer
+
+    async def _cancel(self, request: Request) -> Response:
+        """End an answer; its client gets what was generated, as after `timeout`."""
+        name = request.path_params["id"]
+        for answer in list(self._answers):
+            if answer.id == name and not answer.ended:
+                answer.cancel()
+                return JSONResponse({"id": name, "cancelled": True})
+        raise ApiError(404, "There is no such answer under way.", code="not_found")
 
     def _submitted(self, jobs: Sequence[Job]) -> list[Handle]:
         try:

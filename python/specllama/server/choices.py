@@ -17,7 +17,6 @@ from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.limits import MOST_CHOICES
 from specllama.server.settings import Settings
-from specllama.server.timings import timings
 
 
 class ChoicesEndpoint(Endpoint):
@@ -37,8 +36,9 @@ class ChoicesEndpoint(Endpoint):
         super().__init__(model, fields, settings)
         self._options["trace"] = fields.flag("trace_html")
         self._include_usage = fields.object("stream_options").flag("include_usage")
+        self.id = self.id_prefix + secrets.token_hex(12)
         self._head = {
-            "id": self.id_prefix + secrets.token_hex(12),
+            "id": self.id,
             "object": self.chunk_kind if self.streams else self.kind,
             "created": int(time.time()),
             "model": self._name,
@@ -56,8 +56,7 @@ class ChoicesEndpoint(Endpoint):
             for i, one in enumerate(generations)
             if one is not None
         ]
-        usage = {"usage": self._usage(generations), **_timings(generations), **self._warned}
-        return {**self._head, "choices": choices, **usage}
+        return {**self._head, "choices": choices, **self._figures(generations)}
 
     async def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
         begun: set[int] = set()
@@ -85,8 +84,7 @@ class ChoicesEndpoint(Endpoint):
             return
         if self._include_usage:
             generations = await _endings(handles)
-            usage = {"usage": self._usage(generations), **_timings(generations), **self._warned}
-            yield event({**self._head, "choices": [], **usage})
+            yield event({**self._head, "choices": [], **self._figures(generations)})
         yield b"data: [DONE]\n\n"
 
     def _event(
@@ -121,6 +119,15 @@ class ChoicesEndpoint(Endpoint):
             "accepted_tokens": accepted,
         }
 
+    def _figures(self, generations: Sequence[Generation | None]) -> dict[str, Any]:
+        """Return the fields about the generations: `usage`, `warnings`, and, if there is a single
+        one, llama-server's `timings`."""
+        (first, *others) = generations
+        figures = {"usage": self._usage(generations), **self._warned}
+        if first is not None and not others:
+            figures["timings"] = self._timings(first.stats)
+        return figures
+
     def _reason(self, index: int, generation: Generation) -> str:
         """Return why a choice ended."""
         return end_reason(generation)
@@ -153,12 +160,6 @@ class ChoicesEndpoint(Endpoint):
 def _trace(generation: Generation) -> dict[str, Any]:
     """Return the trace as HTML, in a field of the choice; no field if it was not asked for."""
     return {} if generation.trace is None else {"trace_html": generation.trace.to_fragment()}
-
-
-def _timings(generations: Sequence[Generation | None]) -> dict[str, Any]:
-    """Return llama-server's field `timings` if there is a single generation; else no field."""
-    (first, *others) = generations
-    return {} if others or first is None else {"timings": timings(first.stats)}
 
 
 async def _endings(handles: Sequence[Handle]) -> list[Generation | None]:

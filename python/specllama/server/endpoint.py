@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from specllama import Chunk, GenerateOptions, Generation, Handle
+from specllama import Chunk, GenerateOptions, Generation, Handle, Stats
 from specllama.requests.background import BackgroundRequests, prepared
 from specllama.requests.job import Job
 from specllama.requests.schema.schema_grammar import SchemaGrammar
@@ -16,6 +16,7 @@ from specllama.server.fields import Fields
 from specllama.server.limits import MOST_CHOICES
 from specllama.server.sampling import read_options
 from specllama.server.settings import Settings
+from specllama.server.timings import timings
 
 
 class Endpoint(ABC):
@@ -26,6 +27,7 @@ class Endpoint(ABC):
 
     Attributes:
         prompt_field: Name of the field that has the prompt.
+        id: The answer's id; "": it has none by which it could be cancelled.
         n: Choices for each prompt.
         given: Names of the fields that the client gave.
         prompts: Token ids of the prompts.
@@ -35,6 +37,7 @@ class Endpoint(ABC):
 
     prompt_field: ClassVar[str]
     n = 1
+    id = ""
 
     def __init__(self, model: BackgroundRequests, fields: Fields, settings: Settings) -> None:
         fields.text("model")
@@ -78,6 +81,10 @@ class Endpoint(ABC):
     def _warned(self) -> dict[str, Any]:
         """The field `warnings` of an answer; no field if there are none."""
         return {"warnings": self.warnings} if self.warnings else {}
+
+    def _timings(self, stats: Stats) -> dict[str, Any]:
+        """Return the field `timings` of an answer that has just ended."""
+        return timings(stats, alone=self._model.load.n_running == 0)
 
     def prepare(self) -> list[Job]:
         """Return the generations to submit: the choices for the first prompt first. Raises

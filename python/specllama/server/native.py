@@ -14,7 +14,6 @@ from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.logprobs import finite
 from specllama.server.sampling import most_tokens
-from specllama.server.timings import timings
 
 _DEFAULTS: GenerateOptions = {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05}
 """Defaults of llama.cpp's server."""
@@ -99,7 +98,7 @@ class NativeEndpoint(Endpoint):
             "tokens_evaluated": stats.prompt_tokens,
             "tokens_cached": stats.prompt_tokens + n,
             "generation_settings": {"n_ctx": self._model.n_ctx, "seed": stats.seed},
-            "timings": timings(stats),
+            "timings": self._timings(stats),
             **self._warned,
         }
 

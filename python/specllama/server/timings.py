@@ -7,16 +7,35 @@ from typing import Any
 from specllama import Stats
 
 
-def timings(stats: Stats) -> dict[str, Any]:
-    """Return the field `timings` of an answer: tokens, milliseconds and rates."""
+def timings(stats: Stats, *, alone: bool) -> dict[str, Any]:
+    """Return the field `timings` of an answer: tokens, milliseconds and rates; and of our own
+    `predicted_rounds_n`, the target's decodes, and `speedup`, see `_speedup`.
+
+    Args:
+        stats: The statistics of the generation.
+        alone: Whether no other generation is at work.
+    """
     seconds = stats.seconds
+    speedup = _speedup(stats) if alone else None
     return {
         "cache_n": stats.reused_tokens,
         **_timing("prompt", stats.prompt_tokens - stats.reused_tokens, seconds.prefill),
         **_timing("predicted", stats.generated_tokens, max(seconds.total - seconds.prefill, 0.0)),
         "draft_n": stats.drafted,
         "draft_n_accepted": stats.accepted,
+        "predicted_rounds_n": stats.rounds,
+        **({} if speedup is None else {"speedup": speedup}),
     }
+
+
+def _speedup(stats: Stats) -> float | None:
+    """Return the speed of a generation by that of one without drafts, whose every token takes a
+    decode of one token; None if that was not measured. The measured decode is one at an empty
+    context, so behind a long prompt the true value is larger."""
+    decodes = stats.decode_seconds
+    if not decodes or decodes[0] <= 0 or stats.tokens_per_second <= 0:
+        return None
+    return decodes[0] * stats.tokens_per_second
 
 
 def _timing(what: str, n: int, seconds: float) -> dict[str, float]:

@@ -1,5 +1,6 @@
 // An answer on the page: its text as it comes, its figures and its trace.
 
+import * as store from "./store.js";
 import {append, show, showBlocks} from "./text.js";
 import {picture} from "./trace.js";
 
@@ -28,9 +29,10 @@ export async function copy(text, button) {
 }
 
 export class Answer {
-  /** `prompt`: the text that the answer continues, shown before it; null in a conversation. */
-  constructor(element, prompt, parts = []) {
-    this.parts = parts;
+  /** `turn`: the answer as it is stored. `prompt`: the text that it continues, shown before it; null
+      in a conversation. `trace`: its trace, if it has one already. */
+  constructor(element, turn, prompt, trace = null) {
+    this.turn = turn;
     this.element = element;
     this.element.classList.add("answer");
     this.text = document.createElement("div");
@@ -45,16 +47,19 @@ export class Answer {
     this.frame = 0;
     this.began = performance.now();
     this.tokens = this.drafted = this.first = 0;
+    if (turn.running) turn.figures = [...(turn.figures ?? []), "cut off as the page was left"];
+    delete turn.running;
+    if (trace) this.addTrace(trace);
     this.draw();
   }
 
   get said() {
-    return this.parts.map(([part]) => part).join("");
+    return store.text(this.turn);
   }
 
   /** Add a token's text. */
   add(text, drafted) {
-    append(this.parts, text, drafted);
+    append(this.turn.parts, text, drafted);
     this.last = performance.now();
     this.first ||= this.last;
     this.tokens += 1;
@@ -65,15 +70,16 @@ export class Answer {
   draw() {
     cancelAnimationFrame(this.frame);
     this.frame = 0;
-    if (this.prompt === null) showBlocks(this.text, this.parts);
+    if (this.prompt === null) showBlocks(this.text, this.turn.parts);
     else {
-      show(this.text, this.parts);
+      show(this.text, this.turn.parts);
       const before = document.createElement("span");
       before.className = "prompt";
       before.append(this.prompt);
       this.text.prepend(before);
     }
-    if (this.tokens) this.figures.textContent = this.took().join(" · ");
+    if (this.tokens) this.turn.figures = this.took();
+    this.figures.textContent = (this.turn.figures ?? []).join(" · ");
     this.ondraw?.();
   }
 
@@ -86,18 +92,28 @@ export class Answer {
     figures.push(`${percent(this.drafted, this.tokens)} from drafts`);
     if (this.usage?.drafted_tokens)
       figures.push(`${this.usage.accepted_tokens} of ${this.usage.drafted_tokens} drafted accepted`);
+    if (this.timings?.predicted_rounds_n) {
+      const perRound = this.usage.completion_tokens / this.timings.predicted_rounds_n;
+      figures.push(`${perRound.toFixed(2)} tokens per round`);
+    }
+    if (this.timings?.speedup)
+      figures.push(`about ${this.timings.speedup.toFixed(1)} × the speed without drafts`);
     figures.push(`first after ${((this.first - this.began) / 1000).toFixed(2)} s`);
-    if (this.reason === "length") figures.push("cut at the most tokens");
     if (this.stopped) figures.push("stopped");
+    else if (this.reason === "length") figures.push("cut at the most tokens");
     return figures;
   }
 
   /** Take in an event that `generate` yields. */
   take(event) {
     if ("text" in event) this.add(event.text, event.drafted);
-    if (event.usage) this.usage = event.usage;
+    if (event.id) this.id = event.id;
+    if (event.usage) [this.usage, this.timings] = [event.usage, event.timings];
     if (event.reason) this.reason = event.reason;
-    if (event.trace) this.addTrace(event.trace);
+    if (event.trace) {
+      this.addTrace(event.trace);
+      this.ontrace?.(event.trace);
+    }
     if (!("text" in event)) this.draw();
   }
 

@@ -34,21 +34,36 @@ async function* events(response) {
   }
 }
 
+const pathOf = body => "messages" in body ? "/v1/chat/completions" : "/v1/completions";
+
+/** End a generation; what it has so far comes as its whole answer. Return whether that worked. */
+export async function cancel(body, id, key) {
+  const path = `${pathOf(body)}/${id}/cancel`;
+  try {
+    return (await ask(path, {method: "POST", headers: headers(key)})).ok;
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Generate an answer to the body's messages if it has any, else a continuation of its prompt.
  *
- * Yields {text, drafted} for each token, {reason, trace} at the end, and {usage}.
+ * Yields {id} first, {text, drafted} for each token, {reason, trace} at the end, and {usage,
+ * timings}.
  */
 export async function* generate(body, key, signal) {
   const chat = "messages" in body;
   const wanted = {...body, stream: true, stream_options: {include_usage: true}, trace_html: true,
     reasoning_format: "none"};  // thoughts are shown as they come
-  const response = await ask(chat ? "/v1/chat/completions" : "/v1/completions",
+  const response = await ask(pathOf(body),
     {method: "POST", headers: headers(key), body: JSON.stringify(wanted), signal});
   if (!response.ok) throw Error((await response.json()).error.message);
+  let id = null;
   for await (const event of events(response)) {
     if (event.error) throw Error(event.error.message);
-    if (event.usage) yield {usage: event.usage};
+    if (id === null) yield {id: id = event.id};
+    if (event.usage) yield {usage: event.usage, timings: event.timings};
     const choice = event.choices[0];
     if (!choice || choice.delta?.role) continue;
     if (choice.finish_reason) yield {reason: choice.finish_reason, trace: choice.trace_html};

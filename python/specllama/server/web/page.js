@@ -3,39 +3,32 @@
 import * as api from "./api.js";
 import * as store from "./store.js";
 import {Answer, copy, tool} from "./answer.js";
+import {at, check, mode, show, wanted} from "./settings.js";
 
-const at = id => document.getElementById(id);
-const NUMBERS = ["max_tokens", "temperature", "top_k", "top_p", "min_p", "seed"];
-const KEPT = [...NUMBERS, "stop", "system"];
 const COMPLETION_TOKENS = 256;
 
+const FULL =
+  "The browser's storage is full, so this is gone when the page is left. Delete some chats.";
+const SAVE_MS = 1000;  // between two stores of a running answer
+const STOP_MS = 5000;  // that the server has to end an answer
+
 let chat = store.fresh();
-let leaving = null;  // aborts the running request
+let running = null;  // the request at work: {stop, save, left}
+let editing = null;  // {index, before}: the message being changed, and the prompt before that
 let model = null;
 
-const mode = () => document.querySelector("[name=mode]:checked").value;
-
-// Settings
-
-function wanted() {
-  const body = {temperature: 0};
-  for (const name of NUMBERS) if (at(name).value !== "") body[name] = Number(at(name).value);
-  if (at("stop").value) body.stop = at("stop").value;
-  return body;
+/** Whether a request is at work; if so, say what to do. */
+function busy() {
+  if (running) at("error").textContent = "An answer is being written. Stop it first (Esc).";
+  return running !== null;
 }
 
-function showSettings() {
-  const values = store.settings();
-  for (const name of KEPT) at(name).value = values[name] ?? "";
-  at("tint").checked = values.tint ?? true;
-  document.body.dataset.tint = at("tint").checked ? "on" : "off";
+/** Whether a setting is invalid; if so, say which and why. */
+function invalid() {
+  const why = check();
+  if (why) at("error").textContent = why;
+  return why !== "";
 }
-
-at("settings").addEventListener("change", () => {
-  const values = Object.fromEntries(KEPT.map(name => [name, at(name).value]));
-  store.keepSettings({...values, tint: at("tint").checked});
-  document.body.dataset.tint = at("tint").checked ? "on" : "off";
-});
 
 // Conversations
 
@@ -43,11 +36,11 @@ function showChats() {
   at("chats").replaceChildren(...store.chats().map(one => {
     const item = document.createElement("li");
     const name = store.text(one.turns[0]).trim().slice(0, 80) || "…";
-    const open = tool(name, () => { if (!leaving) openChat(one); });
+    const open = tool(name, () => { if (!busy()) openChat(store.chat(one.id) ?? one); });
     open.className = "open";
     open.setAttribute("aria-current", String(one.id === chat.id));
     const gone = tool("✕", () => {
-      if (leaving || !confirm(`Delete “${name}”?`)) return;
+      if (busy() || !confirm(`Delete “${name}”?`)) return;
       store.forget(one);
       if (one.id === chat.id) openChat(store.fresh());
       else showChats();
@@ -60,15 +53,41 @@ function showChats() {
 }
 
 function openChat(one) {
+  stopEditing();
   chat = one;
+  const unanswered = settle();
   if (!wide.matches) at("past").open = false;
-  at("turns").replaceChildren(...chat.turns.map((turn, i) =>
-    turn.role === "user" ? userTurn(i) : new Answer(item("answer"), null, turn.parts).element));
+  showTurns();
+  unanswered?.();
+  at("answers").scrollTop = at("answers").scrollHeight;
+  if (!touch.matches) at("prompt").focus();  // on touch screens the keyboard would open
+}
+
+function showTurns() {
+  at("turns").replaceChildren(...chat.turns.map((turn, i) => turn.role === "user" ? userTurn(i)
+    : new Answer(item("answer"), turn, null, turn.trace && store.trace(turn.trace)).element));
   showLast();
   showChats();
   at("welcome").hidden = chat.turns.length > 0;
-  at("answers").scrollTop = at("answers").scrollHeight;
-  if (!touch.matches) at("prompt").focus();  // on touch screens the keyboard would open
+}
+
+/** If the last answer has not begun, take it out with its message and put back what they were to
+    replace. Return a function that puts the message into the prompt, so that it is not lost. */
+function settle() {
+  if (!chat.turns.length || store.text(chat.turns.at(-1))) return null;
+  const index = chat.turns.length - 2;
+  const text = store.text(chat.turns[index]);
+  const replaced = chat.replaced ?? [];
+  chat.turns.splice(index, 2, ...replaced);
+  delete chat.replaced;
+  if (!replaced.length) return () => putBefore(text);
+  if (store.text(replaced[0]) === text) return null;
+  return () => edit(index, text);
+}
+
+/** Put a text into the prompt, before what may have been written there meanwhile. */
+function putBefore(text) {
+  at("prompt").value = [text, at("prompt").value].filter(one => one.trim()).join("\n\n");
 }
 
 function item(who) {
@@ -87,29 +106,43 @@ function userTurn(index) {
   tools.className = "tools";
   tools.append(
     tool("Copy", button => copy(text.textContent, button)),
-    tool("Edit", () => { if (!leaving) at("prompt").value = backTo(index); at("prompt").focus(); }));
+    tool("Edit", () => { if (!busy()) edit(index, text.textContent); }));
   made.append(text, tools);
   return made;
 }
 
-/** Cut the conversation before a message of the user's, and return the message's text. */
-function backTo(index) {
-  const text = store.text(chat.turns[index]);
-  chat.turns.length = index;
-  while (at("turns").children.length > index) at("turns").lastChild.remove();
-  if (index) store.keep(chat);
-  else store.forget(chat);
-  showLast();
-  showChats();
-  return text;
+/** Begin to change a message. Nothing of the conversation goes before the prompt is sent. */
+function edit(index, text) {
+  editing = {index, before: editing ? editing.before : at("prompt").value};
+  at("prompt").value = text;
+  at("prompt").focus();
+  showEditing();
+}
+
+/** End that without sending, as if it had not been begun. */
+function stopEditing() {
+  if (!editing) return;
+  at("prompt").value = editing.before;
+  editing = null;
+  showEditing();
+}
+
+function showEditing() {
+  [...at("turns").children].forEach((one, i) =>
+    one.classList.toggle("replaced", editing !== null && i >= editing.index));
+  showKeys();
 }
 
 /** Give the last answer a button that generates it again. */
 function showLast() {
   at("turns").querySelector(".again")?.remove();
   const last = chat.turns.length - 1;
-  if (leaving || chat.turns[last]?.role !== "assistant") return;
-  const again = tool("Again", () => { if (!leaving) run(() => converse(backTo(last - 1))); });
+  if (chat.turns[last]?.role !== "assistant") return;
+  const again = tool("Again", () => {
+    if (busy() || invalid()) return;
+    stopEditing();
+    run(() => converse(store.text(chat.turns[last - 1]), last - 1));
+  });
   again.className = "again";
   at("turns").lastChild.querySelector(".tools").insertBefore(
     again, at("turns").lastChild.querySelector(".figures"));
@@ -117,39 +150,68 @@ function showLast() {
 
 // Generating
 
-async function converse(text) {
-  chat.turns.push({role: "user", parts: [[text, false]]});
-  at("turns").append(userTurn(chat.turns.length - 1));
-  at("welcome").hidden = true;
-  const system = at("system").value;
-  const messages = chat.turns.map(turn => ({role: turn.role, content: store.text(turn)}));
-  if (system) messages.unshift({role: "system", content: system});
-  const answer = new Answer(item("answer"), null);
+/** Have a message answered. It and its answer replace the turns from `index` on as soon as the
+    answer begins; if it does not begin, everything is as before. */
+async function converse(text, index) {
+  const turn = {role: "assistant", parts: []};
+  const user = {role: "user", parts: [[text, false]]};
+  chat.replaced = chat.turns.splice(index, Infinity, user, turn);
+  showTurns();
+  at("turns").lastChild.remove();
+  const answer = new Answer(item("answer"), turn, null);
   at("turns").append(answer.element);
-  const turn = {role: "assistant", parts: answer.parts};
-  chat.turns.push(turn);
+  const system = at("system").value;
+  const messages = chat.turns.slice(0, -1)
+    .map(turn => ({role: turn.role, content: store.text(turn)}));
+  if (system) messages.unshift({role: "system", content: system});
+  let stored = true;
   try {
-    await fill(answer, {...wanted(), messages});
+    await fill(answer, {...wanted(), messages}, chat, () => {
+      if (answer.said) delete chat.replaced;
+      return store.keep(chat);
+    });
   } finally {
-    if (answer.said) store.keep(chat);
-    else {  // put the user's message back, so that it is not lost
-      const again = backTo(chat.turns.length - 2);
-      at("prompt").value ||= again;
-    }
-    showChats();
+    if (running.left) return "";
+    const unanswered = settle();
+    if (chat.turns.length) stored = store.keep(chat);
+    else store.forget(chat);
+    if (answer.said) {
+      showLast();
+      showChats();
+    } else showTurns();
+    unanswered?.();
   }
+  return stored ? "" : FULL;
+}
+
+function showCompletion(turn) {
+  const trace = turn.trace && store.trace(turn.trace);
+  const answer = new Answer(at("completion"), turn, turn.prompt, trace);
+  const more = tool("Take over", () => { at("prompt").value = turn.prompt + answer.said; });
+  answer.tools.insertBefore(more, answer.figures);
+  return answer;
+}
+
+function showLastCompletion() {
+  const last = store.completion();
+  if (last) showCompletion(last);
 }
 
 async function complete(prompt) {
   at("welcome").hidden = true;
-  const answer = new Answer(at("completion"), prompt);
-  const more = tool("Take over", () => { at("prompt").value = prompt + answer.said; });
-  answer.tools.insertBefore(more, answer.figures);
-  await fill(answer, {max_tokens: COMPLETION_TOKENS, ...wanted(), prompt});
+  const answer = showCompletion({prompt, parts: []});
+  const save = () => !answer.said || store.keepCompletion(answer.turn);
+  try {
+    await fill(answer, {max_tokens: COMPLETION_TOKENS, ...wanted(), prompt}, null, save);
+  } finally {
+    if (!answer.said) showLastCompletion();
+  }
+  return save() ? "" : FULL;
 }
 
-/** Fill an answer from a generation. If the view is at the end, keep it there. */
-async function fill(answer, body) {
+/** Fill an answer from a generation, and store it by `save` as it comes. If the view is at the end,
+    keep it there. */
+async function fill(answer, body, chat, save) {
   const view = at("answers");
   let following = true;
   const follow = () => { if (following) view.scrollTop = view.scrollHeight; };
@@ -157,55 +219,92 @@ async function fill(answer, body) {
     following = view.scrollHeight - view.scrollTop - view.clientHeight < 60;
   };
   answer.ondraw = follow;
+  answer.ontrace = html => { answer.turn.trace = store.keepTrace(chat, html); };
   answer.element.classList.add("busy");
+  answer.turn.running = true;
   follow();
   view.addEventListener("scroll", look);
+  const aborting = new AbortController();
+  running.stop = async () => {
+    const first = !answer.stopped;
+    answer.stopped = true;
+    // The server is asked to end the answer, which then comes with its trace.
+    setTimeout(() => aborting.abort(), STOP_MS);
+    if (!first || !answer.id || !await api.cancel(body, answer.id, at("key").value))
+      aborting.abort();
+  };
+  running.save = () => { answer.draw(); save(); };
+  let saved = performance.now();
   try {
-    for await (const event of api.generate(body, at("key").value, leaving.signal))
+    save();
+    for await (const event of api.generate(body, at("key").value, aborting.signal)) {
       answer.take(event);
-    if (!answer.tokens) throw Error("The model ended its answer before it began.");
-    at("status").textContent = `Answered: ${answer.took().join(", ")}`;
+      if (performance.now() - saved < SAVE_MS) continue;
+      running.save();
+      saved = performance.now();
+    }
+    if (!answer.tokens && !answer.stopped) throw Error("The model ended its answer before it began.");
   } catch (error) {
     if (error.name !== "AbortError") throw error;
-    answer.stopped = true;
   } finally {
     view.removeEventListener("scroll", look);
     answer.element.classList.remove("busy");
+    delete answer.turn.running;
     answer.draw();
     answer.ondraw = null;
+    at("status").textContent = answer.tokens ? `Answered: ${answer.took().join(", ")}` : "";
   }
 }
 
-/** Do some work, one at a time (see `leaving`), and show its error, if any. */
+/** Do some work, one at a time (see `running`), and show its error: what it throws or returns. */
 async function run(work) {
-  leaving = new AbortController();
+  running = {stop() {}, save() {}};
   at("error").textContent = "";
   at("go").hidden = true;
   at("end").hidden = false;
-  showLast();
   try {
-    await work();
+    at("error").textContent = await work();
   } catch (error) {
     at("error").textContent = error.message;
   }
-  leaving = null;
+  running = null;
   at("go").hidden = false;
   at("end").hidden = true;
-  showLast();
 }
 
 at("form").addEventListener("submit", submitted => {
   submitted.preventDefault();
   const text = at("prompt").value;
-  if (leaving || !text.trim()) return;
+  if (!text.trim() || busy() || invalid()) return;
   if (mode() === "chat") {
-    at("prompt").value = "";
-    run(() => converse(text));
+    const index = editing ? editing.index : chat.turns.length;
+    at("prompt").value = editing ? editing.before : "";
+    editing = null;
+    showKeys();
+    run(() => converse(text, index));
   } else run(() => complete(text));
 });
-at("end").addEventListener("click", () => leaving?.abort());
-at("fresh").addEventListener("click", () => { if (!leaving) openChat(store.fresh()); });
-document.addEventListener("keydown", key => { if (key.key === "Escape") leaving?.abort(); });
+at("end").addEventListener("click", () => running?.stop());
+at("fresh").addEventListener("click", () => { if (!busy()) openChat(store.fresh()); });
+document.addEventListener("keydown", key => {
+  if (key.key !== "Escape") return;
+  if (running) running.stop();
+  else stopEditing();
+});
+addEventListener("pagehide", () => {
+  if (running) {
+    running.save();
+    running.left = true;  // the request now fails, which must not count as its end
+  }
+  store.keepPrompt(at("prompt").value);
+});
+// Another tab has changed what is stored.
+addEventListener("storage", changed => {
+  if (running || !store.isChat(changed.key)) return;
+  const stored = store.chat(chat.id);
+  if (stored && store.text(stored.turns.at(-1)) && !editing) openChat(stored);
+  else showChats();
+});
 
 // Enter sends a message, as in other chats. It does not send a text to continue, which may need
 // line breaks, and sends nothing on touch screens, which have the button.
@@ -225,12 +324,20 @@ function showMode() {
   document.body.dataset.mode = mode();
   at("go").textContent = chatting ? "Send" : "Generate";
   at("prompt").placeholder = chatting ? "Ask something" : "A text to continue";
-  at("keys").textContent = chatting
-    ? "Enter sends, Shift+Enter begins a line, Esc stops" : "Ctrl+Enter generates, Esc stops";
   at("max_tokens").placeholder = chatting ? "all" : COMPLETION_TOKENS;
   at("welcome").hidden = at(chatting ? "turns" : "completion").children.length > 0;
+  showKeys();
 }
-at("modes").addEventListener("change", showMode);
+
+function showKeys() {
+  at("keys").textContent = mode() !== "chat" ? "Ctrl+Enter generates, Esc stops"
+    : editing ? "Enter replaces what is faded, Esc keeps it"
+      : "Enter sends, Shift+Enter begins a line, Esc stops";
+}
+at("modes").addEventListener("change", () => {
+  stopEditing();
+  showMode();
+});
 
 async function connect() {
   try {
@@ -272,7 +379,9 @@ const wide = matchMedia("(min-width: 48.01rem)");
 const showPast = () => { at("past").open = wide.matches; };
 wide.addEventListener("change", showPast);
 showPast();
-showSettings();
+show();
+at("prompt").value ||= store.prompt();
+showLastCompletion();
 showMode();
 openChat(chat);
 connect();
