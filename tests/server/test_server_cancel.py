@@ -8,9 +8,9 @@ from typing import Any
 
 import httpx
 import pytest
-from conftest import EXACT, FIXED
 from prompts import PROMPTS
 from serving import Server, serve
+from session_options import EXACT, FIXED
 from specllama import SpecSession
 
 LONG: dict[str, Any] = {
