@@ -21,7 +21,7 @@ SOME = ["module", "class", "json", "counting", "english", "emoji", "one token"]
 
 
 @pytest.mark.parametrize("n_beams", [2, 4, 8])
-def test_speculation_changes_no_bit(open_session: Open, n_beams: int) -> None:
+def test_beams_are_bit_identical_with_and_without_drafts(open_session: Open, n_beams: int) -> None:
     plain = open_session(draft=None)
     sessions = [open_session(spec_length=n) for n in (1, 8)] + [open_session(spec_length="auto")]
     n_ahead = 0
@@ -38,7 +38,7 @@ def test_speculation_changes_no_bit(open_session: Open, n_beams: int) -> None:
     assert n_ahead > 0
 
 
-def test_nor_of_float_weights(tmp_path: Path) -> None:
+def test_beams_of_float_weights_are_the_same_with_drafts(tmp_path: Path) -> None:
     """No token is decoded alone; random texts wander, so that drafts are mostly wrong."""
     model = write_experts(tmp_path / "experts.gguf")
     prompt = [1, *range(5, 40)] * 3
@@ -54,7 +54,7 @@ def test_nor_of_float_weights(tmp_path: Path) -> None:
             assert beams[0].stats.drafted > 0
 
 
-def test_whatever_is_drafted(open_session: Open) -> None:
+def test_beams_are_the_same_with_right_wrong_and_nonsense_drafts(open_session: Open) -> None:
     """The right text, another one, and nonsense; near the end of the context, too."""
     plain = open_session(draft=None)
     session = open_session(spec_length=5)
@@ -68,7 +68,7 @@ def test_whatever_is_drafted(open_session: Open) -> None:
 
 
 @pytest.mark.parametrize("n_batch", [4, 7, 32])
-def test_more_rows_than_a_batch_has_room_for(open_session: Open, n_batch: int) -> None:
+def test_beams_are_the_same_when_rows_exceed_the_batch(open_session: Open, n_batch: int) -> None:
     options: dict[str, Any] = {"n_beams": 6, "max_tokens": 24}
     expected = open_session(draft=None).generate(PROMPT, **options)
     for draft in (None, "ngram"):
@@ -77,7 +77,7 @@ def test_more_rows_than_a_batch_has_room_for(open_session: Open, n_batch: int) -
 
 
 @pytest.mark.parametrize("n_beams", [2, 4, 8])
-def test_copies_take_fewer_decodes(open_session: Open, n_beams: int) -> None:
+def test_copied_drafts_reduce_the_number_of_decodes(open_session: Open, n_beams: int) -> None:
     """A text that repeats, with a fixed length; how many is printed."""
     options: dict[str, Any] = {"n_beams": n_beams, "max_tokens": 96}
     prompt = PROMPTS["module"] * 2
@@ -106,7 +106,7 @@ class Wrong(Drafter):
         return [1 << 20] if self.n % 3 == 1 else [5] * (max_tokens + 1)
 
 
-def test_a_drafter_may_fail(open_session: Open) -> None:
+def test_a_failing_drafter_changes_no_beam_and_is_counted(open_session: Open) -> None:
     beams = open_session(draft=Wrong()).generate(PROMPT, n_beams=1, max_tokens=12)
     assert found(beams) == found(
         open_session(draft=None).generate(PROMPT, n_beams=1, max_tokens=12)
@@ -130,7 +130,7 @@ class Copying(Drafter):
         return self.text[at : at + max_tokens] if same else []
 
 
-def test_a_drafter_of_ones_own_is_told_each_text(open_session: Open) -> None:
+def test_a_custom_drafter_receives_the_text_of_each_beam(open_session: Open) -> None:
     (best,) = open_session(draft=None).generate(PROMPT, n_beams=1, max_tokens=40)
     stats = (
         open_session(draft=Copying(best.tokens)).generate(PROMPT, n_beams=1, max_tokens=40)[0].stats
@@ -141,7 +141,9 @@ def test_a_drafter_of_ones_own_is_told_each_text(open_session: Open) -> None:
 
 
 @pytest.mark.parametrize("n_seq", [1, 2])
-def test_sliding_windows(tmp_path: Path, n_seq: int) -> None:
+def test_beams_are_the_same_with_drafts_on_sliding_window_models(
+    tmp_path: Path, n_seq: int
+) -> None:
     """Also where requests lie apart."""
     model = WRITERS["sliding window"](tmp_path / "model.gguf")
     prompt = [1, *range(5, 60)]

@@ -26,7 +26,7 @@ PROMPT = "def fibonacci(n):\n    a, b = 0, 1\n"
 
 
 @pytest.mark.parametrize("n_beams", [1, 2, 4, 8])
-def test_the_rules(tmp_path: Path, n_beams: int) -> None:
+def test_beams_match_a_reference_search_over_whole_texts(tmp_path: Path, n_beams: int) -> None:
     """Against whole texts in lists, with logits of llama-cpp-python. Random texts end soon."""
     model = write_dense(tmp_path / "dense.gguf")
     logits_after = logits_of(model)
@@ -54,7 +54,7 @@ def test_the_rules(tmp_path: Path, n_beams: int) -> None:
     assert n_stopped > 0 or n_beams < 4
 
 
-def test_of_the_bundled_model(bundled_model: Path) -> None:
+def test_beams_of_the_bundled_model_match_the_reference_search(bundled_model: Path) -> None:
     logits_after = logits_of(bundled_model)
     with SpecSession(draft="ngram", flash_attn=True, n_threads=1, spec_length=4) as session:
         for prompt in (PROMPT, PROMPTS["counting"]):
@@ -85,7 +85,7 @@ def logits_of(model: Path) -> Callable[[list[int]], NDArray[np.float32]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_as_transformers_does(tmp_path: Path, seed: int) -> None:
+def test_beams_match_those_of_transformers(tmp_path: Path, seed: int) -> None:
     for package in ("torch", "transformers"):
         if importlib.util.find_spec(package) is None:
             print(f"not compared with transformers: {package} is not installed")
@@ -131,13 +131,13 @@ def test_as_transformers_does(tmp_path: Path, seed: int) -> None:
                     )
 
 
-def test_greedy_is_one_beam(open_session: Open) -> None:
+def test_one_beam_gives_the_greedy_text(open_session: Open) -> None:
     session = open_session()
     (beam,) = session.generate(PROMPT, n_beams=1, max_tokens=30)
     assert beam.tokens == session.generate(PROMPT, max_tokens=30).tokens
 
 
-def test_results(open_session: Open) -> None:
+def test_beams_are_distinct_and_sorted_by_score(open_session: Open) -> None:
     session = open_session()
     beams = session.generate(PROMPT, n_beams=4, max_tokens=20)
     assert [beam.score for beam in beams] == sorted((beam.score for beam in beams), reverse=True)
@@ -154,7 +154,7 @@ def test_results(open_session: Open) -> None:
     assert two[0].stats.reused_tokens == stats.prompt_tokens - 1
 
 
-def test_stop_strings_end_a_beam(open_session: Open) -> None:
+def test_stop_strings_end_a_beam_and_are_cut_off(open_session: Open) -> None:
     """As the model's own end does: it counts, and its text is cut."""
     session = open_session()
     plain = open_session(draft=None)
@@ -167,7 +167,7 @@ def test_stop_strings_end_a_beam(open_session: Open) -> None:
     assert any("\n" in beam.text for beam in without)
 
 
-def test_the_session_goes_on_as_before(open_session: Open) -> None:
+def test_the_session_generates_the_same_after_a_beam_search(open_session: Open) -> None:
     session = open_session()
     expected = session.generate(PROMPT, max_tokens=40).tokens
     beams = session.generate(PROMPT, n_beams=8, max_tokens=40)
@@ -179,7 +179,7 @@ def test_the_session_goes_on_as_before(open_session: Open) -> None:
     assert longer[0].stats.reused_tokens > 0
 
 
-def test_all_of_the_context(open_session: Open) -> None:
+def test_beams_share_the_remaining_context_evenly(open_session: Open) -> None:
     session = open_session(n_ctx=256)
     n_prompt = len(session.tokenize(PROMPT))
     n_room = (256 - n_prompt) // 8
@@ -193,7 +193,7 @@ def test_all_of_the_context(open_session: Open) -> None:
         session.generate([5] * 250, n_beams=8)
 
 
-def test_beside_other_requests(open_session: Open) -> None:
+def test_beams_are_the_same_next_to_other_requests(open_session: Open) -> None:
     """What is under way goes on afterwards."""
     expected = open_session(draft=None).generate(PROMPT, n_beams=4, max_tokens=30)
     for n_seq in (1, 2):
@@ -210,7 +210,7 @@ def test_beside_other_requests(open_session: Open) -> None:
     assert all(len(handle.result().tokens) == 20 for handle in handles)
 
 
-def test_ctrl_c_ends_it_between_two_decodes(open_session: Open) -> None:
+def test_ctrl_c_ends_a_beam_search_between_two_decodes(open_session: Open) -> None:
     session = open_session(draft=CtrlC(5))
     session.generate(PROMPT, max_tokens=1)
     with pytest.raises(KeyboardInterrupt):
@@ -223,7 +223,7 @@ def test_ctrl_c_ends_it_between_two_decodes(open_session: Open) -> None:
 
 
 @pytest.mark.parametrize("kind", ["recurrent", "hybrid", "delta net"])
-def test_states_cannot_be_shared(tmp_path: Path, kind: str) -> None:
+def test_recurrent_models_refuse_several_beams(tmp_path: Path, kind: str) -> None:
     model = WRITERS[kind](tmp_path / "model.gguf")
     with SpecSession(model, n_threads=1) as session:
         with pytest.raises(ArgumentError, match="beams share what they have in common"):
@@ -231,7 +231,7 @@ def test_states_cannot_be_shared(tmp_path: Path, kind: str) -> None:
         assert session.generate([1, 5, 6], max_tokens=3).tokens
 
 
-def test_what_asks_for_nothing_may_be_given(open_session: Open) -> None:
+def test_options_without_effect_are_accepted_with_beams(open_session: Open) -> None:
     session = open_session()
     plain: dict[str, Any] = {"temperature": 0, "top_k": -1, "top_p": 1.0, "logit_bias": {}}
     beams = session.generate(PROMPT, n_beams=2, max_tokens=8)
@@ -263,7 +263,9 @@ def test_what_asks_for_nothing_may_be_given(open_session: Open) -> None:
         ({"n_beams": 2, "reference": [-1]}, "reference is out of range"),
     ],
 )
-def test_what_cannot_be(open_session: Open, options: dict[str, Any], message: str) -> None:
+def test_options_that_beam_search_does_not_support_are_refused(
+    open_session: Open, options: dict[str, Any], message: str
+) -> None:
     session = open_session()
     with pytest.raises(ArgumentError, match=message):
         session.generate(PROMPT, **options)
@@ -272,7 +274,7 @@ def test_what_cannot_be(open_session: Open, options: dict[str, Any], message: st
     assert session.generate(PROMPT, n_beams=2, max_tokens=2, seed=5, **nothing)
 
 
-def test_wrong_calls(open_session: Open) -> None:
+def test_wrong_calls_of_beam_search_are_refused(open_session: Open) -> None:
     session: Any = open_session()
     with pytest.raises(ArgumentError, match="one prompt at a time"):
         session.generate([PROMPT, PROMPT], n_beams=2)

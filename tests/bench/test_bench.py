@@ -55,7 +55,7 @@ def replay_file(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_table(capsys: Captured) -> None:
+def test_table_has_a_section_for_each_workload_and_a_mean(capsys: Captured) -> None:
     assert main([*SMALL, "--workload", "edit,copy", "--contestants", "ngram,ngram-2,ngram-8"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "up to 16 tokens a text" in lines[0]
@@ -74,7 +74,7 @@ def test_the_table(capsys: Captured) -> None:
     assert sum("best fixed: ngram-" in line and "; ngram is " in line for line in lines) == 2
 
 
-def test_json(capsys: Captured) -> None:
+def test_json_has_a_result_for_each_workload(capsys: Captured) -> None:
     options = ["--workload", "edit,free,adversarial", "-kv", "q8_0", "--texts", "2"]
     results = results_of(options, capsys)
     assert [result["workload"] for result in results] == ["edit", "free", "adversarial"]
@@ -100,7 +100,7 @@ def test_json(capsys: Captured) -> None:
     assert ngram["ratio"] == pytest.approx(ngram["tokens_per_second"] / plain["tokens_per_second"])
 
 
-def test_means_come_last(capsys: Captured) -> None:
+def test_json_ends_with_the_mean_of_several_workloads(capsys: Captured) -> None:
     options = ["--contestants", "plain", "--json", "--workload"]
     assert main([*SMALL, *options, "edit,prose"]) == 0
     *results, mean = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -113,7 +113,9 @@ def test_means_come_last(capsys: Captured) -> None:
     ]
 
 
-def test_answered(smollm2: Path, capsys: Captured) -> None:
+def test_answered_workloads_generate_from_rendered_conversations(
+    smollm2: Path, capsys: Captured
+) -> None:
     """What the model says to a conversation, rendered by its template."""
     options = ["-m", str(smollm2), "-n", "8", "--workload", "answered-questions,write", "--texts"]
     questions, write = results_of([*options, "1"], capsys)
@@ -127,7 +129,9 @@ def test_answered(smollm2: Path, capsys: Captured) -> None:
 
 
 @pytest.mark.parametrize(("n_texts", "half"), [(3, None), (1, "held-out")])
-def test_what_suits_a_model(n_texts: int, half: Any, smollm2: Path, open_session: Open) -> None:
+def test_default_workloads_are_answered_if_the_model_has_a_template(
+    n_texts: int, half: Any, smollm2: Path, open_session: Open
+) -> None:
     """Conversations where there is a template, and what is asked for where anything is."""
     chatty = open_session(smollm2, None, n_ctx=64, exact=False, kv_type="f16")
     answered = for_model([], chatty, n_texts, half)
@@ -142,7 +146,7 @@ def test_what_suits_a_model(n_texts: int, half: Any, smollm2: Path, open_session
     assert {one.kind for one in for_model([], bundled, n_texts)} == {"replayed", "generated"}
 
 
-def test_kinds_are_names() -> None:
+def test_a_kind_selects_all_its_workloads() -> None:
     for kind in ("replayed", "generated", "answered"):
         workloads = choose(kind, None, 1)
         assert {one.kind for one in workloads} == {kind}
@@ -151,7 +155,7 @@ def test_kinds_are_names() -> None:
         ]
 
 
-def test_every_prompt_is_taken_in_anew(open_session: Open) -> None:
+def test_contestants_process_every_prompt_without_reuse(open_session: Open) -> None:
     """The time to the first token is that of the whole prompt, whatever the text before was."""
     session = open_session()
     contestants = choose_contestants("ngram-4", with_model=False)
@@ -165,7 +169,7 @@ def test_every_prompt_is_taken_in_anew(open_session: Open) -> None:
         assert one.last.stats.prompt_tokens > 20
 
 
-def test_code_is_replayed_and_generated(capsys: Captured) -> None:
+def test_code_is_both_replayed_and_generated(capsys: Captured) -> None:
     options = ["--contestants", "plain", "--texts", "2", "--workload"]
     replayed, generated = results_of([*options, "code"], capsys)
     assert [one["workload"] for one in (replayed, generated)] == ["code", "code"]
@@ -175,7 +179,7 @@ def test_code_is_replayed_and_generated(capsys: Captured) -> None:
     assert (result["workload"], result["kind"]) == ("code", "generated")
 
 
-def test_all_contestants(capsys: Captured) -> None:
+def test_contestants_all_measures_every_drafter_and_fixed_length(capsys: Captured) -> None:
     options = ["-md", str(BUNDLED_DRAFT), "--workload", "edit"]
     (result,) = results_of([*options, "--contestants", "all"], capsys)
     scores = {score["contestant"]: score for score in result["scores"]}
@@ -196,7 +200,9 @@ def test_all_contestants(capsys: Captured) -> None:
     assert result["scores"][2]["promised"] is None
 
 
-def test_matches_alone(open_session: Callable[..., SpecSession]) -> None:
+def test_match_contestant_drafts_only_matches_and_records_their_lengths(
+    open_session: Callable[..., SpecSession],
+) -> None:
     """They draft what a match finder finds, and it is known how long the matches are."""
     session = open_session(draft=Matches())
     text = "def first(values):\n    return values[0]\n\n\n"
@@ -208,7 +214,7 @@ def test_matches_alone(open_session: Callable[..., SpecSession]) -> None:
     assert generation.stats.tokens_per_round > 2
 
 
-def test_texts_of_a_file(replay_file: Path, capsys: Captured) -> None:
+def test_replay_files_define_workloads(replay_file: Path, capsys: Captured) -> None:
     mine, other = results_of(["--replay", str(replay_file)], capsys)
     assert (mine["workload"], mine["kind"], mine["n_texts"]) == ("mine", "replayed", 1)
     assert (other["workload"], other["kind"]) == ("other", "replayed")
@@ -216,7 +222,9 @@ def test_texts_of_a_file(replay_file: Path, capsys: Captured) -> None:
     assert [result["workload"] for result in both] == ["mine", "other", "free"]
 
 
-def test_simulated(replay_file: Path, tmp_path: Path, capsys: Captured) -> None:
+def test_simulation_prints_a_line_for_each_curve_and_workload(
+    replay_file: Path, tmp_path: Path, capsys: Captured
+) -> None:
     curves = tmp_path / "curves.json"
     curves.write_text(
         json.dumps({"about": "two machines", "even": {"1": 3}, "dear": {"1": 1, "2": 9}})
@@ -237,7 +245,7 @@ def test_simulated(replay_file: Path, tmp_path: Path, capsys: Captured) -> None:
     assert main([*options, "--workload", "edit,prose", "--texts", "1"]) == 0
 
 
-def test_interval() -> None:
+def test_median_interval_matches_the_normal_approximation() -> None:
     assert median_interval([1.5]) == (1.5, 1.5, 1.5)
     median, low, high = median_interval([1.0, 2.0, 3.0])
     assert (median, low, high) == (2.0, 1.0, 3.0)
@@ -249,7 +257,7 @@ def test_interval() -> None:
     assert median_interval(list(values)) == (median, low, high)
 
 
-def test_repetition_and_difference() -> None:
+def test_repeated_share_and_first_difference_of_small_examples() -> None:
     assert repeated_share([1, 2, 3]) == 0
     assert repeated_share([1, 2, 3, 4, 5, 6]) == 0
     assert repeated_share([1, 1, 1, 1, 1, 1]) == pytest.approx(2 / 3)
@@ -258,7 +266,7 @@ def test_repetition_and_difference() -> None:
     assert first_difference([1, 2, 3], [1, 2]) == 2
 
 
-def test_a_curve_of_decodes() -> None:
+def test_decode_curve_takes_medians_and_interpolates() -> None:
     decodes = [(1, 2.0), (1, 4.0), (1, 90.0), (2, 5.0), (4, 8.0), (4, 8.0)]
     assert decode_curve(decodes) == pytest.approx([4, 5, 6.5, 8])
     # What nobody decoded here was measured before, on a machine half as fast.
@@ -269,7 +277,7 @@ def test_a_curve_of_decodes() -> None:
     assert decode_curve([]) == ()
 
 
-def test_oracle_speed() -> None:
+def test_oracle_speed_matches_sums_by_hand() -> None:
     # 1 2 3 4 5 twice: after 1 comes a copy of the other four, and then again 1.
     prompt = [1, 2, 3, 4, 5, 1, 2, 3]
     text = [4, 5, 1, 2, 3, 4, 5]
@@ -284,7 +292,7 @@ def test_oracle_speed() -> None:
     assert oracle_speed([(prompt, [4])], DecodeTimes([1.0, 1.0])) is None
 
 
-def test_the_promise() -> None:
+def test_promised_speed_matches_the_formula() -> None:
     # Five tokens accepted, two rejected; what stands behind those was not judged.
     rounds = [(3, 3), (3, 1), (0, 0), (3, 0), (1, 1)]
     curve = DecodeTimes([0.02, 0.03, 0.035, 0.04])
@@ -318,7 +326,7 @@ def test_bad_input_is_one_sentence(arguments: list[str], message: str, capsys: C
     assert len(error.strip().splitlines()) == 1
 
 
-def test_what_a_model_would_say_cannot_be_simulated(tmp_path: Path, capsys: Captured) -> None:
+def test_generated_workloads_cannot_be_simulated(tmp_path: Path, capsys: Captured) -> None:
     curves = tmp_path / "curves.json"
     curves.write_text('{"flat": {"1": 1}}')
     assert main(["bench", "--workload", "free", "--simulate", str(curves)]) == 2

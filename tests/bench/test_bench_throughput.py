@@ -28,7 +28,7 @@ def result_of(arguments: list[str], capsys: Captured) -> dict[str, Any]:
     return result
 
 
-def test_the_table(capsys: Captured) -> None:
+def test_throughput_table_has_a_section_for_each_concurrency(capsys: Captured) -> None:
     assert main([*SMALL, "--concurrency", "2", "3", "--workload", "code,copy,prose"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "up to 8 tokens an answer" in lines[0]
@@ -40,7 +40,7 @@ def test_the_table(capsys: Captured) -> None:
     assert lines[at[0] + 1].endswith("6 of 6")
 
 
-def test_json(capsys: Captured) -> None:
+def test_throughput_json_has_scores_for_each_contestant_and_concurrency(capsys: Captured) -> None:
     options = ["-md", str(BUNDLED_DRAFT), "--workload", "prose", "--texts", "4"]
     result = result_of(["--concurrency", "2", *options], capsys)
     assert (result["n_requests"], result["n_tokens"], result["comparisons"]) == (4, 32, [])
@@ -58,14 +58,14 @@ def test_json(capsys: Captured) -> None:
         assert 0 <= score["acceptance_rate"] <= 1
 
 
-def test_contestants_by_name(capsys: Captured) -> None:
+def test_throughput_measures_only_the_named_contestants(capsys: Captured) -> None:
     options = ["--concurrency", "2", "--workload", "code,prose", "--contestants", "ngram-2"]
     scores = result_of(options, capsys)["scores"]
     assert [one["contestant"] for one in scores] == ["plain", "ngram-2"] * 2
 
 
 @pytest.mark.skipif(shutil.which("llama-server") is None, reason="no llama-server on the PATH")
-def test_beside_llama_server(capsys: Captured) -> None:
+def test_throughput_compares_with_llama_server(capsys: Captured) -> None:
     options = ["--concurrency", "2", "--workload", "code,prose"]
     options += ["--llama-server", str(shutil.which("llama-server"))]
     options += ["--contestants", "ngram,server,server-ngram-simple-4"]
@@ -77,7 +77,7 @@ def test_beside_llama_server(capsys: Captured) -> None:
     assert all(one["best"].startswith("server") for one in result["comparisons"])
 
 
-def test_different_requests_of_all_workloads() -> None:
+def test_requests_are_distinct_and_alternate_between_workloads() -> None:
     def workload(name: str, *prompts: str) -> Workload:
         return Workload(name, "generated", [Task(prompt) for prompt in prompts])
 
@@ -92,7 +92,7 @@ def test_different_requests_of_all_workloads() -> None:
     assert len(mixed(choose("replayed,generated", None, 3), 16, tokens)) == 16
 
 
-def test_answered_requests(smollm2: Path, capsys: Captured) -> None:
+def test_answered_requests_are_rendered_by_the_template(smollm2: Path, capsys: Captured) -> None:
     """Each comes by the template, and is another."""
     options = ["-m", str(smollm2), "--workload", "questions", "--half", "held-out"]
     options += ["--concurrency", "2", "--contestants", "plain", "--texts", "4", "-c", "256"]
@@ -116,7 +116,7 @@ def server(name: str, n_at_once: int, answers: Sequence[Answer], opened: list[st
     return Server(name, n_at_once, open_)
 
 
-def test_scores() -> None:
+def test_throughput_scores_match_sums_by_hand() -> None:
     opened: list[str] = []
     plain = [Answer([1, 2, 3], 3, 0, 0), Answer([1, 1, 1], 3, 0, 0)]
     drafted = [Answer([1, 2, 3], 2, 4, 1), Answer([1, 1, 2], 2, 2, 1)]
@@ -153,14 +153,16 @@ def test_scores() -> None:
         (["--concurrency", "2", "--contestants", "cascade"], "needs a draft model (-md)"),
     ],
 )
-def test_bad_input_is_one_sentence(arguments: list[str], message: str, capsys: Captured) -> None:
+def test_bad_throughput_options_give_one_sentence(
+    arguments: list[str], message: str, capsys: Captured
+) -> None:
     assert main([*SMALL, *arguments]) == 2
     error = capsys.readouterr().err
     assert message in error
     assert len(error.strip().splitlines()) == 1
 
 
-def test_programs_that_do_not_serve(tmp_path: Path, capsys: Captured) -> None:
+def test_a_program_that_does_not_serve_gives_one_sentence(tmp_path: Path, capsys: Captured) -> None:
     program = tmp_path / "llama-server"
     arguments = [*SMALL, "--concurrency", "2", "--workload", "code,prose"]
     arguments += ["--contestants", "server", "--llama-server", str(program)]

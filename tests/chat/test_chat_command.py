@@ -55,7 +55,7 @@ def chat(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> 
     return run
 
 
-def test_messages(chat: Run, model: Path) -> None:
+def test_each_message_is_answered_with_the_conversation_so_far(chat: Run, model: Path) -> None:
     said = chat("-m", str(model), lines="u\n\n/reset\na\n")
     assert said.out == ":abcd\nbcd\n"
     assert said.err.count("tokens/s") == 2
@@ -71,7 +71,7 @@ def n_prompt(said: str) -> int:
     return int(found[1])
 
 
-def test_one_message(chat: Run, model: Path) -> None:
+def test_prompt_option_asks_one_message_and_ends(chat: Run, model: Path) -> None:
     assert chat("-m", str(model), "-p", "a", lines="never read\n").out == "bcd\n"
     assert chat("-m", str(model), "-sys", "u", "-n", "1", "-p", "a").out == "b\n"
     said = chat("-m", str(model), "-p", "", code=2)
@@ -82,7 +82,7 @@ def test_one_message(chat: Run, model: Path) -> None:
     assert said.err == "specllama: -f - is where messages come from; give the message with -p.\n"
 
 
-def test_files_go_before_the_one_message(chat: Run, smollm2: Path, tmp_path: Path) -> None:
+def test_files_are_sent_before_the_prompt(chat: Run, smollm2: Path, tmp_path: Path) -> None:
     (path := tmp_path / "x.txt").write_text("a word " * 50)
     options = ("-m", str(smollm2), "-n", "1")
     asked = chat(*options, "-p", "Why?").err
@@ -103,7 +103,7 @@ def test_files_go_before_the_one_message(chat: Run, smollm2: Path, tmp_path: Pat
     assert process.stderr.endswith(b"specllama: standard input cannot be read: it is not UTF-8.\n")
 
 
-def test_pipes_that_a_shell_hands_over(chat: Run, smollm2: Path) -> None:
+def test_pipes_from_process_substitution_are_read(chat: Run, smollm2: Path) -> None:
     """As in -f <(command)."""
     options = ("-m", str(smollm2), "-n", "1")
     asked = chat(*options, "-p", "Why?").err
@@ -126,7 +126,7 @@ def test_pipes_that_a_shell_hands_over(chat: Run, smollm2: Path) -> None:
     )
 
 
-def test_a_template_of_ones_own(
+def test_chat_template_file_replaces_the_models_template(
     chat: Run, model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (path := tmp_path / "own.jinja").write_text("{{ messages[-1].content }}{{ end }}")
@@ -142,12 +142,12 @@ def test_a_template_of_ones_own(
         assert f"--chat-template-kwargs: {why}" in capfd.readouterr().err
 
 
-def test_nobody_drafts(chat: Run, model: Path) -> None:
+def test_drafting_can_be_switched_off(chat: Run, model: Path) -> None:
     for nobody in (("--draft", "none"), ("--no-spec",)):
         assert "Drafting: nobody" in chat("-m", str(model), *nobody, lines="/draft\n").err
 
 
-def test_colours_are_for_terminals_unless_asked_for(chat: Run, scripted: Script) -> None:
+def test_colours_are_used_only_on_terminals_unless_asked_for(chat: Run, scripted: Script) -> None:
     # It says the same again and again: what follows is soon copied.
     model = str(scripted(PIECES, then=None, chat_template=TEMPLATE))
     options = ("-m", model, "-n", "40", "--spec-length", "4")
@@ -159,7 +159,7 @@ def test_colours_are_for_terminals_unless_asked_for(chat: Run, scripted: Script)
     assert first.replace("\x1b[32m", "").replace("\x1b[0m", "") == second == plain.strip()
 
 
-def test_a_conversation_kept_and_gone_on_with(chat: Run, model: Path, tmp_path: Path) -> None:
+def test_a_saved_conversation_is_continued(chat: Run, model: Path, tmp_path: Path) -> None:
     path = tmp_path / "talk.json"
     said = chat("-m", str(model), "--system", "c", lines=f"u\n/save {path}\n/bye\nu\n")
     assert said.out == ":abcd\n"
@@ -174,7 +174,9 @@ def test_a_conversation_kept_and_gone_on_with(chat: Run, model: Path, tmp_path: 
     assert contents == ["c", "u", ":abcd", "b", "cd"]
 
 
-def test_files_go_into_the_next_message(chat: Run, smollm2: Path, tmp_path: Path) -> None:
+def test_file_command_adds_files_to_the_next_message(
+    chat: Run, smollm2: Path, tmp_path: Path
+) -> None:
     for name in ("one", "two"):
         (tmp_path / f"{name}.py").write_text(f"# ``` {name}")
     saved = tmp_path / "talk.json"
@@ -188,7 +190,7 @@ def test_files_go_into_the_next_message(chat: Run, smollm2: Path, tmp_path: Path
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="names are UTF-8 there")
-def test_a_file_whose_name_is_no_text(chat: Run, model: Path, tmp_path: Path) -> None:
+def test_a_file_name_that_is_not_utf_8_is_refused(chat: Run, model: Path, tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"\xff.txt")).write_text("a")
     for arguments, lines in (
         ((), f"/file {tmp_path}/*.txt\na\n"),
@@ -202,7 +204,9 @@ def test_a_file_whose_name_is_no_text(chat: Run, model: Path, tmp_path: Path) ->
         assert said.out == ""
 
 
-def test_who_drafts(chat: Run, model: Path, smollm2: Path, tmp_path: Path) -> None:
+def test_draft_command_changes_the_drafter(
+    chat: Run, model: Path, smollm2: Path, tmp_path: Path
+) -> None:
     lines = "u\n/draft none\n/regen\n/stats\n/draft ngram\n/regen\n/draft\n"
     said = chat("-m", str(model), lines=lines)
     assert said.out == ":abcd\n" * 3
@@ -215,7 +219,9 @@ def test_who_drafts(chat: Run, model: Path, smollm2: Path, tmp_path: Path) -> No
     assert said.err.endswith("its tokenizer is of another type.\n")
 
 
-def test_who_drafts_by_itself(chat: Run, bundled_model: Path, tmp_path: Path) -> None:
+def test_auto_draft_takes_the_layers_of_the_model_or_ngrams(
+    chat: Run, bundled_model: Path, tmp_path: Path
+) -> None:
     (template := tmp_path / "a.jinja").write_text("{{ bos_token }}")
     lines = "/draft\nu\n/stats\n/draft ngram\n/draft auto\n/draft mtp\n"
     brings = write_qwen(tmp_path / "with.gguf")
@@ -227,7 +233,7 @@ def test_who_drafts_by_itself(chat: Run, bundled_model: Path, tmp_path: Path) ->
     assert re.findall("rafting: (.*)", said) == ["n-grams", "nobody", "n-grams"]
 
 
-def test_help_has_every_command(chat: Run, model: Path) -> None:
+def test_help_lists_every_command(chat: Run, model: Path) -> None:
     said = chat("-m", str(model), lines="/help\n/?\n")
     for command in COMMANDS:
         assert said.err.count(command.usage) == 2
@@ -235,7 +241,7 @@ def test_help_has_every_command(chat: Run, model: Path) -> None:
     assert said.out == ""
 
 
-def test_the_document_has_every_command() -> None:
+def test_docs_list_every_command() -> None:
     document = (DOCS / "chat.md").read_text()
     document = document.replace("`", "").replace("\\|", "|")
     for command in COMMANDS:
@@ -265,7 +271,9 @@ def test_the_document_has_every_command() -> None:
         ("a" * 300 + "\n", "leaves no room in a context of"),
     ],
 )
-def test_bad_input_ends_a_script(chat: Run, model: Path, lines: str | bytes, message: str) -> None:
+def test_bad_commands_end_a_script_with_one_sentence(
+    chat: Run, model: Path, lines: str | bytes, message: str
+) -> None:
     said = chat("-m", str(model), lines=lines, code=2)
     assert message in said.err
     assert len(said.err.strip().splitlines()) == 1
@@ -275,12 +283,14 @@ def test_bad_input_ends_a_script(chat: Run, model: Path, lines: str | bytes, mes
 @pytest.mark.parametrize(
     ("path", "why"), [("no/such/folder/file", "No such file"), ("a\0b", "it is no path")]
 )
-def test_what_cannot_be_kept_ends_a_script(chat: Run, model: Path, path: str, why: str) -> None:
+def test_an_unwritable_conversation_file_ends_a_script(
+    chat: Run, model: Path, path: str, why: str
+) -> None:
     said = chat("-m", str(model), lines=f"/save {path}\n", code=1)
     assert f"{path} cannot be written: {why}" in said.err
 
 
-def test_bad_arguments(chat: Run, bundled_model: Path, model: Path) -> None:
+def test_bad_chat_options_give_one_sentence(chat: Run, bundled_model: Path, model: Path) -> None:
     assert "has no chat template" in chat("-m", str(bundled_model), code=2).err
     # Before a word is said.
     for arguments, message in (
@@ -294,7 +304,7 @@ def test_bad_arguments(chat: Run, bundled_model: Path, model: Path) -> None:
         assert len(said.err.strip().splitlines()) == 1
 
 
-def test_a_key_of_the_environment_is_for_a_url(
+def test_target_key_of_the_environment_is_ignored_without_a_target_url(
     chat: Run, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPECLLAMA_TARGET_KEY", "secret")
@@ -317,7 +327,7 @@ def test_ctrl_c_ends_a_script(scripted: Script) -> None:
         assert process.wait(60) == 130
 
 
-def test_it_says_what_a_session_does(chat: Run, smollm2: Path) -> None:
+def test_answers_are_those_of_a_session(chat: Run, smollm2: Path) -> None:
     said = chat("-m", str(smollm2), "-n", "12", "--spec-length", "3", lines="Hi!\n")
     with SpecSession(smollm2, n_threads=1, n_gpu_layers=0, spec_length=3) as session:
         answer = session.chat([{"role": "user", "content": "Hi!"}], max_tokens=12)

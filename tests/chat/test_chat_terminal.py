@@ -58,7 +58,9 @@ def ready(terminal: Terminal) -> None:
     terminal.wait_for("> ")
 
 
-def test_messages_and_the_end(model: Path, tmp_path: Path, kind: str) -> None:
+def test_terminal_answers_messages_and_ends_at_end_of_input(
+    model: Path, tmp_path: Path, kind: str
+) -> None:
     with chat(model, tmp_path, kind=kind) as terminal:
         hint = (
             "plain without specllama[chat]" if "without" in kind else "/help lists what there is."
@@ -79,7 +81,7 @@ def test_messages_and_the_end(model: Path, tmp_path: Path, kind: str) -> None:
         assert terminal.wait() == 0
 
 
-def test_ctrl_c_ends_the_answer(endless: Path, tmp_path: Path, kind: str) -> None:
+def test_ctrl_c_ends_the_answer_but_not_the_chat(endless: Path, tmp_path: Path, kind: str) -> None:
     with chat(endless, tmp_path, "-c", "200000", kind=kind) as terminal:
         for _ in range(2):
             ready(terminal)
@@ -102,7 +104,7 @@ def test_ctrl_c_ends_the_answer(endless: Path, tmp_path: Path, kind: str) -> Non
         assert terminal.wait() == 0
 
 
-def test_a_message_that_does_not_fit_costs_no_conversation(
+def test_a_message_that_does_not_fit_keeps_the_conversation(
     model: Path, tmp_path: Path, kind: str
 ) -> None:
     with chat(model, tmp_path, "-c", "40", kind=kind) as terminal:
@@ -116,7 +118,7 @@ def test_a_message_that_does_not_fit_costs_no_conversation(
         assert terminal.wait() == 0
 
 
-def test_several_lines(model: Path, tmp_path: Path) -> None:
+def test_messages_of_several_lines_can_be_typed_and_pasted(model: Path, tmp_path: Path) -> None:
     path = tmp_path / "talk.json"
     with chat(model, tmp_path) as terminal:
         for typed in (
@@ -136,7 +138,7 @@ def test_several_lines(model: Path, tmp_path: Path) -> None:
     assert asked == ["u\na"] * 4
 
 
-def test_what_was_typed_is_kept(model: Path, tmp_path: Path) -> None:
+def test_history_of_typed_messages_is_kept_privately(model: Path, tmp_path: Path) -> None:
     with chat(model, tmp_path / "cache") as terminal:
         ready(terminal)
         terminal.type(f"u{ALT_ENTER}a\r")
@@ -163,7 +165,9 @@ def test_what_was_typed_is_kept(model: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["no folder", "pipe", "endless", "huge"])
-def test_a_history_that_cannot_be_kept(model: Path, tmp_path: Path, kind: str) -> None:
+def test_an_unusable_history_file_does_not_stop_the_chat(
+    model: Path, tmp_path: Path, kind: str
+) -> None:
     cache = tmp_path / "folder"
     history = cache / "chat-history"
     if kind == "no folder":
@@ -193,7 +197,9 @@ def test_a_history_that_cannot_be_kept(model: Path, tmp_path: Path, kind: str) -
         assert terminal.wait() == 0
 
 
-def test_colours(endless: Path, tmp_path: Path) -> None:
+def test_no_color_switches_colours_off_and_color_command_toggles_them(
+    endless: Path, tmp_path: Path
+) -> None:
     options = ("-c", "300", "-n", "40", "--spec-length", "4")
     with chat(endless, tmp_path, *options, NO_COLOR="") as terminal:
         ready(terminal)

@@ -23,7 +23,9 @@ from specllama.chat.lines import Lines
         ("\n  \n", ["", ""]),
     ],
 )
-def test_lines(monkeypatch: pytest.MonkeyPatch, text: str, messages: list[str]) -> None:
+def test_lines_are_joined_to_messages_by_quotes_and_backslashes(
+    monkeypatch: pytest.MonkeyPatch, text: str, messages: list[str]
+) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))
     lines = Lines(prompts=False)
     for expected in messages:
@@ -33,10 +35,10 @@ def test_lines(monkeypatch: pytest.MonkeyPatch, text: str, messages: list[str]) 
 
 
 @pytest.mark.parametrize("text", ["/help", "/?", "/file x/y", "/", "/nothing\n/help"])
-def test_commands(text: str) -> None:
+def test_texts_after_a_slash_are_commands(text: str) -> None:
     assert typed.is_command(text)
 
 
 @pytest.mark.parametrize("text", ["", "help", " /help", "/usr/bin is full", "/ 2", '"""/help"""'])
-def test_messages(text: str) -> None:
+def test_other_texts_are_not_commands(text: str) -> None:
     assert not typed.is_command(text)

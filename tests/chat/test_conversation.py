@@ -19,7 +19,7 @@ def talk(system: str | None = None) -> Conversation:
     return conversation
 
 
-def test_messages() -> None:
+def test_messages_can_be_added_taken_back_and_cleared() -> None:
     conversation = talk("Be brief.")
     assert [one["role"] for one in conversation.messages] == ["system", "user", "assistant"]
     assert conversation.take_back("user") is None
@@ -31,7 +31,7 @@ def test_messages() -> None:
 
 
 @pytest.mark.parametrize("system", [None, "Be brief."])
-def test_there_and_back(tmp_path: Path, system: str | None) -> None:
+def test_a_saved_conversation_loads_unchanged(tmp_path: Path, system: str | None) -> None:
     path = tmp_path / "talk.json"
     said = talk(system)
     said.save(str(path))
@@ -69,7 +69,9 @@ def test_there_and_back(tmp_path: Path, system: str | None) -> None:
         (None, "cannot be read: No such file"),
     ],
 )
-def test_what_is_no_conversation(tmp_path: Path, text: str | bytes | None, message: str) -> None:
+def test_files_without_a_conversation_are_refused_and_change_nothing(
+    tmp_path: Path, text: str | bytes | None, message: str
+) -> None:
     path = tmp_path / "file"
     if text is not None:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -80,7 +82,7 @@ def test_what_is_no_conversation(tmp_path: Path, text: str | bytes | None, messa
     assert conversation.messages == before
 
 
-def test_no_file_of_another_kind_is_lost(tmp_path: Path) -> None:
+def test_saving_does_not_overwrite_other_files(tmp_path: Path) -> None:
     path = tmp_path / "thesis.txt"
     path.write_text("chapter one")
     with pytest.raises(ArgumentError, match="holds no conversation; choose another name"):
@@ -91,7 +93,7 @@ def test_no_file_of_another_kind_is_lost(tmp_path: Path) -> None:
             talk().save(str(place))
 
 
-def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+def test_a_pipe_is_not_read(tmp_path: Path) -> None:
     """Nobody may ever write to it."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -100,14 +102,14 @@ def test_a_pipe_is_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["a" * 300, "a" * 300 + "/b"])
-def test_names_that_no_file_can_have(path: str) -> None:
+def test_file_names_that_are_too_long_give_one_sentence(path: str) -> None:
     with pytest.raises(SpecllamaError, match="cannot be written: File name too long"):
         talk().save(path)
     with pytest.raises(ArgumentError, match="cannot be read: File name too long"):
         quoted(path)
 
 
-def test_a_byte_order_mark(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_accepted(tmp_path: Path) -> None:
     path = tmp_path / "talk.json"
     path.write_text("\N{BYTE ORDER MARK}" + json.dumps(talk().messages), encoding="utf-8")
     again = Conversation()

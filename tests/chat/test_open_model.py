@@ -39,7 +39,7 @@ def interrupted(times: int) -> Callable[..., SpecSession]:
     return opened
 
 
-def test_another_drafter(model: OpenModel) -> None:
+def test_changing_the_drafter_opens_a_new_session(model: OpenModel) -> None:
     first = model.session
     model.redraft("none")
     assert model.drafter == "nobody"
@@ -47,14 +47,14 @@ def test_another_drafter(model: OpenModel) -> None:
     assert answer(model) == ":abcd"
 
 
-def test_a_drafter_that_cannot_be_had(model: OpenModel) -> None:
+def test_a_missing_draft_model_keeps_the_old_drafter(model: OpenModel) -> None:
     with pytest.raises(ModelError):
         model.redraft("/no/such.gguf")
     assert model.drafter == "n-grams"
     assert answer(model) == ":abcd"
 
 
-def test_ctrl_c_while_the_old_session_closes(
+def test_ctrl_c_while_the_old_session_closes_keeps_the_old_drafter(
     model: OpenModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def close(session: SpecSession) -> None:
@@ -69,7 +69,9 @@ def test_ctrl_c_while_the_old_session_closes(
     assert answer(model) == ":abcd"
 
 
-def test_ctrl_c_while_a_session_opens(model: OpenModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_a_session_opens_keeps_the_old_drafter(
+    model: OpenModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The new one, and then the old one, too."""
     monkeypatch.setattr(open_model, "SpecSession", interrupted(2))
     with pytest.raises(KeyboardInterrupt):
@@ -80,7 +82,7 @@ def test_ctrl_c_while_a_session_opens(model: OpenModel, monkeypatch: pytest.Monk
     assert model.drafter == "n-grams"
 
 
-def test_the_drafter_is_looked_for_at_home(
+def test_draft_command_expands_the_home_folder(
     model: OpenModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))

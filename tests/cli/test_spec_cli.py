@@ -31,7 +31,7 @@ def test_stdout_is_the_text_and_nothing_else(open_session: Callable[..., SpecSes
         assert (process.stderr == b"") == (extra != ["--stats"])
 
 
-def test_prompts_from_a_file_and_from_standard_input(tmp_path: Path) -> None:
+def test_prompts_are_read_from_a_file_and_from_standard_input(tmp_path: Path) -> None:
     expected = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "20").stdout
     (path := tmp_path / "prompt.txt").write_text(PROMPT + "\n")
     assert run_spec_cli(*EXACT, "-f", str(path), "-n", "20").stdout == expected
@@ -48,14 +48,14 @@ def test_no_arguments_complete_the_built_in_prompt() -> None:
     assert len(process.stdout.decode()) > 100
 
 
-def test_statistics_table() -> None:
+def test_stats_flag_prints_a_table() -> None:
     table = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "50", "--stats").stderr.decode()
     assert "generated      50 tokens" in table
     for word in ("prompt", "rounds", "drafted", "accepted by position", "verify", "total"):
         assert word in table
 
 
-def test_json_lines(open_session: Callable[..., SpecSession]) -> None:
+def test_json_flag_prints_chunks_and_a_result(open_session: Callable[..., SpecSession]) -> None:
     expected = open_session().generate(PROMPT, max_tokens=60)
     process = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "60", "--draft", "ngram", "--json")
     *chunks, result = map(json.loads, process.stdout.decode().splitlines())
@@ -73,14 +73,16 @@ def test_json_lines(open_session: Callable[..., SpecSession]) -> None:
     assert set(result["stats"]["seconds"]) == set(expected.stats.to_dict()["seconds"])  # type: ignore[call-overload]
 
 
-def test_stop_strings() -> None:
+def test_stop_flag_ends_the_text() -> None:
     whole = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "60").stdout
     stop = whole[20:26].decode()
     process = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "60", "--stop", stop, "-r", "never this")
     assert process.stdout == whole[: whole.index(stop.encode())]
 
 
-def test_who_drafts(open_session: Callable[..., SpecSession]) -> None:
+def test_bundled_draft_model_drafts_for_the_bundled_target_by_default(
+    open_session: Callable[..., SpecSession],
+) -> None:
     """The bundled draft model for the bundled target, unless it is told otherwise."""
 
     def drafted(*arguments: str) -> int:
@@ -93,7 +95,9 @@ def test_who_drafts(open_session: Callable[..., SpecSession]) -> None:
     assert drafted("--draft", "ngram") == drafted("--no-spec") == 0
 
 
-def test_acceptance_and_grammar(tmp_path: Path, open_session: Callable[..., SpecSession]) -> None:
+def test_acceptance_and_grammar_flags_match_the_session(
+    tmp_path: Path, open_session: Callable[..., SpecSession]
+) -> None:
     grammar = 'root ::= ([a-z]+ "\\n"){3}'
     path = tmp_path / "words.gbnf"
     path.write_text(grammar)
@@ -107,7 +111,7 @@ def test_acceptance_and_grammar(tmp_path: Path, open_session: Callable[..., Spec
     assert len(expected.text.splitlines()) == 3
 
 
-def test_sampling_flags(open_session: Callable[..., SpecSession]) -> None:
+def test_sampling_flags_match_the_session(open_session: Callable[..., SpecSession]) -> None:
     expected = open_session().generate(
         PROMPT, max_tokens=60, temperature=0.9, top_k=50, top_p=0.95, min_p=0.01,
         repeat_penalty=1.1, presence_penalty=0.1, frequency_penalty=0.2, penalty_last_n=32, seed=7,
@@ -121,7 +125,9 @@ def test_sampling_flags(open_session: Callable[..., SpecSession]) -> None:
         assert process.stdout.decode() == expected.text
 
 
-def test_flags_of_creative_sampling(open_session: Callable[..., SpecSession]) -> None:
+def test_flags_of_truncation_and_dry_sampling_match_the_session(
+    open_session: Callable[..., SpecSession],
+) -> None:
     options: dict[str, Any] = {
         "top_n_sigma": 2.0, "typical_p": 0.95, "xtc_probability": 0.5, "xtc_threshold": 0.05,
         "dry_multiplier": 3.0, "dry_base": 1.5, "dry_allowed_length": 1, "dry_penalty_last_n": 40,
@@ -146,7 +152,7 @@ def test_flags_of_creative_sampling(open_session: Callable[..., SpecSession]) ->
     assert len(texts) == 3
 
 
-def test_going_on_past_the_end(open_session: Callable[..., SpecSession]) -> None:
+def test_ignore_eos_flag_generates_past_the_end(open_session: Callable[..., SpecSession]) -> None:
     asked: dict[str, Any] = {"max_tokens": 300, "temperature": 1.3, "seed": 2}
     ended = open_session().generate(PROMPT, **asked)
     assert ended.finish_reason == "stop"
@@ -157,7 +163,7 @@ def test_going_on_past_the_end(open_session: Callable[..., SpecSession]) -> None
 
 
 @pytest.mark.parametrize("when", ["always", "never", "auto"])
-def test_color(when: str) -> None:
+def test_color_flag_colours_accepted_tokens(when: str) -> None:
     process = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "60", "--color", when)
     coloured = when == "always"  # a pipe is no terminal
     assert (b"\x1b[32m" in process.stdout) == coloured
@@ -166,7 +172,7 @@ def test_color(when: str) -> None:
     assert plain == run_spec_cli(*EXACT, "-p", PROMPT, "-n", "60").stdout
 
 
-def test_a_draft_model(bundled_model: Path) -> None:
+def test_md_flag_drafts_with_a_model_and_changes_no_token(bundled_model: Path) -> None:
     expected = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "60").stdout
     draft = str(bundled_model.with_name("draft-q8_0.gguf"))
     for extra in ([], ["--spec-length", "2"], ["--no-spec"]):
@@ -176,7 +182,7 @@ def test_a_draft_model(bundled_model: Path) -> None:
     assert json.loads(result)["stats"]["draft_decoded_tokens"] > 0
 
 
-def test_help_version_devices() -> None:
+def test_help_version_and_devices_are_printed() -> None:
     text = run_spec_cli("--help").stdout.decode()
     for option in (
         "-m",
@@ -260,7 +266,9 @@ def test_help_version_devices() -> None:
         (["-p", "word " * 3000], "leaves no room in a context of"),
     ],
 )
-def test_bad_usage(arguments: list[str], message: str) -> None:
+def test_bad_arguments_give_exit_code_2_and_one_sentence(
+    arguments: list[str], message: str
+) -> None:
     process = run_spec_cli(*arguments)
     error = process.stderr.decode()
     assert process.returncode == 2
@@ -270,7 +278,7 @@ def test_bad_usage(arguments: list[str], message: str) -> None:
     assert len(error.strip().splitlines()) == 1
 
 
-def test_a_file_that_cannot_be_reached(tmp_path: Path) -> None:
+def test_an_unreadable_file_gives_exit_code_2(tmp_path: Path) -> None:
     (loop := tmp_path / "loop").symlink_to(loop)
     for arguments in (["-f"], ["-p", "x", "--grammar-file"], ["-p", "x", "-m"]):
         process = run_spec_cli(*arguments, str(loop))
@@ -278,7 +286,7 @@ def test_a_file_that_cannot_be_reached(tmp_path: Path) -> None:
         assert process.stderr.endswith(b": Too many levels of symbolic links.\n")
 
 
-def test_standard_input_without_an_end() -> None:
+def test_endless_standard_input_is_refused() -> None:
     with Path("/dev/zero").open("rb") as endless:
         process = subprocess.run(
             [executable(), "-f", "-"], stdin=endless, capture_output=True, timeout=120, check=False
@@ -287,7 +295,7 @@ def test_standard_input_without_an_end() -> None:
     assert process.stderr == b"spec-cli: The prompt has more than 100 MB; give a shorter one.\n"
 
 
-def test_its_options() -> None:
+def test_console_script_knows_the_same_options() -> None:
     """The console script in front of it knows them, too."""
     lines = run_spec_cli("--help").stdout.decode().splitlines()
     heads = [line[2:].split("  ")[0] for line in lines if line.startswith("  -")]
@@ -301,7 +309,7 @@ def test_its_options() -> None:
     assert others | SWITCHES == OPTIONS
 
 
-def test_escapes() -> None:
+def test_e_flag_reads_escapes_in_prompts() -> None:
     """As llama.cpp's programs read them, and only where it is asked for."""
     expected = run_spec_cli(*EXACT, "-p", 'a\tb\\c\n"A\\q', "-n", "5").stdout
     typed = r"a\tb\\c\n\"\x41\q"
@@ -325,7 +333,7 @@ def console_script(*arguments: str, stdin: str | None = None) -> subprocess.Comp
     )
 
 
-def test_what_the_console_script_refuses(tmp_path: Path) -> None:
+def test_console_script_refuses_bad_combinations_with_one_sentence(tmp_path: Path) -> None:
     (path := tmp_path / "schema.json").write_text("no")
     (long := tmp_path / "long.json").write_text(json.dumps({"enum": list(range(200_000))}))
     for arguments, message in (
@@ -354,7 +362,7 @@ def test_what_the_console_script_refuses(tmp_path: Path) -> None:
         assert process.stderr.count("\n") == 1
 
 
-def test_a_json_schema(tmp_path: Path) -> None:
+def test_json_schema_file_constrains_the_text(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     text = json.dumps(schema, indent=1).replace("\n", "\r\n")
     (path := tmp_path / "schema.json").write_bytes(text.encode("utf-8-sig"))
@@ -374,13 +382,13 @@ def test_a_json_schema(tmp_path: Path) -> None:
         (b"", "empty"),
     ],
 )
-def test_bad_standard_input(data: bytes, message: str) -> None:
+def test_a_bad_prompt_on_standard_input_is_refused(data: bytes, message: str) -> None:
     process = run_spec_cli(stdin=data)
     assert process.returncode == 2
     assert message in process.stderr.decode()
 
 
-def test_heads_draft(tmp_path: Path) -> None:
+def test_md_flag_takes_a_head(tmp_path: Path) -> None:
     target, head = write_knowing_pair(tmp_path, shares=True)
     process = run_spec_cli(
         *EXACT, "-m", str(target), "-md", str(head), "-p", "\n", "-n", "20", "--json"

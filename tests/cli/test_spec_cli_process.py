@@ -22,7 +22,7 @@ EXACT = ["-kv", "q8_0", "-fa", "on", "-ngl", "0", "-t", "1", "--spec-length", "4
 PROMPT = PROMPTS["module"]
 
 
-def test_ctrl_c(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_the_text_and_gives_exit_code_130(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with out.open("wb") as stdout:
         process = subprocess.Popen(
@@ -40,7 +40,7 @@ def test_ctrl_c(tmp_path: Path) -> None:
     assert b"rounds" in stderr  # statistics are shown all the same
 
 
-def test_ctrl_c_at_once() -> None:
+def test_ctrl_c_at_any_moment_of_the_start_leaves_no_traceback() -> None:
     """Whenever it comes: while Python loads, when it hands over, and after."""
     script = "from specllama_light.command import spec_cli; print(flush=True); spec_cli()"
     for delay in (0.05, 0.1, 0.15, 0.2, 0.3):
@@ -58,7 +58,7 @@ def test_ctrl_c_at_once() -> None:
         assert b"Traceback" not in stderr
 
 
-def test_ctrl_c_that_is_ignored() -> None:
+def test_an_ignored_ctrl_c_does_not_end_the_program() -> None:
     """As in the background of a script."""
     process = subprocess.Popen(
         [executable(), *EXACT, "-p", PROMPT, "-n", "1000", "-c", "4000"],
@@ -74,7 +74,7 @@ def test_ctrl_c_that_is_ignored() -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("extra", [[], ["--json"], ["--help"], ["--version"], ["--list-devices"]])
-def test_output_that_cannot_be_written(extra: list[str]) -> None:
+def test_unwritable_output_gives_exit_code_1(extra: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         process = subprocess.run(
             [executable(), *EXACT, "-p", PROMPT, "-n", "20", *extra],
@@ -85,7 +85,7 @@ def test_output_that_cannot_be_written(extra: list[str]) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="what a process does is read from /proc")
-def test_ctrl_c_while_waiting_for_a_prompt() -> None:
+def test_ctrl_c_ends_the_wait_for_a_prompt() -> None:
     process = subprocess.Popen(
         [executable(), "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -103,7 +103,7 @@ def test_ctrl_c_while_waiting_for_a_prompt() -> None:
     process.communicate()
 
 
-def test_on_a_terminal() -> None:
+def test_a_terminal_gets_colours_and_a_legend() -> None:
     """Colours, a legend, and a line of its own for the shell's prompt."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
@@ -129,7 +129,7 @@ def test_on_a_terminal() -> None:
     assert shown.endswith(b"\n")
 
 
-def test_the_console_script_hands_over() -> None:
+def test_console_script_runs_the_executable() -> None:
     script = Path(specllama._core.__file__).parents[4] / "bin" / "spec-cli"
     if not script.exists():
         pytest.skip(f"scripts are not installed at {script.parent}")
@@ -138,7 +138,7 @@ def test_the_console_script_hands_over() -> None:
     assert subprocess.run([script, "--bad"], capture_output=True, check=False).returncode == 2
 
 
-def test_a_reader_who_has_seen_enough() -> None:
+def test_a_closed_reader_ends_the_program_silently() -> None:
     script = Path(specllama._core.__file__).parents[4] / "bin" / "spec-cli"
     if not script.exists():
         pytest.skip(f"scripts are not installed at {script.parent}")

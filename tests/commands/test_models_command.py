@@ -45,7 +45,7 @@ def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, dic
     return {record["name"]: record for record in records}
 
 
-def test_what_a_file_says(tmp_path: Path) -> None:
+def test_model_file_reports_what_gguf_py_reads(tmp_path: Path) -> None:
     reader = gguf.GGUFReader(BUNDLED_MODEL)
     file = _core.read_model_file(str(BUNDLED_MODEL))
     assert (file.architecture, file.weight_type) == ("llama", "Q8_0")
@@ -56,7 +56,7 @@ def test_what_a_file_says(tmp_path: Path) -> None:
     assert (mamba.architecture, mamba.n_tokens, mamba.can_draft) == ("mamba", N_VOCAB, False)
 
 
-def test_same_vocabulary_means_that_a_session_takes_the_pair(tmp_path: Path) -> None:
+def test_vocabulary_fingerprints_are_equal_if_a_session_accepts_the_pair(tmp_path: Path) -> None:
     pieces = ["a", "b", "c"]
     write_scripted_model(target := tmp_path / "target.gguf", pieces)
     for i, (draft, same) in enumerate(
@@ -73,7 +73,7 @@ def test_same_vocabulary_means_that_a_session_takes_the_pair(tmp_path: Path) -> 
             assert same
 
 
-def test_every_cache_is_looked_into(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_models_in_every_cache_are_listed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert listed(capsys) == {}
     target = put(home, f"{SNAPSHOTS}/0123/target-Q8_0.gguf", BUNDLED_MODEL)
     put(home, f"{SNAPSHOTS}/4567/target-Q8_0.gguf", BUNDLED_MODEL)  # another revision, same file
@@ -104,7 +104,7 @@ def test_every_cache_is_looked_into(home: Path, capsys: pytest.CaptureFixture[st
     assert drafts[str(home / studio[1])] == [str(home / studio[0])]
 
 
-def test_places_named_by_variables(
+def test_cache_folders_of_environment_variables_are_searched(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = {"HF_HUB_CACHE": "a/x.gguf", "LLAMA_CACHE": "b/x.gguf", "XDG_CACHE_HOME": "c/x.gguf"}
@@ -119,7 +119,7 @@ def test_places_named_by_variables(
     assert set(listed(capsys)) == {str(home / "c/huggingface/hub/y.gguf")}
 
 
-def test_a_home_that_is_not_known(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_home_folder_is_left_out(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def nobody(_: object) -> None:
         raise KeyError
 
@@ -134,7 +134,7 @@ def test_a_home_that_is_not_known(home: Path, monkeypatch: pytest.MonkeyPatch) -
     assert caches() == [home / "huggingface" / "hub", home / "llama.cpp"]
 
 
-def test_bad_files_are_listed_with_what_is_wrong(
+def test_damaged_files_are_listed_with_their_error(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = BUNDLED_DRAFT.read_bytes()
@@ -178,7 +178,9 @@ def test_a_split_model_counts_once(home: Path, capsys: pytest.CaptureFixture[str
     assert parts[1].name in record["error"]
 
 
-def test_the_table(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_lists_models_with_their_drafts(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["models"]) == 0
     assert "There are no models in the usual places" in capsys.readouterr().out
     put(home, f"{SNAPSHOTS}/0123/target-Q8_0.gguf", BUNDLED_MODEL)
@@ -191,13 +193,15 @@ def test_the_table(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert target == ["2", "6.25MB", "5.87M", "llama", "Q8_0", "1", name]
 
 
-def test_a_folder_that_does_not_exist(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_folder_is_refused(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", str(home / "nowhere")]) == 2
     assert capsys.readouterr().err.strip().endswith(f"There is no directory {home / 'nowhere'}.")
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="names are UTF-8 there")
-def test_a_name_that_is_no_text(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_file_names_that_are_not_utf_8_are_listed_with_an_error(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = put(home, os.fsdecode(b"models/caf\xe9.gguf"), BUNDLED_DRAFT)
     put(home, "models/target.gguf", BUNDLED_MODEL)
     records = listed(capsys, str(home / "models"))
@@ -208,6 +212,6 @@ def test_a_name_that_is_no_text(home: Path, capsys: pytest.CaptureFixture[str]) 
     assert "lone surrogate" in capsys.readouterr().err
 
 
-def test_a_name_that_is_too_long(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_name_that_is_too_long_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "a" * 300]) == 2
     assert "There is no directory a" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from specllama.__main__ import main
 from specllama.commands.whole_numbers import UNTIL_FULL, whole
 
 
-def test_numbers_and_words_are_read() -> None:
+def test_whole_numbers_and_allowed_words_are_accepted() -> None:
     assert [whole(1, 64)(text) for text in ("1", "64", "+2", "007")] == [1, 64, 2, 7]
     assert [whole(-1)(text) for text in ("-1", str(2**31 - 1))] == [-1, 2**31 - 1]
     assert [whole()(text) for text in ("-5", str(2**64))] == [-5, 2**64]
@@ -20,12 +20,12 @@ def test_numbers_and_words_are_read() -> None:
 @pytest.mark.parametrize(
     "text", ["", "x", "1.5", "1e3", "1_000", " 1", "0x10", "\N{SUPERSCRIPT TWO}"]
 )
-def test_what_is_no_whole_number(text: str) -> None:
+def test_other_texts_are_refused_as_whole_numbers(text: str) -> None:
     with pytest.raises(ArgumentTypeError, match=r"^must be a whole number, not '"):
         whole()(text)
 
 
-def test_what_is_long_is_quoted_in_part() -> None:
+def test_long_values_are_quoted_in_part() -> None:
     for wrong in ("9" * 10_000, "x" * 10_000):
         with pytest.raises(
             ArgumentTypeError, match=r"must be a whole number from 1 on, .*\.\.\."
@@ -71,7 +71,7 @@ def test_what_is_long_is_quoted_in_part() -> None:
         ),
     ],
 )
-def test_one_line_says_what_may_be_given(
+def test_wrong_numbers_give_one_line_with_the_range(
     capsys: pytest.CaptureFixture[str], arguments: str, said: str
 ) -> None:
     with pytest.raises(SystemExit, match="2"):

@@ -47,7 +47,7 @@ def n_left(tokenizer: LLTokenizer, schema: dict[str, Any], tokens: list[int]) ->
             assert matcher.consume_token(token)
 
 
-def test_what_alone_is_left_needs_no_round(sessions: tuple[SpecSession, SpecSession]) -> None:
+def test_forced_tokens_need_no_round(sessions: tuple[SpecSession, SpecSession]) -> None:
     plain, drafting = sessions
     expected = plain.generate([BOS], grammar=LITERAL)
     assert expected.text == "<ab>7;cd"
@@ -69,7 +69,9 @@ def test_what_alone_is_left_needs_no_round(sessions: tuple[SpecSession, SpecSess
     assert 'class="certain"' in found.trace.to_html()
 
 
-def test_all_of_a_text(scripted: Script, open_session: Open) -> None:
+def test_a_text_of_forced_tokens_longer_than_a_batch_is_complete(
+    scripted: Script, open_session: Open
+) -> None:
     """More than fits into a batch, and one byte at a time."""
     pieces: list[str | bytes] = [bytes([byte]) for byte in b"abcdefgh"]
     literal = "abcdefgh" * 100
@@ -81,7 +83,9 @@ def test_all_of_a_text(scripted: Script, open_session: Open) -> None:
     assert found.stats.certain > 790
 
 
-def test_where_it_ends(sessions: tuple[SpecSession, SpecSession]) -> None:
+def test_limits_and_stop_strings_end_a_text_of_forced_tokens(
+    sessions: tuple[SpecSession, SpecSession],
+) -> None:
     plain, drafting = sessions
     for options in ({"max_tokens": 4}, {"stop": "b>"}, {"stop": [">7;c"]}, {"max_tokens": 6}):
         expected = plain.generate([BOS], grammar=LITERAL, **options)
@@ -100,7 +104,7 @@ def test_where_it_ends(sessions: tuple[SpecSession, SpecSession]) -> None:
     "options",
     [{"logprobs": 2}, {"logit_bias": {FIRST: 1.0}}, {"logit_bias": {FIRST + 1: float("-inf")}}],
 )
-def test_where_somebody_asks(
+def test_logprobs_and_biases_switch_forced_tokens_off(
     sessions: tuple[SpecSession, SpecSession], options: dict[str, Any]
 ) -> None:
     """Log-probabilities need logits, and a bias may forbid what the grammar leaves."""
@@ -113,7 +117,7 @@ def test_where_somebody_asks(
     assert found.stats.certain == 0
 
 
-def test_several_requests(scripted: Script, open_session: Open) -> None:
+def test_several_requests_get_their_own_forced_tokens(scripted: Script, open_session: Open) -> None:
     session = open_session(scripted(PIECES), Nothing(), n_seq=3, n_ctx=64, spec_length=2)
     handles = [session.submit([BOS], grammar=LITERAL) for _ in range(7)]
     for handle in handles:
@@ -124,7 +128,7 @@ def test_several_requests(scripted: Script, open_session: Open) -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # llguidance's, of llama-cpp-python
 @pytest.mark.parametrize("sampling", [{}, {"temperature": 0.9}])
-def test_the_mask_leaves_nothing_else(
+def test_forced_tokens_are_the_only_ones_in_llguidances_mask(
     open_session: Open, bundled_model: Path, sampling: dict[str, Any]
 ) -> None:
     """By llguidance's own bindings, over the whole vocabulary; and the tokens are as ever."""
@@ -155,7 +159,9 @@ def test_the_mask_leaves_nothing_else(
 
 
 @pytest.mark.parametrize("kind", sorted(WRITERS))
-def test_any_memory(kind: str, tmp_path: Path, open_session: Open) -> None:
+def test_forced_tokens_change_nothing_with_any_kind_of_memory(
+    kind: str, tmp_path: Path, open_session: Open
+) -> None:
     """What comes with the next decode is cut and restored like what is drafted."""
     path = WRITERS[kind](tmp_path / "random.gguf")
     plain, drafting = open_session(path, None), open_session(path, spec_length=4)

@@ -93,7 +93,9 @@ def is_utf8(text: bytes) -> bool:
 
 
 @pytest.mark.parametrize("name", GRAMMARS)
-def test_the_same_tokens_may_come(vocabulary: llama_cpp.Llama, name: str) -> None:
+def test_grammar_as_lark_allows_the_tokens_that_llama_cpp_allows(
+    vocabulary: llama_cpp.Llama, name: str
+) -> None:
     vocab = llama_cpp.llama_model_get_vocab(vocabulary.model)
     tokenizer = lltokenizer_from_vocab(vocab)
     is_text = text_tokens(tokenizer)
@@ -117,7 +119,7 @@ def test_the_same_tokens_may_come(vocabulary: llama_cpp.Llama, name: str) -> Non
         expected.close()
 
 
-def test_a_grammar_without_end_is_read_in_a_moment() -> None:
+def test_a_grammar_of_many_conflicting_rules_is_converted() -> None:
     """Thousands of rules, each of which conflicts with each other, are written character by
     character."""
     rules = [f'r{i} ::= [a-z]+ "{i}" (r{(i + 1) % 1500} | r{i * 7 % 1500})?' for i in range(1500)]

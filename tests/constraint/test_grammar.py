@@ -80,7 +80,7 @@ def test_drafts_change_no_token(open_session: Open, settings: dict[str, Any]) ->
     assert accepted > 100
 
 
-def test_greedy_texts_are_those_of_llama_cpp_python(
+def test_greedy_texts_with_a_grammar_equal_llama_cpp_pythons(
     open_session: Open, bundled_model: Path
 ) -> None:
     llama = llama_cpp.Llama(
@@ -105,7 +105,7 @@ def test_greedy_texts_are_those_of_llama_cpp_python(
 
 
 @pytest.mark.parametrize("schema", [SCHEMA, json.dumps(SCHEMA)])
-def test_json_follows_its_schema(open_session: Open, schema: Any) -> None:
+def test_json_text_follows_its_schema(open_session: Open, schema: Any) -> None:
     session = open_session()
     for seed in range(10):
         generation = session.generate(
@@ -119,7 +119,7 @@ def test_json_follows_its_schema(open_session: Open, schema: Any) -> None:
         assert value["kind"] in ("file", "folder")
 
 
-def test_any_json(open_session: Open) -> None:
+def test_an_empty_schema_gives_any_json(open_session: Open) -> None:
     session = open_session()
     for seed in range(10):
         generation = session.generate(
@@ -129,7 +129,7 @@ def test_any_json(open_session: Open) -> None:
             json.loads(generation.text)
 
 
-def test_a_text_that_can_go_no_further_is_complete(open_session: Open) -> None:
+def test_a_text_that_the_grammar_cannot_continue_finishes_with_stop(open_session: Open) -> None:
     """Also where the token that ends a text may not come."""
     session = open_session()
     bias = {session._core.eos: -math.inf, 0: -math.inf}
@@ -148,12 +148,12 @@ def test_a_text_that_can_go_no_further_is_complete(open_session: Open) -> None:
     assert session.generate("import", max_tokens=3).stats.generated_tokens == 3
 
 
-def test_a_grammar_of_nothing(open_session: Open) -> None:
+def test_a_grammar_of_the_empty_text_finishes_at_once(open_session: Open) -> None:
     generation = open_session().generate("x", grammar="root ::= ")
     assert (generation.text, generation.finish_reason) == ("", "stop")
 
 
-def test_logprobs_with_a_grammar(open_session: Open) -> None:
+def test_processed_logprobs_are_higher_than_raw_ones_under_a_grammar(open_session: Open) -> None:
     session = open_session()
     options: dict[str, Any] = {"grammar": 'root ::= "yes" | "no"', "temperature": 1.0, "seed": 1}
     raw = session.generate("x", logprobs=2, **options)
@@ -200,7 +200,7 @@ def test_logprobs_with_a_grammar(open_session: Open) -> None:
         ({"json_schema": "[1]"}, "json_schema must be a JSON object"),
     ],
 )
-def test_bad_grammars(
+def test_bad_grammars_are_refused_with_one_sentence(
     open_session: Open,
     options: dict[str, Any],
     message: str,
@@ -213,12 +213,12 @@ def test_bad_grammars(
     assert session.generate("import", max_tokens=2).stats.generated_tokens == 2
 
 
-def test_what_is_repeated_may_be_a_long_rule(open_session: Open) -> None:
+def test_a_long_rule_can_be_repeated_often(open_session: Open) -> None:
     grammar = 'root ::= ("' + "ab" * 300 + '"){2000}\nname ::= "' + "a" * 600 + '"'
     assert open_session().generate("x", grammar=grammar, max_tokens=4).text in "ab" * 9
 
 
-def test_grammars_are_read_by_several_threads_at_once(open_session: Open) -> None:
+def test_several_threads_can_parse_grammars_at_once(open_session: Open) -> None:
     sessions = [open_session(draft=None, n_threads=1) for _ in range(3)]
 
     def read_many(session: SpecSession) -> list[str]:
@@ -230,7 +230,7 @@ def test_grammars_are_read_by_several_threads_at_once(open_session: Open) -> Non
             assert found == [f"yes{i}" for i in range(40)]
 
 
-def test_a_text_that_is_replayed_follows_no_grammar(open_session: Open) -> None:
+def test_a_grammar_for_a_replayed_text_is_refused(open_session: Open) -> None:
     session = open_session()
     options = _core.GenerateOptions(
         max_tokens=8,
@@ -259,9 +259,7 @@ def test_a_text_that_is_replayed_follows_no_grammar(open_session: Open) -> None:
         'root ::= e root "a" | "a"\ne ::= f\nf ::= "c" | ""',
     ],
 )
-def test_ambiguous_and_left_recursive_grammars_are_followed(
-    open_session: Open, grammar: str
-) -> None:
+def test_ambiguous_grammars_are_followed(open_session: Open, grammar: str) -> None:
     """The ways to read a text may double with each of its characters."""
     session = open_session()
     bias = {session.tokenize("a", add_special=False)[0]: 50.0}
@@ -277,7 +275,9 @@ def test_ambiguous_and_left_recursive_grammars_are_followed(
         "%llguidance {}\nstart: " + " | ".join(f'"aaaaa{i}" "x"' for i in range(6000)),
     ],
 )
-def test_a_grammar_that_is_too_complex_ends_its_request(open_session: Open, grammar: str) -> None:
+def test_a_grammar_that_becomes_too_complex_ends_its_request_only(
+    open_session: Open, grammar: str
+) -> None:
     """What was generated until then is kept, and the session goes on."""
     session = open_session()
     bias = {session.tokenize("a", add_special=False)[0]: 50.0}
@@ -287,7 +287,7 @@ def test_a_grammar_that_is_too_complex_ends_its_request(open_session: Open, gram
     assert session.generate("import", max_tokens=2).stats.generated_tokens == 2
 
 
-def test_rules_that_lead_to_rules_do_not_overflow_the_stack() -> None:
+def test_long_chains_of_rules_do_not_overflow_the_stack() -> None:
     """In a process, which may end."""
     code, said, complaint = run_script("""
 from specllama import SpecSession
@@ -327,7 +327,7 @@ if maps.exists():
     assert text == "ab"
 
 
-def test_deep_schemas(open_session: Open) -> None:
+def test_schemas_that_nest_too_deep_are_refused(open_session: Open) -> None:
     schema: dict[str, Any] = {"type": "integer"}
     for _ in range(5000):
         schema = {"type": "array", "items": schema}
@@ -336,7 +336,9 @@ def test_deep_schemas(open_session: Open) -> None:
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
-def test_a_grammar_begins_at_its_trigger(open_session: Open, settings: dict[str, Any]) -> None:
+def test_a_lazy_grammar_begins_at_its_trigger_and_drafts_change_no_token(
+    open_session: Open, settings: dict[str, Any]
+) -> None:
     """Behind the first parenthesis whose token fits the grammar nothing is written small."""
     plain = open_session(draft=None)
     drafting = [open_session(draft=draft, spec_length=6) for draft in ("ngram", BUNDLED_DRAFT)]
@@ -364,7 +366,7 @@ def test_a_grammar_begins_at_its_trigger(open_session: Open, settings: dict[str,
     assert accepted > 10 or settings.get("acceptance") == "rejection"
 
 
-def test_without_its_trigger_a_grammar_says_nothing(open_session: Open) -> None:
+def test_a_lazy_grammar_without_its_trigger_changes_nothing(open_session: Open) -> None:
     session = open_session()
     free = session.generate("def f", max_tokens=40)
     lazy = session.generate("def f", max_tokens=40, grammar='root ::= "x"', grammar_triggers="@@@@")
@@ -385,6 +387,8 @@ def test_without_its_trigger_a_grammar_says_nothing(open_session: Open) -> None:
         ({"grammar": 'root ::= "x"', "grammar_triggers": 5}, "grammar_triggers must be a str"),
     ],
 )
-def test_bad_triggers(open_session: Open, options: dict[str, Any], message: str) -> None:
+def test_bad_triggers_are_refused(
+    open_session: Open, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ArgumentError, match=message):
         open_session().generate("x", **options)

@@ -39,7 +39,7 @@ with SpecSession() as session:
 """
 
 
-def test_what_other_threads_write_to_stderr_meanwhile_is_not_lost() -> None:
+def test_stderr_of_other_threads_is_kept_while_a_grammar_is_parsed() -> None:
     program = [sys.executable, "-c", WRITES_BESIDE]
     done = subprocess.run(program, capture_output=True, text=True, timeout=120, check=True)
     found = done.stderr.splitlines()
@@ -60,6 +60,8 @@ def test_what_other_threads_write_to_stderr_meanwhile_is_not_lost() -> None:
         ("::= x", "a name is missing before '::= x'"),
     ],
 )
-def test_the_reason_is_told(open_session: Open, grammar: str, message: str) -> None:
+def test_the_error_names_what_is_wrong_in_a_grammar(
+    open_session: Open, grammar: str, message: str
+) -> None:
     with pytest.raises(ArgumentError, match="^The grammar cannot be read: " + message):
         open_session().generate("x", grammar=grammar)

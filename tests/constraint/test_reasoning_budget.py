@@ -50,7 +50,9 @@ def scripted(tmp_path: Path, open_session: Open) -> Open:
 
 @pytest.mark.parametrize("draft", [None, "ngram"])
 @pytest.mark.parametrize("budget", [0, 1, 3, 4, 5, 6, None, -1])
-def test_what_the_prompt_has_opened(scripted: Open, budget: int | None, draft: str | None) -> None:
+def test_budget_limits_a_thought_that_the_prompt_opened(
+    scripted: Open, budget: int | None, draft: str | None
+) -> None:
     session = scripted(draft=draft)
     n = 5 if budget in (None, -1) else min(budget or 0, 5)
     for _ in range(2):
@@ -60,7 +62,7 @@ def test_what_the_prompt_has_opened(scripted: Open, budget: int | None, draft: s
         assert found.finish_reason == "stop"
 
 
-def test_what_the_model_opens(scripted: Open) -> None:
+def test_budget_limits_a_thought_that_the_model_opened(scripted: Open) -> None:
     """In several tokens, behind blanks; its closing has several, too."""
     script = ["\n", "<thi", "nk>\n", " A", " number", "."]
     session = scripted(script, control=(), template=WRITTEN)
@@ -71,19 +73,19 @@ def test_what_the_model_opens(scripted: Open) -> None:
 
 
 @pytest.mark.parametrize("script", [["It", " is", " one"], ["<th", "ing>", " is"], ["\n", "<"]])
-def test_what_is_no_thought(scripted: Open, script: list[str]) -> None:
+def test_texts_without_a_thought_are_not_limited(scripted: Open, script: list[str]) -> None:
     session = scripted(script, control=(), template=WRITTEN)
     assert session.chat(MESSAGES, reasoning_budget=0).text == "".join(script)
 
 
-def test_a_model_without_thoughts(open_session: Open) -> None:
+def test_budget_changes_nothing_for_models_without_thoughts(open_session: Open) -> None:
     session = open_session()
     expected = session.generate(PROMPTS["module"], max_tokens=20)
     found = session.generate(PROMPTS["module"], max_tokens=20, reasoning_budget=0)
     assert found.tokens == expected.tokens
 
 
-def test_a_character_is_not_broken(scripted: Open) -> None:
+def test_budget_ends_a_thought_only_between_characters(scripted: Open) -> None:
     script = ["<think>", "a", b"\xe2", b"\x82", b"\xac", "b", CLOSING, "It"]
     session = scripted(script)
     texts = [session.chat(MESSAGES, reasoning_budget=n).text for n in range(6)]
@@ -91,7 +93,7 @@ def test_a_character_is_not_broken(scripted: Open) -> None:
     assert texts == ["It", "aIt", f"{euro}It", f"{euro}It", f"{euro}It", f"{euro}bIt"]
 
 
-def test_a_grammar_that_has_begun(scripted: Open) -> None:
+def test_budget_does_not_apply_inside_a_grammar(scripted: Open) -> None:
     """Where it holds from the start there is no limit, whatever it lets come; where it waits for
     the closing there is one."""
     session = scripted()
@@ -106,7 +108,7 @@ def test_a_grammar_that_has_begun(scripted: Open) -> None:
     assert session.detokenize(found.tokens, special=True) == f" A number{CLOSING}yes"
 
 
-def test_a_call_in_a_thought(scripted: Open) -> None:
+def test_a_tool_call_ends_a_thought_and_its_budget(scripted: Open) -> None:
     """The thought ends where the call begins, and so does its limit."""
     script = ["<think>", "hm", " (", '"a', " b", " c", '")']
     session = scripted(script, control=("<think>",))
@@ -117,7 +119,7 @@ def test_a_call_in_a_thought(scripted: Open) -> None:
     assert session.chat(MESSAGES, reasoning_budget=1, **call).text == f"hm{CLOSING}"
 
 
-def test_a_closing_that_has_begun(scripted: Open) -> None:
+def test_a_closing_tag_that_has_begun_is_completed(scripted: Open) -> None:
     """It is completed, if the model goes on with it."""
     script = ["<think>", " A", "</", "thin", "k>", "It", "<", "b", "<<", "<b"]
     session = scripted(script, control=("<think>",))
@@ -131,7 +133,7 @@ def test_a_closing_that_has_begun(scripted: Open) -> None:
     assert len(text) < 4 * n_closing + len(CLOSING)
 
 
-def test_an_empty_thought(scripted: Open) -> None:
+def test_budget_keeps_an_empty_thought_unchanged(scripted: Open) -> None:
     """A token ends its opening and begins its closing."""
     script = ["<thi", "nk></", "think>", "It", " is", " one"]
     session = scripted(script, control=(), template=WRITTEN)
@@ -139,7 +141,7 @@ def test_an_empty_thought(scripted: Open) -> None:
         assert session.chat(MESSAGES, reasoning_budget=budget).text == "".join(script)
 
 
-def test_what_a_bias_forbids(scripted: Open) -> None:
+def test_a_bias_that_forbids_the_closing_tag_overrides_the_budget(scripted: Open) -> None:
     session = scripted()
     (closing,) = session.tokenize(CLOSING, add_special=False)
     options: Any = {"logit_bias": {closing: float("-inf")}, "max_tokens": 5}
@@ -162,7 +164,9 @@ def expected(plain: SpecSession, prompt: list[int], budget: int, options: Any) -
 
 @pytest.mark.parametrize("tree", ["off", 3])
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_drafts_do_not_change_it(open_session: Open, temperature: float, tree: Any) -> None:
+def test_drafts_change_no_token_of_a_limited_thought(
+    open_session: Open, temperature: float, tree: Any
+) -> None:
     plain = open_session(BUNDLED_MODEL, None, **REAL)
     rng = random.Random(7)
     for draft in ("ngram", BUNDLED_DRAFT):
@@ -177,7 +181,7 @@ def test_drafts_do_not_change_it(open_session: Open, temperature: float, tree: A
             assert session.generate(text, **options).tokens == tokens
 
 
-def test_rejection(open_session: Open) -> None:
+def test_budget_closes_the_thought_under_rejection_sampling(open_session: Open) -> None:
     session = open_session(BUNDLED_MODEL, BUNDLED_DRAFT, **REAL)
     closing = session.tokenize(CLOSING, add_special=False)
     for seed in range(3):
@@ -188,7 +192,7 @@ def test_rejection(open_session: Open) -> None:
         assert found.tokens[12 : 12 + len(closing)] == closing
 
 
-def test_a_request_that_broke_off(open_session: Open) -> None:
+def test_a_continued_request_keeps_its_budget(open_session: Open) -> None:
     session = open_session(BUNDLED_MODEL, "ngram", n_seq=2, **REAL)
     text = PROMPTS["module"] + "<think>"
     whole = session.generate(text, max_tokens=40, reasoning_budget=9).tokens
@@ -197,7 +201,7 @@ def test_a_request_that_broke_off(open_session: Open) -> None:
         assert again.tokens == whole
 
 
-def test_a_target_on_a_server(open_session: Open) -> None:
+def test_budget_limits_thoughts_of_a_served_target(open_session: Open) -> None:
     target = open_session(BUNDLED_MODEL, "ngram", n_seq=2, offers=True, **REAL)
     text = PROMPTS["module"] + "<think>"
     options: Any = {"max_tokens": 40, "reasoning_budget": 9}
@@ -214,7 +218,7 @@ def asked(server: Server, path: str, **body: Any) -> Any:
     return response.json()
 
 
-def test_the_server(scripted: Open) -> None:
+def test_server_fields_set_the_reasoning_budget(scripted: Open) -> None:
     session = scripted()
     with serve(session) as server:
         for name in ("reasoning_budget_tokens", "thinking_budget_tokens"):
@@ -241,7 +245,7 @@ def test_the_server(scripted: Open) -> None:
             assert "reasoning_budget_tokens" in refused.json()["error"]["message"]
 
 
-def test_wrong_budgets(open_session: Open) -> None:
+def test_bad_budgets_are_refused(open_session: Open) -> None:
     session = open_session()
     for wrong in (-2, 1.5, "x", 2**31):
         with pytest.raises(ArgumentError, match="reasoning_budget"):

@@ -39,11 +39,11 @@ def only_with_amx(program: str) -> str:
     )
 
 
-def test_a_child_that_answers() -> None:
+def test_amx_is_used_if_the_child_answers() -> None:
     assert tried(f"print({ANSWER.strip()!r})") == (True, "")
 
 
-def test_a_child_that_dies_by_amx() -> None:
+def test_amx_is_left_out_if_the_child_dies_only_with_it() -> None:
     for signal in ("SIGSEGV", "SIGILL", "SIGABRT"):
         works, notice = tried(only_with_amx(DIES.format(signal=signal)))
         assert not works
@@ -53,7 +53,7 @@ def test_a_child_that_dies_by_amx() -> None:
 
 
 @pytest.mark.parametrize("signal", ["SIGSEGV", "SIGILL"])
-def test_a_child_that_dies_without_amx_too(signal: str, tmp_path: Path) -> None:
+def test_an_error_is_raised_if_the_child_dies_without_amx_too(signal: str, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="is not one for this processor") as caught:
         tried(DIES.format(signal=signal), folder=tmp_path)
     assert "\n" not in str(caught.value)
@@ -71,19 +71,21 @@ def test_a_child_that_dies_without_amx_too(signal: str, tmp_path: Path) -> None:
         ("print('x' * 10_000_000)", 60, "answers wrongly"),
     ],
 )
-def test_a_child_that_does_not_answer(program: str, seconds: float, how: str) -> None:
+def test_amx_is_left_out_if_the_child_answers_wrongly(
+    program: str, seconds: float, how: str
+) -> None:
     works, notice = tried(program, seconds=seconds)
     assert not works
     assert f"with it {how};" in notice
 
 
-def test_a_child_that_hangs() -> None:
+def test_amx_is_left_out_if_the_child_hangs() -> None:
     works, notice = tried("import time; time.sleep(60)", seconds=0.5)
     assert not works
     assert "does not end" in notice
 
 
-def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+def test_amx_is_left_out_if_the_child_cannot_be_started(tmp_path: Path) -> None:
     works, notice = try_amx(
         command=[str(tmp_path / "none")], expected="", libraries="", seconds=5, key="", folder=""
     )
@@ -92,7 +94,7 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="of the loader of Linux; elsewhere is no AMX")
-def test_a_package_that_does_not_lie_beside_llama_cpp(
+def test_child_finds_the_libraries_of_this_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As by `pip install --target`: the child takes the libraries that this process has."""
@@ -111,7 +113,7 @@ def test_a_package_that_does_not_lie_beside_llama_cpp(
 
 
 @pytest.mark.skipif(not has_amx(), reason="no AMX here, or none in llama.cpp")
-def test_such_a_package_as_a_whole(tmp_path: Path) -> None:
+def test_a_package_in_another_folder_uses_the_same_kernels(tmp_path: Path) -> None:
     shutil.copytree(Path(specllama.__file__).parent, tmp_path / "specllama")
     program = "from specllama import SpecSession; print(SpecSession(n_threads=1).cpu_kernels)"
     found = subprocess.run(
@@ -124,7 +126,7 @@ def test_such_a_package_as_a_whole(tmp_path: Path) -> None:
         assert found.stdout.strip() == session.cpu_kernels
 
 
-def test_it_is_remembered(tmp_path: Path) -> None:
+def test_outcome_of_the_child_is_cached(tmp_path: Path) -> None:
     folder = tmp_path / "made" / "when needed"
     assert tried(f"print({ANSWER.strip()!r})", folder=folder)[0]
     assert tried("print('rubbish')", folder=folder) == (True, "")  # nobody is asked
@@ -138,7 +140,7 @@ def test_it_is_remembered(tmp_path: Path) -> None:
     assert not tried("print('rubbish')", folder=folder)[0]
 
 
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+def test_an_unwritable_cache_folder_does_not_matter(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
     for folder in (file, file / "below", Path("/proc/none")):
@@ -147,7 +149,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     assert file.read_text() == ""
 
 
-def test_the_kernels_are_named(bundled_model: Path) -> None:
+def test_cpu_kernels_name_amx_if_present(bundled_model: Path) -> None:
     assert cpu_kernels().endswith("plain")
     assert ("AMX" in cpu_kernels()) == has_amx()
     with SpecSession(bundled_model, None, n_ctx=64, n_gpu_layers=0) as session:
@@ -163,7 +165,7 @@ def test_the_kernels_are_named(bundled_model: Path) -> None:
     assert f"CPU kernels: {cpu_kernels()}" in devices
 
 
-def test_what_lies_in_the_folder_need_not_be_a_file(tmp_path: Path) -> None:
+def test_pipes_and_devices_in_the_cache_folder_are_replaced(tmp_path: Path) -> None:
     assert tried(f"print({ANSWER.strip()!r})", folder=tmp_path)[0]
     (file,) = tmp_path.iterdir()
     for put in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):

@@ -63,19 +63,19 @@ def flash_attention(model: Path, options: str, cache: Path) -> list[str]:
         (128, '{"kv_type": "q8_0"}', "enabled"),
     ],
 )
-def test_flash_attention_is_off_where_heads_leave_a_remainder(
+def test_flash_attention_is_off_for_head_sizes_with_a_remainder(
     tmp_path: Path, size: int, options: str, found: str
 ) -> None:
     model = write_heads(tmp_path / "model.gguf", size)
     assert flash_attention(model, options, tmp_path) == [found]
 
 
-def test_sliding_windows_are_not_known(tmp_path: Path) -> None:
+def test_flash_attention_stays_auto_for_sliding_windows(tmp_path: Path) -> None:
     model = write_sliding_window(tmp_path / "model.gguf")
     assert set(flash_attention(model, "{}", tmp_path)) == {"auto"}
 
 
-def test_each_model_has_its_own(tmp_path: Path) -> None:
+def test_flash_attention_is_decided_for_each_model(tmp_path: Path) -> None:
     """The draft model, which is opened first, and the target."""
     model = write_heads(tmp_path / "model.gguf", 112)
     draft = write_heads(tmp_path / "draft.gguf", 32)
@@ -83,7 +83,7 @@ def test_each_model_has_its_own(tmp_path: Path) -> None:
     assert flash_attention(model, options, tmp_path) == ["auto", "disabled"]
 
 
-def test_the_scores_count(tmp_path: Path) -> None:
+def test_attention_scores_without_flash_attention_count_as_memory(tmp_path: Path) -> None:
     """In what is said of a context that no machine has room for, and when they are reserved."""
     model = write_heads(tmp_path / "model.gguf", 64)
     big = {"n_ctx": 1 << 22, "n_batch": 4096, "n_gpu_layers": 0}
