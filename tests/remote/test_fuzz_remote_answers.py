@@ -53,7 +53,7 @@ def test_wrong_answers_are_refused_in_bounded_time_and_memory(
     n_cases: int, mode: str, tmp_path: Path
 ) -> None:
     n = max(n_cases // len(_MODES), 1)
-    assert fuzz_children.failures("test_fuzz_remote_answers", n, tmp_path, mode) == []
+    assert fuzz_children.failures(__file__, n, tmp_path, mode) == []
 
 
 @pytest.mark.parametrize(("mode", "kinds"), [("lockstep", REPLIES), ("ahead", FRAMES)])
@@ -61,4 +61,4 @@ def test_each_kind_of_flood_silence_and_noise_is_bounded(
     mode: str, kinds: dict[str, Any], tmp_path: Path
 ) -> None:
     n = len(kinds)
-    assert fuzz_children.failures("test_fuzz_remote_answers", n, tmp_path, mode, *kinds) == []
+    assert fuzz_children.failures(__file__, n, tmp_path, mode, *kinds) == []

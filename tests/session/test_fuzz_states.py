@@ -168,9 +168,9 @@ def try_case(index: int, folder: Path, what: str) -> None:
 
 @pytest.mark.parametrize("n_cases", fuzz.sizes(200))
 def test_a_session_goes_on_after_forged_states(n_cases: int, tmp_path: Path) -> None:
-    assert fuzz_children.failures("test_fuzz_states", n_cases, tmp_path, "states") == []
+    assert fuzz_children.failures(__file__, n_cases, tmp_path, "states") == []
 
 
 @pytest.mark.parametrize("n_cases", fuzz.sizes(200))
 def test_forged_corpora_change_no_token(n_cases: int, tmp_path: Path) -> None:
-    assert fuzz_children.failures("test_fuzz_states", n_cases, tmp_path, "corpora") == []
+    assert fuzz_children.failures(__file__, n_cases, tmp_path, "corpora") == []

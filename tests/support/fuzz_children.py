@@ -36,14 +36,14 @@ fuzz_children.work({module}.try_case, {first}, {end}, {folder!r}, {arguments!r})
 """
 
 
-def failures(module: str, n_cases: int, folder: Path, *arguments: str) -> list[str]:
+def failures(file: str, n_cases: int, folder: Path, *arguments: str) -> list[str]:
     """Try cases 0 to n_cases - 1 and say what is wrong with each one that fails.
 
     One process tries them all, as long as none fails, so a module may keep what it opens.
 
     Args:
-        module: Its `try_case` takes an index, a folder and `arguments`. It raises what should not
-            be raised.
+        file: A module's, whose `try_case` takes an index, a folder and `arguments`. It raises what
+            should not be raised.
         n_cases: Number of cases.
         folder: Where the cases may write.
         *arguments: What is tried, where a module has several tests.
@@ -52,8 +52,8 @@ def failures(module: str, n_cases: int, folder: Path, *arguments: str) -> list[s
     first = 0
     while first < n_cases:
         script = _SCRIPT.format(
-            path=[*sys.path],
-            module=module,
+            path=[str(Path(file).parent), *sys.path],
+            module=Path(file).stem,
             first=first,
             end=n_cases,
             folder=str(folder),
