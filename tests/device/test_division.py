@@ -88,7 +88,7 @@ def notice(log: str) -> str:
     return found[0] if found else ""
 
 
-def test_of_how_many_layers_experts_stay_is_a_number() -> None:
+def test_bad_n_cpu_moe_is_refused() -> None:
     for wrong, message in ((-1, "n_cpu_moe must be 0 or more, not -1."), ("all", "n_cpu_moe must")):
         with pytest.raises(ArgumentError, match=message):
             SpecSession(n_cpu_moe=wrong)
@@ -100,7 +100,7 @@ def test_of_how_many_layers_experts_stay_is_a_number() -> None:
     assert run.stderr.count("\n") == 1
 
 
-def test_without_a_device_it_says_nothing(tmp_path: Path, open_session: Open) -> None:
+def test_n_cpu_moe_changes_nothing_without_a_device(tmp_path: Path, open_session: Open) -> None:
     model = write_experts(tmp_path / "model.gguf")
     expected, tokens = (
         open_session(model, n_cpu_moe=n).generate([1, 5], max_tokens=8).tokens for n in (None, 9)
@@ -111,7 +111,7 @@ def test_without_a_device_it_says_nothing(tmp_path: Path, open_session: Open) ->
 class TestDevices:
     pytestmark = on_little_devices
 
-    def test_as_many_layers_go_there_as_fit(self, library: Path) -> None:
+    def test_as_many_layers_as_fit_go_to_the_device(self, library: Path) -> None:
         """And no more memory is taken than there is, with a little to spare."""
         counts = []
         for mib in (10, 16, 18, 20, 22, 24, 26, 28, 30, 32, 64):
@@ -135,7 +135,7 @@ class TestDevices:
         assert len(set(counts)) > 4
 
     @pytest.mark.parametrize("draft", [None, "ngram", BUNDLED_DRAFT], ids=["plain", "n", "model"])
-    def test_the_tokens_are_the_same(
+    def test_a_divided_model_generates_the_same_tokens(
         self, draft: Any, library: Path, open_session: Open, capfd: pytest.CaptureFixture[str]
     ) -> None:
         local = open_session(draft=None)
@@ -149,7 +149,9 @@ class TestDevices:
                 expected = local.generate(prompt, max_tokens=n).tokens
                 assert session.generate(prompt, max_tokens=n).tokens == expected
 
-    def test_experts_stay_first(self, tmp_path: Path, library: Path, open_session: Open) -> None:
+    def test_experts_are_the_first_to_stay_in_main_memory(
+        self, tmp_path: Path, library: Path, open_session: Open
+    ) -> None:
         """Of the first layers, of as few as possible; whole layers only if that is not enough."""
         model = write_experts(tmp_path / "model.gguf", 6, 48)
         expected = open_session(model, None).generate([1, 5], max_tokens=30).tokens
@@ -179,7 +181,9 @@ class TestDevices:
             r": the first \d of its 6 layers and the experts of others stay in", notice(log)
         )
 
-    def test_what_is_asked_for_by_number_is_done(self, tmp_path: Path, library: Path) -> None:
+    def test_explicit_numbers_of_layers_and_experts_are_kept(
+        self, tmp_path: Path, library: Path
+    ) -> None:
         model = write_experts(tmp_path / "model.gguf", 6, 8)
         with devices(library, 1000) as rpc:
             log = said(model, rpc, n_cpu_moe=4)
@@ -199,7 +203,7 @@ class TestDevices:
         assert re.search(r": the first( \d)? of its 6 layers stays? in", notice(log))
         assert "overridden" not in log
 
-    def test_two_devices_keep_as_many_experts_as_they_hold(
+    def test_two_devices_take_as_many_experts_as_they_hold(
         self, tmp_path: Path, library: Path, open_session: Open
     ) -> None:
         """Those of the first device need not leave because the second has no room."""
@@ -214,7 +218,7 @@ class TestDevices:
             assert all(mib / 2 < one <= mib for one in used)
             assert "the experts of the first" in notice(log)
 
-    def test_layers_are_split_as_is_asked_for(self, library: Path) -> None:
+    def test_layers_are_split_as_requested(self, library: Path) -> None:
         def layers(split: list[float]) -> list[int]:
             with devices(library, 500, 500) as rpc:
                 log = said(BUNDLED_MODEL, rpc, n_ctx=512, tensor_split=split)
@@ -249,7 +253,7 @@ class TestDevices:
                 assert run.stderr.count("\n") == (code > 0)
 
     @pytest.mark.parametrize("name", ["gpt-oss", "qwen35moe"])
-    def test_layers_that_keep_more_of_a_text_need_more(
+    def test_layers_with_larger_kv_memory_count_more(
         self, name: str, tmp_path: Path, library: Path
     ) -> None:
         """With sliding windows, or states, the few others keep nearly all."""
@@ -262,9 +266,7 @@ class TestDevices:
             offloaded.update(re.findall(r"offloaded (\d+)/", log))
         assert len(offloaded) > 1
 
-    def test_layers_of_prediction_have_a_memory_of_their_own(
-        self, tmp_path: Path, library: Path
-    ) -> None:
+    def test_mtp_layers_count_with_their_own_kv_memory(self, tmp_path: Path, library: Path) -> None:
         """If they draft. If not, they are not loaded."""
         model = write_qwen(tmp_path / "model.gguf", context_length=1 << 15)
         least = {}
@@ -277,7 +279,7 @@ class TestDevices:
                     least[draft] = mib
         assert 12 < least[None] < least["mtp"] < 80
 
-    def test_each_of_two_devices_has_its_part(self, library: Path) -> None:
+    def test_both_devices_get_a_part_of_the_model(self, library: Path) -> None:
         for pair in ((20, 20), (22, 18), (18, 28)):
             with devices(library, *pair) as rpc:
                 log = said(BUNDLED_MODEL, rpc, n_ctx=2048)
@@ -285,7 +287,7 @@ class TestDevices:
                 assert 0 < taken(log, server) <= mib
             assert " that RPC0 and RPC1 have free: " in notice(log)
 
-    def test_a_shorter_text_is_better_than_a_part_of_the_model(
+    def test_the_context_is_shortened_before_layers_leave_the_device(
         self, tmp_path: Path, library: Path
     ) -> None:
         """If nobody says how long, down to 4096 tokens."""
@@ -301,7 +303,7 @@ class TestDevices:
         assert "specllama: Not enough memory: n_ctx is lowered to 4096.\n" in log
         assert "of its 4 layers stay in main memory.\n" in log
 
-    def test_a_head_goes_where_its_target_goes(
+    def test_a_head_is_placed_with_its_target(
         self, tmp_path: Path, library: Path, capfd: pytest.CaptureFixture[str]
     ) -> None:
         target, head = write_knowing_pair(tmp_path, shares=True)
@@ -319,7 +321,7 @@ class TestDevices:
             assert generation.tokens == expected
             assert generation.stats.accepted > 0
 
-    def test_what_no_memory_has_room_for_is_refused(self, tmp_path: Path, library: Path) -> None:
+    def test_models_that_fit_nowhere_are_refused(self, tmp_path: Path, library: Path) -> None:
         program = (
             "import sys\n"
             "from specllama import OutOfMemoryError, SpecSession\n"

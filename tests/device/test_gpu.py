@@ -92,7 +92,7 @@ def test_plain_tokens_are_those_of_llama_cpp_python(open_gpu: Open) -> None:
     llama.close()
 
 
-def test_log_probabilities_are_near_those_of_the_processor(model: Path, open_gpu: Open) -> None:
+def test_log_probabilities_are_near_those_of_the_cpu(model: Path, open_gpu: Open) -> None:
     here, there = open_gpu(model, None, n_gpu_layers=0), open_gpu(model, None)
     for n in (1, 20, 70):
         prompt = [1, *words(n, seed=n)]
@@ -137,7 +137,9 @@ def test_drafts_change_no_token_but_near_ties(
         ({"n_gpu_layers": 0}, {"draft": BUNDLED_DRAFT, "draft_n_gpu_layers": -1}),
     ],
 )
-def test_the_bundled_pair(open_gpu: Open, target: dict[str, Any], options: dict[str, Any]) -> None:
+def test_the_bundled_pair_drafts_without_changing_tokens_on_a_gpu(
+    open_gpu: Open, target: dict[str, Any], options: dict[str, Any]
+) -> None:
     """Whole and in part on the GPU."""
     plain, session = open_gpu(None, None, **target), open_gpu(None, **target, **options)
     accepted = 0
@@ -149,7 +151,9 @@ def test_the_bundled_pair(open_gpu: Open, target: dict[str, Any], options: dict[
     assert accepted > 50
 
 
-def test_an_adapter_lies_where_its_matrices_do(tmp_path: Path, open_gpu: Open) -> None:
+def test_an_adapter_works_with_layers_on_the_gpu_in_whole_and_in_part(
+    tmp_path: Path, open_gpu: Open
+) -> None:
     """Whole and in part on the GPU, as for llama-cpp-python."""
     adapter = write_adapter(tmp_path / "adapter.gguf", random_pairs(BUNDLED_MODEL, size=0.05))
     llama = llama_cpp.Llama(
@@ -167,7 +171,9 @@ def test_an_adapter_lies_where_its_matrices_do(tmp_path: Path, open_gpu: Open) -
 
 
 @pytest.mark.parametrize("n_cpu_moe", [1, 4])
-def test_experts_in_main_memory(tmp_path: Path, open_gpu: Open, n_cpu_moe: int) -> None:
+def test_experts_in_main_memory_give_nearly_the_same_logprobs(
+    tmp_path: Path, open_gpu: Open, n_cpu_moe: int
+) -> None:
     """The first token is nearly as likely as without; later ones may come from other experts. From
     32 tokens on the GPU multiplies with them all the same."""
     model = write_experts(tmp_path / "model.gguf", 4, 8)
@@ -180,7 +186,7 @@ def test_experts_in_main_memory(tmp_path: Path, open_gpu: Open, n_cpu_moe: int) 
             assert abs(found[token] - logprob) < FAR, n
 
 
-def test_many_at_once(model: Path, open_gpu: Open) -> None:
+def test_many_requests_at_once_give_the_tokens_of_each_alone(model: Path, open_gpu: Open) -> None:
     plain, session = open_gpu(model, None), open_gpu(model, n_seq=8, spec_length="auto")
     prompts = [[1, *words(n, seed=n)] for n in (1, 5, 20, 20, 40, 70, 130, 150)]
     streams = [session.stream(prompt, max_tokens=40, **NO_END) for prompt in prompts]
@@ -191,7 +197,7 @@ def test_many_at_once(model: Path, open_gpu: Open) -> None:
         assert distance(expected, stream.result().tokens) < FAR, len(prompt)
 
 
-def test_many_texts_at_once(open_gpu: Open) -> None:
+def test_many_texts_of_the_bundled_pair_give_the_tokens_of_each_alone(open_gpu: Open) -> None:
     plain, session = open_gpu(None, None), open_gpu(n_seq=len(FEW), spec_length="auto")
     streams = [session.stream(PROMPTS[name], max_tokens=50, **ENDLESS) for name in FEW[:-1]]
     for stream, name in zip(streams, FEW, strict=False):
@@ -201,7 +207,7 @@ def test_many_texts_at_once(open_gpu: Open) -> None:
         assert distance(expected, stream.result().tokens) < FAR, name
 
 
-def test_a_head_reads_the_states(tmp_path: Path, open_gpu: Open) -> None:
+def test_a_head_drafts_the_same_from_states_of_the_gpu(tmp_path: Path, open_gpu: Open) -> None:
     """Drafts are those that the head makes of states from the processor."""
     target, head = write_dense(tmp_path / "target.gguf"), write_eagle3(tmp_path / "head.gguf")
     prompt = [1, *words(40, seed=1)]
@@ -215,7 +221,7 @@ def test_a_head_reads_the_states(tmp_path: Path, open_gpu: Open) -> None:
     assert rounds[0] == rounds[1]
 
 
-def test_a_saved_state_goes_on(open_gpu: Open, tmp_path: Path) -> None:
+def test_a_saved_state_is_continued_on_the_gpu(open_gpu: Open, tmp_path: Path) -> None:
     session = open_gpu()
     first = bundled(session, "function", logprobs=20)
     session.save_state(tmp_path / "state")
@@ -226,7 +232,7 @@ def test_a_saved_state_goes_on(open_gpu: Open, tmp_path: Path) -> None:
     assert distance(first, generation.tokens) < NEAR
 
 
-def test_exact_is_on_the_processor(open_gpu: Open) -> None:
+def test_exact_sessions_run_on_the_cpu(open_gpu: Open) -> None:
     """As documented: without a word about layers no GPU is used; with one it is refused."""
     session = open_gpu(exact=True)
     assert bundled(session, "function").stats.exact
@@ -243,13 +249,13 @@ def test_exact_is_on_the_processor(open_gpu: Open) -> None:
         ["-dev", "none"],
     ],
 )
-def test_flags_that_say_where(flags: list[str]) -> None:
+def test_device_flags_of_spec_cli_are_accepted(flags: list[str]) -> None:
     prompt = ["-p", PROMPTS["function"], "-n", "20", "--temp", "0"]
     process = run_spec_cli(*prompt, "-md", str(BUNDLED_DRAFT), *flags)
     assert process.returncode == 0, process.stderr
     assert process.stdout
 
 
-def test_devices_are_listed() -> None:
+def test_spec_cli_lists_the_gpus() -> None:
     listed = run_spec_cli("--list-devices").stdout.decode()
     assert all(f"{name}: " in listed for name in GPUS)

@@ -57,24 +57,24 @@ def _run(case: str) -> str:
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
 
 
-def test_an_only_thread_keeps_its_helper() -> None:
+def test_one_thread_keeps_its_helper_thread() -> None:
     assert _run("for _ in range(3): plain(); print(threads() - before)").split() == ["1"] * 3
 
 
-def test_closing_lets_it_go() -> None:
+def test_closing_a_session_ends_its_helper_threads() -> None:
     assert _run("session.close(); print(threads() - before)") == "0\n"
 
 
-def test_so_does_dropping_it_unclosed() -> None:
+def test_dropping_an_unclosed_session_ends_its_helper_threads() -> None:
     assert _run("del session; print(threads() - before)") == "0\n"
 
 
-def test_measuring_what_decodes_take_leaves_none() -> None:
+def test_calibration_leaves_no_helper_thread() -> None:
     case = "session.close(); SpecSession(draft='ngram', **OPTIONS); print(threads() - before)"
     assert _run(case) == "0\n"
 
 
-def test_of_several_threads_that_decode_in_turns_none_is_left_with_one() -> None:
+def test_threads_that_decode_in_turns_leave_no_helper_threads() -> None:
     case = """
 many = SpecSession(draft=None, n_seq=2, **OPTIONS)
 many.generate([PROMPT], max_tokens=4)  # in a thread of its own, which stays
@@ -85,7 +85,7 @@ print(threads() - before)
     assert _run(case) == "1\n"
 
 
-def test_nor_a_beam_search() -> None:
+def test_a_beam_search_leaves_no_helper_thread() -> None:
     case = """
 elsewhere(plain)
 print(threads() - before)
@@ -95,7 +95,7 @@ print(threads() - before)
     assert _run(case) == "1\n0\n"
 
 
-def test_nor_a_stream_that_is_given_up() -> None:
+def test_an_abandoned_stream_leaves_no_helper_thread() -> None:
     case = """
 elsewhere(plain)
 stream = session.stream(PROMPT, max_tokens=8)

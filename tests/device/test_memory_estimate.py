@@ -64,7 +64,7 @@ def told(what: str, refused: str) -> int:
 @pytest.mark.parametrize(
     "write", [write_recurrent, write_hybrid, write_hybrid_with_snapshots, write_delta_net]
 )
-def test_recurrent_states_are_counted(
+def test_estimate_counts_recurrent_states(
     tmp_path: Path, write: Callable[[Path], Path], draft: str | None
 ) -> None:
     """As llama.cpp counts them when it allocates them: with snapshots only where drafts are cut."""
@@ -77,7 +77,7 @@ def test_recurrent_states_are_counted(
     assert states == pytest.approx(float(found) / 3 * 64, abs=1.0)
 
 
-def test_rows_of_logits_are_counted_where_drafts_are_verified(bundled_model: Path) -> None:
+def test_estimate_counts_rows_of_logits_for_drafts(bundled_model: Path) -> None:
     """Plain decoding has one row for each of 64 requests; a draft of 8 tokens has 9 rows."""
     plain, drafting = (
         told("computing", refusal(bundled_model, draft)) for draft in (None, "ngram")
@@ -88,7 +88,9 @@ def test_rows_of_logits_are_counted_where_drafts_are_verified(bundled_model: Pat
 
 
 @pytest.mark.parametrize("write", [write_dense, write_delta_net])
-def test_layers_with_attention_are_counted(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+def test_estimate_counts_the_kv_memory_of_attention_layers(
+    tmp_path: Path, write: Callable[[Path], Path]
+) -> None:
     """As llama.cpp counts them when it allocates the KV memory."""
     model = write(tmp_path / "model.gguf")
     (found,) = re.findall(
@@ -127,7 +129,7 @@ for model in sys.argv[1:]:
 
 
 @needs_compiler
-def test_what_every_architecture_keeps_is_counted(tmp_path: Path) -> None:
+def test_estimate_is_near_llama_cpps_allocation_for_every_architecture(tmp_path: Path) -> None:
     """In layers that see the whole text, in those with windows, and in latent attention."""
     models = {
         name: write_any(tmp_path / f"{i}.gguf", name, entry)
@@ -149,7 +151,7 @@ def test_what_every_architecture_keeps_is_counted(tmp_path: Path) -> None:
     assert found == pytest.approx(expected, rel=0.03, abs=1.5)
 
 
-def test_windows_as_files_state_them(tmp_path: Path) -> None:
+def test_estimate_follows_the_sliding_windows_in_the_file(tmp_path: Path) -> None:
     """Layers behind the end of a list see the whole text; some files only say that there are
     windows; and no window is larger than any text."""
 
@@ -170,7 +172,7 @@ def test_windows_as_files_state_them(tmp_path: Path) -> None:
         needed("gemma2", attention__sliding_window=1 << 31)
 
 
-def test_a_device_is_named(tmp_path: Path) -> None:
+def test_unknown_devices_are_refused_and_the_cpu_is_accepted(tmp_path: Path) -> None:
     for options in ({"device": "GPU9"}, {"draft": BUNDLED_DRAFT, "draft_device": "GPU9"}):
         with pytest.raises(ValueError, match=r'no device "GPU9"; there are: .*CPU, and none'):
             SpecSession(None, **({"draft": "ngram"} | options))
@@ -209,7 +211,7 @@ for mib in (needed, needed - 1):
 
 
 @needs_compiler
-def test_a_search_has_no_room(tmp_path: Path) -> None:
+def test_a_beam_search_without_enough_memory_is_refused(tmp_path: Path) -> None:
     """On a machine that says it has so much left. What needs less is done."""
     library = compiled("little_memory", tmp_path)
     said = run_with(library, SEARCH, LITTLE_MEMORY=str(tmp_path / "meminfo"))

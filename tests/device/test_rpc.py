@@ -95,7 +95,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[bytes]:
         ("worker:1,worker:2,worker:1", "names the server worker:1 twice"),
     ],
 )
-def test_what_is_no_list_of_servers(rpc: str, message: str) -> None:
+def test_bad_lists_of_rpc_servers_are_refused(rpc: str, message: str) -> None:
     with pytest.raises(ArgumentError) as caught:
         SpecSession(rpc=rpc)
     assert message in str(caught.value)
@@ -114,7 +114,7 @@ def test_what_is_no_list_of_servers(rpc: str, message: str) -> None:
         ({"exact": True}, "RPC servers take part (rpc)."),
     ],
 )
-def test_what_does_not_go_together(options: dict[str, Any], message: str) -> None:
+def test_options_that_contradict_rpc_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError) as caught:
         SpecSession(rpc="worker:50052", **options)
     assert str(caught.value).endswith(message)
@@ -133,7 +133,7 @@ def test_a_library_without_rpc_says_how_to_build_one() -> None:
 
 @with_rpc
 @pytest.mark.parametrize("draft", [None, "ngram", BUNDLED_DRAFT], ids=["plain", "ngram", "model"])
-def test_the_same_tokens_as_here(
+def test_a_target_on_rpc_servers_gives_the_same_tokens(
     draft: Any, pair: str, open_session: Callable[..., SpecSession]
 ) -> None:
     local = open_session(draft=None)
@@ -152,7 +152,7 @@ def test_the_same_tokens_as_here(
 
 
 @with_rpc
-def test_many_requests_and_a_planner(pair: str) -> None:
+def test_many_requests_with_a_planner_finish_over_rpc(pair: str) -> None:
     prompts = [*PROMPTS.values()]
     options: dict[str, Any] = REMOTE | {"spec_length": "auto"}
     with SpecSession(None, "ngram", rpc=pair, n_seq=4, **options) as session:
@@ -163,14 +163,16 @@ def test_many_requests_and_a_planner(pair: str) -> None:
 
 
 @with_rpc
-def test_some_layers_stay(pair: str, open_session: Callable[..., SpecSession]) -> None:
+def test_some_layers_may_stay_on_this_machine(
+    pair: str, open_session: Callable[..., SpecSession]
+) -> None:
     expected = open_session(draft=None).generate(PROMPT, max_tokens=N_TOKENS).tokens
     with SpecSession(rpc=pair, n_gpu_layers=1, **REMOTE) as session:
         assert session.generate(PROMPT, max_tokens=N_TOKENS).tokens == expected
 
 
 @with_rpc
-def test_a_head_lies_where_its_target_does(pair: str, tmp_path: Path) -> None:
+def test_a_head_drafts_on_the_rpc_servers_of_its_target(pair: str, tmp_path: Path) -> None:
     target, head = write_knowing_pair(tmp_path, shares=True)
     with SpecSession(target, None, **EXACT) as local:
         expected = local.generate("\n", max_tokens=20).tokens
@@ -181,7 +183,7 @@ def test_a_head_lies_where_its_target_does(pair: str, tmp_path: Path) -> None:
 
 
 @with_rpc
-def test_sessions_share_servers(pair: str) -> None:
+def test_sessions_of_a_process_share_rpc_servers(pair: str) -> None:
     """Though a server takes one connection at a time: it is the process's."""
     with SpecSession(rpc=pair, **REMOTE) as one, SpecSession(rpc=pair, **REMOTE) as other:
         assert (
@@ -194,7 +196,7 @@ def test_sessions_share_servers(pair: str) -> None:
 
 
 @with_rpc
-def test_devices_are_those_of_the_servers_named(pair: str) -> None:
+def test_list_devices_names_the_rpc_servers_given(pair: str) -> None:
     here = [device.name for device in list_devices()]
     devices = list_devices(rpc=pair)
     assert [device.description for device in devices[:2]] == pair.split(",")
@@ -217,7 +219,7 @@ def refusal(rpc: str) -> str:
 
 
 @with_rpc
-def test_a_server_that_is_not_there() -> None:
+def test_a_missing_rpc_server_is_refused() -> None:
     port = free_port()
     assert refusal(f"127.0.0.1:{port}") == (
         f"The RPC server 127.0.0.1:{port} cannot be reached: Connection refused."
@@ -243,13 +245,13 @@ def test_a_server_that_is_not_there() -> None:
     ],
     ids=["silence", "http", "older", "much older", "newer"],
 )
-def test_something_else_that_answers(answer: bytes, message: str) -> None:
+def test_another_server_at_the_address_is_recognised(answer: bytes, message: str) -> None:
     with answering(answer) as endpoint:
         assert message in refusal(endpoint)
 
 
 @with_rpc
-def test_a_server_that_serves_another_process() -> None:
+def test_a_busy_rpc_server_is_recognised() -> None:
     with Worker() as worker:
         host, _, port = worker.endpoint.partition(":")
         with socket.create_connection((host, int(port))) as other:
@@ -261,7 +263,7 @@ def test_a_server_that_serves_another_process() -> None:
 
 
 @with_rpc
-def test_a_server_that_is_started_again() -> None:
+def test_a_restarted_rpc_server_is_used_again() -> None:
     with Worker() as worker, SpecSession(rpc=worker.endpoint, **REMOTE) as session:
         expected = session.generate(PROMPT, max_tokens=8).tokens
         session.close()
@@ -280,7 +282,7 @@ LOST = (
 
 @with_rpc
 @pytest.mark.parametrize("place", [0, 1])
-def test_a_server_that_dies_in_a_generation(place: int) -> None:
+def test_a_dying_rpc_server_ends_spec_cli_with_a_message(place: int) -> None:
     """The process ends, which cannot be helped, but says why, and what had come stays."""
     with workers(2) as started:
         names = ",".join(worker.endpoint for worker in started)
@@ -299,7 +301,7 @@ def test_a_server_that_dies_in_a_generation(place: int) -> None:
 
 
 @with_rpc
-def test_a_server_that_dies_under_python() -> None:
+def test_a_dying_rpc_server_ends_python_with_a_message() -> None:
     with Worker() as worker:
         program = (
             "from specllama import SpecSession\n"

@@ -26,7 +26,7 @@ def same_widths(model: Path | None = None, **options: Any) -> tuple[int, int] | 
         return session.generate([1, 5], max_tokens=2).stats.same_widths
 
 
-def test_they_are_those_of_attention_where_weights_agree_at_all_widths(tmp_path: Path) -> None:
+def test_same_widths_depend_on_attention_for_exact_weights(tmp_path: Path) -> None:
     heads = write_heads(tmp_path / "heads.gguf", 112)
     assert same_widths() == (2, 63)
     assert same_widths(n_ctx=256) == (1, 63)
@@ -39,12 +39,12 @@ def test_they_are_those_of_attention_where_weights_agree_at_all_widths(tmp_path:
     assert same_widths(n_batch=32) == (2, 32)
 
 
-def test_weights_may_narrow_them(tmp_path: Path, bundled_model: Path) -> None:
+def test_some_weights_narrow_the_same_widths(tmp_path: Path, bundled_model: Path) -> None:
     path = write_quantized(bundled_model, tmp_path / "model.gguf", "q6_k")
     assert same_widths(path, exact=True) in [(1, 7), (1, 512)]  # with AMX
 
 
-def test_none_are_known_where_others_change_the_order_of_sums(tmp_path: Path) -> None:
+def test_same_widths_are_unknown_for_shared_and_windowed_memories(tmp_path: Path) -> None:
     assert same_widths(n_seq=2) is None
     assert same_widths(n_seq=2, exact=True) == (1, 512)
     windows = write_sliding_window(tmp_path / "windows.gguf")

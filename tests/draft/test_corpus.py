@@ -94,7 +94,9 @@ def tokens_of(*names: str) -> list[list[int]]:
 
 @pytest.mark.parametrize("n_distinct", [2, 4, 40])
 @pytest.mark.parametrize("seed", range(3))
-def test_random_tokens(tmp_path: Path, n_distinct: int, seed: int) -> None:
+def test_corpus_predictions_of_random_tokens_match_the_reference(
+    tmp_path: Path, n_distinct: int, seed: int
+) -> None:
     rng = random.Random(f"{n_distinct} {seed}")
 
     def some(n: int) -> list[int]:
@@ -115,7 +117,7 @@ def test_random_tokens(tmp_path: Path, n_distinct: int, seed: int) -> None:
     assert n_found > 10
 
 
-def test_real_text(tmp_path: Path) -> None:
+def test_corpus_predictions_of_real_text_match_the_reference(tmp_path: Path) -> None:
     texts = tokens_of("textwrap.py", "shlex.py", "optparse.py", "bisect.py")
     opened = Corpus(str(write(tmp_path / "c", texts)))
     reference = Reference(texts)
@@ -129,7 +131,7 @@ def test_real_text(tmp_path: Path) -> None:
     assert predict(opened, texts[1][:-1])[0] == (texts[1][-1], 64)
 
 
-def test_size_is_bounded(tmp_path: Path) -> None:
+def test_corpus_size_is_bounded(tmp_path: Path) -> None:
     rng = random.Random(1)
     for n in (0, 1, 100, 20_000):
         opened = Corpus(str(write(tmp_path / "c", [[rng.randrange(900) for _ in range(n)]])))
@@ -146,7 +148,7 @@ def test_size_is_bounded(tmp_path: Path) -> None:
     assert [token for token, _ in predict(opened, [0, 60, 61, 62, 63])] == list(range(64, 97))
 
 
-def test_what_is_no_corpus(tmp_path: Path) -> None:
+def test_files_that_are_not_corpora_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "c"
     with pytest.raises(ArgumentError, match="cannot be read: No such file"):
         Corpus(str(path))
@@ -166,7 +168,7 @@ def test_what_is_no_corpus(tmp_path: Path) -> None:
         Corpus(str(path))
 
 
-def test_damaged_files_are_refused(tmp_path: Path) -> None:
+def test_damaged_corpora_are_refused(tmp_path: Path) -> None:
     content = write(tmp_path / "c", tokens_of("bisect.py")).read_bytes()
     rng = random.Random(2)
     path = tmp_path / "damaged"
@@ -192,7 +194,7 @@ def fnv1a(words: Any, hash: int = 14695981039346656037) -> int:
     return hash
 
 
-def test_wrong_content_with_right_hashes(tmp_path: Path) -> None:
+def test_forged_corpora_give_only_valid_tokens(tmp_path: Path) -> None:
     """Whatever the words say, nothing is read outside of the file, and only tokens come out."""
     rng = np.random.default_rng(3)
     texts = [rng.integers(0, 6, 300).tolist()]
@@ -217,7 +219,7 @@ def test_wrong_content_with_right_hashes(tmp_path: Path) -> None:
     assert n_found > 100
 
 
-def test_bad_arguments(tmp_path: Path) -> None:
+def test_bad_corpus_arguments_are_refused(tmp_path: Path) -> None:
     for n in (0, -1, 2**28 + 1):
         with pytest.raises(ArgumentError, match="max_tokens must be from 1 to"):
             CorpusBuilder(n)
@@ -242,7 +244,7 @@ def said(tmp_path_factory: pytest.TempPathFactory, plain_tokens: dict[str, list[
 
 
 @pytest.mark.parametrize("spec_length", [4, 16, "auto"])
-def test_same_tokens_in_fewer_rounds(
+def test_a_corpus_gives_the_same_tokens_in_fewer_rounds(
     open_session: Open, plain_tokens: dict[str, list[int]], said: Path, spec_length: Any
 ) -> None:
     without = open_session(spec_length=spec_length)
@@ -270,13 +272,15 @@ def test_same_tokens_in_fewer_rounds(
         {"grammar": "root ::= [a-z ()=.:,\n]*"},
     ],
 )
-def test_sampled_and_constrained(open_session: Open, said: Path, options: dict[str, Any]) -> None:
+def test_a_corpus_changes_no_sampled_or_constrained_token(
+    open_session: Open, said: Path, options: dict[str, Any]
+) -> None:
     expected = open_session(draft=None).generate(PROMPTS["module"], max_tokens=120, **options)
     told = open_session(corpus=said).generate(PROMPTS["module"], max_tokens=120, **options)
     assert told.tokens == expected.tokens
 
 
-def test_with_a_draft_model(
+def test_a_corpus_drafts_next_to_a_draft_model(
     open_session: Open,
     plain_tokens: dict[str, list[int]],
     said: Path,
@@ -294,7 +298,7 @@ def test_with_a_draft_model(
         assert told.stats.by_drafter["corpus"][1] > 0
 
 
-def test_rejection_accepts_from_it(open_session: Open, said: Path) -> None:
+def test_rejection_sampling_accepts_corpus_drafts(open_session: Open, said: Path) -> None:
     session = open_session(corpus=said, ngram_draw=True)
     told = session.generate(
         PROMPTS["module"], max_tokens=100, temperature=0.3, seed=2, acceptance="rejection"
@@ -303,14 +307,16 @@ def test_rejection_accepts_from_it(open_session: Open, said: Path) -> None:
     assert told.stats.drafter_errors == 0
 
 
-def test_the_trace_names_it(open_session: Open, said: Path) -> None:
+def test_the_trace_names_the_corpus(open_session: Open, said: Path) -> None:
     told = open_session(corpus=said).generate(PROMPTS["english"], max_tokens=60, trace=True)
     assert told.trace is not None
     assert "corpus " in str(told.trace)
     assert "tokens in the corpus" in told.trace.to_html()
 
 
-def test_wrong_vocabulary(tmp_path: Path, open_session: Open, said: Path) -> None:
+def test_a_corpus_of_another_vocabulary_is_refused(
+    tmp_path: Path, open_session: Open, said: Path
+) -> None:
     other = write(tmp_path / "c", [[1, 2, 3, 4, 5]])
     with pytest.raises(ArgumentError, match="built for another vocabulary"):
         open_session(corpus=other)
@@ -326,7 +332,7 @@ def test_wrong_vocabulary(tmp_path: Path, open_session: Open, said: Path) -> Non
         assert open_session(draft=None, corpus=corpus).generate("x", max_tokens=2).tokens
 
 
-def test_spec_cli(tmp_path: Path, said: Path) -> None:
+def test_spec_cli_drafts_from_a_corpus(tmp_path: Path, said: Path) -> None:
     command = [
         str(Path(sys.executable).with_name("spec-cli")),
         *("-m", str(BUNDLED_MODEL), "-p", PROMPTS["english"], "-n", "40"),
@@ -347,7 +353,7 @@ def test_spec_cli(tmp_path: Path, said: Path) -> None:
     assert process.stdout == ""
 
 
-def test_other_commands(said: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_and_bench_take_a_corpus(said: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", "-p", "x", "-t", "1", "-ngl", "0", "--corpus", str(BUNDLED_MODEL)]) == 2
     assert "no corpus of" in capsys.readouterr().err
     bench = ["-t", "1", "-ngl", "0", "--workload", "prose", "--texts", "1", "--repeat", "1"]

@@ -80,7 +80,7 @@ def test_no_token_is_decoded_twice_unless_rejected(open_session: Open) -> None:
         assert stats.draft_decoded_tokens <= most
 
 
-def test_the_draft_models_memory_serves_the_next_prompt(open_session: Open) -> None:
+def test_the_draft_models_memory_is_reused_for_the_next_prompt(open_session: Open) -> None:
     session = open_session(draft=BUNDLED_DRAFT)
     tokens = session.tokenize(PROMPTS["module"])
     first = session.generate(tokens, max_tokens=40)
@@ -91,7 +91,9 @@ def test_the_draft_models_memory_serves_the_next_prompt(open_session: Open) -> N
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
-def test_a_draft_is_what_the_draft_model_says_next(open_session: Open, temperature: float) -> None:
+def test_a_draft_is_the_draft_models_own_continuation(
+    open_session: Open, temperature: float
+) -> None:
     """Token by token, and each as sure as it is."""
     session = open_session(draft=BUNDLED_DRAFT, spec_length=8)
     alone = open_session(BUNDLED_DRAFT, draft=None)
@@ -119,7 +121,7 @@ def checked(*arguments: object) -> dict[str, Any]:
 
 
 @needs_compiler
-def test_the_longest_copies_are_checked(open_session: Open, tmp_path: Path) -> None:
+def test_the_draft_model_checks_the_longest_copies(open_session: Open, tmp_path: Path) -> None:
     library = compiled("recording_llama", tmp_path)
     found = checked(library, BUNDLED_MODEL, "csv", {"max_tokens": 200})
     assert max(found["widths"][1:]) >= 64
@@ -131,7 +133,7 @@ def test_the_longest_copies_are_checked(open_session: Open, tmp_path: Path) -> N
 @needs_compiler
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 @pytest.mark.parametrize("name", ["class", "csv"])
-def test_what_others_expect_changes_no_token_of_its_own(
+def test_predictions_of_others_change_no_token_of_the_draft_model(
     open_session: Open, tmp_path: Path, name: str, temperature: float
 ) -> None:
     """But where it expects the same, a decode drafts many tokens."""
@@ -160,7 +162,7 @@ def test_what_others_expect_changes_no_token_of_its_own(
         assert len(found["widths"]) < n_own / 2
 
 
-def test_an_unlikely_token_ends_a_draft(open_session: Open) -> None:
+def test_draft_p_min_ends_drafts_at_unlikely_tokens(open_session: Open) -> None:
     def generate(p_min: float) -> Any:
         session = open_session(draft=BUNDLED_DRAFT, spec_length=8, draft_p_min=p_min)
         return session.generate(PROMPTS["module"], max_tokens=100)
@@ -171,7 +173,9 @@ def test_an_unlikely_token_ends_a_draft(open_session: Open) -> None:
     assert likely.stats.acceptance_rate > always.stats.acceptance_rate
 
 
-def test_draft_target_tokenizer_mismatch(tmp_path: Path, open_session: Open) -> None:
+def test_a_draft_model_with_another_tokenizer_is_refused(
+    tmp_path: Path, open_session: Open
+) -> None:
     write_scripted_model(target := tmp_path / "target.gguf", ["a", "b", "c"])
     cases: list[tuple[list[str | bytes], str]] = [
         (["a", "x", "c"], 'its token 4 is "x", not "b"'),
@@ -187,7 +191,7 @@ def test_draft_target_tokenizer_mismatch(tmp_path: Path, open_session: Open) -> 
         open_session(target, BUNDLED_DRAFT, kv_type="f16")
 
 
-def test_a_scripted_pair(tmp_path: Path, open_session: Open) -> None:
+def test_a_model_that_drafts_for_itself_is_always_right(tmp_path: Path, open_session: Open) -> None:
     write_scripted_model(target := tmp_path / "target.gguf", ["a", "b", "c"], then=None)
     session = open_session(target, target, kv_type="f16", spec_length=3)
     generation = session.generate([BOS], max_tokens=20)
@@ -220,19 +224,21 @@ def test_a_recurrent_draft_model_is_refused(tmp_path: Path, open_session: Open) 
         ({"draft_n_gpu_layers": -2}, "draft_n_gpu_layers must be"),
     ],
 )
-def test_bad_draft_options(open_session: Open, options: dict[str, Any], message: str) -> None:
+def test_bad_draft_model_options_are_refused(
+    open_session: Open, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises((ArgumentError, ModelError), match=message):
         open_session(**({"draft": BUNDLED_DRAFT} | options))
 
 
-def test_a_command_names_the_flag_that_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_names_the_wrong_draft_flag(capsys: pytest.CaptureFixture[str]) -> None:
     target, draft = ["-ngl", "-2"], ["-ngl", "0", "-ngld", "-2"]
     for flags, wrong in ((target, "--n-gpu-layers"), (draft, "-ngld")):
         assert main(["trace", "-p", "x", "-t", "1", *flags]) == 2
         assert f": {wrong} must be -1 (all), 0 (none) or more, not -2." in capsys.readouterr().err
 
 
-def test_logits_that_are_no_numbers_concern_one_request_only(
+def test_nan_logits_of_the_draft_model_affect_one_request_only(
     open_session: Open, tmp_path: Path
 ) -> None:
     """A token whose embedding is damaged, in one of three texts."""
@@ -255,7 +261,7 @@ def test_logits_that_are_no_numbers_concern_one_request_only(
         assert one.stats.drafted > 0
 
 
-def test_one_that_fails_behind_what_a_grammar_forces(
+def test_a_draft_model_that_fails_after_forced_tokens_changes_no_token(
     open_session: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draft = tmp_path / "damaged.gguf"

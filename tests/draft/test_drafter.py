@@ -42,7 +42,7 @@ class Recorder(Drafter):
         self.calls.append(("end", sequence))
 
 
-def test_a_drafter_hears_everything(open_session: Open) -> None:
+def test_a_drafter_is_called_for_begin_every_round_and_end(open_session: Open) -> None:
     expected = open_session(draft=None).generate(PROMPT, max_tokens=40).tokens
     recorder = Recorder(lambda tokens, n: [tokens[-1]] * n)
     session = open_session(draft=recorder, spec_length=3)
@@ -68,7 +68,7 @@ def test_a_drafter_hears_everything(open_session: Open) -> None:
     assert len(known) - len(prompt) >= len(expected) - 4
 
 
-def test_none_and_nothing_are_rounds_without_a_draft(open_session: Open) -> None:
+def test_none_and_empty_proposals_give_plain_rounds(open_session: Open) -> None:
     for answer in (None, [], ()):
         session = open_session(draft=Recorder(lambda tokens, n, answer=answer: answer))
         stats = session.generate(PROMPT, max_tokens=10).stats
@@ -77,14 +77,14 @@ def test_none_and_nothing_are_rounds_without_a_draft(open_session: Open) -> None
         assert stats.by_round == [(0, 0)] * 10
 
 
-def test_numpy_drafts(open_session: Open) -> None:
+def test_numpy_arrays_are_accepted_as_drafts(open_session: Open) -> None:
     recorder = Recorder(lambda tokens, n: np.zeros(n, np.int64))
     stats = open_session(draft=recorder).generate(PROMPT, max_tokens=10).stats
     assert stats.drafted > 0
     assert stats.drafter_errors == 0
 
 
-def test_predictions_tell_how_sure_they_are(open_session: Open) -> None:
+def test_predictions_pass_their_confidence_to_the_trace(open_session: Open) -> None:
     finder, predictor = MatchFinder(), NGramPredictor()
     text = [5, 6, 7, 8, 9, 10, 11] * 2
     finder.append_batch(text)
@@ -142,7 +142,7 @@ def unspeakable(*_: Any) -> Any:
         (lambda tokens, n: "ab", "TypeError"),
     ],
 )
-def test_what_a_drafter_does_wrong_is_contained(
+def test_errors_in_propose_are_recorded_and_change_no_token(
     open_session: Open, rule: Callable[..., Any], message: str
 ) -> None:
     expected = open_session(draft=None).generate(PROMPT, max_tokens=20).tokens
@@ -155,7 +155,7 @@ def test_what_a_drafter_does_wrong_is_contained(
 
 
 @pytest.mark.parametrize("method", ["begin", "observe", "end"])
-def test_other_methods_are_contained_too(
+def test_errors_in_begin_observe_and_end_are_recorded(
     open_session: Open, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = open_session(draft=None).generate(PROMPT, max_tokens=20).tokens
@@ -167,7 +167,7 @@ def test_other_methods_are_contained_too(
 
 
 @pytest.mark.parametrize("call", ["generate", "close", "stream"])
-def test_a_drafter_may_not_call_its_session(open_session: Open, call: str) -> None:
+def test_a_drafter_cannot_call_its_session(open_session: Open, call: str) -> None:
     sessions: list[SpecSession] = []
 
     def rule(tokens: NDArray[np.int32], n: int) -> list[int]:
@@ -181,7 +181,7 @@ def test_a_drafter_may_not_call_its_session(open_session: Open, call: str) -> No
     assert "BusyError" in generation.stats.last_drafter_error
 
 
-def test_ctrl_c_inside_a_drafter_is_ctrl_c(open_session: Open) -> None:
+def test_ctrl_c_inside_a_drafter_raises_keyboard_interrupt(open_session: Open) -> None:
     n_calls = 0
 
     def rule(tokens: NDArray[np.int32], n: int) -> list[int]:
@@ -201,6 +201,6 @@ def test_ctrl_c_inside_a_drafter_is_ctrl_c(open_session: Open) -> None:
 
 
 @pytest.mark.parametrize("draft", [5, Drafter, object(), np.zeros(3)])
-def test_what_is_no_drafter(open_session: Open, draft: object) -> None:
+def test_objects_that_are_not_drafters_are_refused(open_session: Open, draft: object) -> None:
     with pytest.raises(ArgumentError, match="draft must be"):
         open_session(draft=draft)

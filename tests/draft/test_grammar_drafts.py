@@ -65,7 +65,7 @@ def compare(plain: SpecSession, drafting: list[SpecSession], **options: Any) -> 
     "sampling",
     [{}, {"temperature": 0.9}, {"temperature": 0.7, "top_k": 20, "repeat_penalty": 1.1}],
 )
-def test_drafts_change_no_token(open_session: Open, sampling: dict[str, Any]) -> None:
+def test_grammar_drafts_change_no_token(open_session: Open, sampling: dict[str, Any]) -> None:
     sessions = [
         open_session(draft=draft, spec_length=n)
         for draft, n in (("ngram", 4), ("ngram", 16), (BUNDLED_DRAFT, 6), (Nothing(), 8))
@@ -76,7 +76,9 @@ def test_drafts_change_no_token(open_session: Open, sampling: dict[str, Any]) ->
     assert accepted > 0.3 * drafted  # of code it knows much, of JSON little
 
 
-def test_nor_of_a_model_with_byte_pairs(open_session: Open, smollm2_q8_0: Path) -> None:
+def test_grammar_drafts_change_no_token_with_byte_pair_tokens(
+    open_session: Open, smollm2_q8_0: Path
+) -> None:
     plain = open_session(smollm2_q8_0, None)
     drafted, accepted = compare(plain, [open_session(smollm2_q8_0, spec_length=8)], max_tokens=24)
     assert drafted > 40
@@ -85,7 +87,9 @@ def test_nor_of_a_model_with_byte_pairs(open_session: Open, smollm2_q8_0: Path) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sampling", [{}, {"temperature": 0.8}])
-def test_nor_of_a_qwen(open_session: Open, tmp_path: Path, sampling: dict[str, Any]) -> None:
+def test_grammar_drafts_change_no_token_of_qwen(
+    open_session: Open, tmp_path: Path, sampling: dict[str, Any]
+) -> None:
     model = write_quantized(real_model("qwen-0.5b"), tmp_path / "qwen.gguf", "q8_0")
     plain = open_session(model, None, n_ctx=512)
     drafting = open_session(model, spec_length=8, n_ctx=512)
@@ -108,7 +112,7 @@ def test_rejection_sampling_stays_within_the_grammar(open_session: Open) -> None
         assert accepted > 20
 
 
-def test_the_planner_takes_them(open_session: Open) -> None:
+def test_the_planner_accepts_grammar_drafts(open_session: Open) -> None:
     """They are drafted whatever the machine: a decode of a few tokens never takes several times as
     long as one of one token."""
     session = open_session(spec_length="auto")
@@ -120,7 +124,7 @@ def test_the_planner_takes_them(open_session: Open) -> None:
     assert accepted > 0
 
 
-def test_several_requests_look_ahead_each(open_session: Open) -> None:
+def test_several_requests_get_their_own_grammar_drafts(open_session: Open) -> None:
     session = open_session(n_seq=3, n_ctx=256, spec_length=5)
     plain = open_session(draft=None)
     names = ["record", "nested", "records", "any bytes", "either"]
@@ -134,7 +138,7 @@ def test_several_requests_look_ahead_each(open_session: Open) -> None:
     assert accepted > 10
 
 
-def test_the_server_drafts_them(open_session: Open) -> None:
+def test_the_server_drafts_from_schemas(open_session: Open) -> None:
     schema = record(temperature_in_degrees_celsius=NUMBER)
     wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
     with serve(open_session()) as server:
@@ -164,7 +168,9 @@ def scripted_session(
         yield open_session(path, draft, spec_length=8)
 
 
-def test_bytes_of_characters(scripted: Script, open_session: Open) -> None:
+def test_characters_of_several_tokens_are_drafted_whole(
+    scripted: Script, open_session: Open
+) -> None:
     """A vocabulary of SentencePiece, in which a character may be several tokens."""
     pieces = ["[", "na", "me", b"\xe2", b"\x82", b"\xac", ": ", b"\x37", "]"]
     plain, drafting = scripted_session(scripted, open_session, pieces)
@@ -181,7 +187,9 @@ def test_bytes_of_characters(scripted: Script, open_session: Open) -> None:
     assert all(one.confidence == 1 for one in first)
 
 
-def test_a_text_that_may_end(scripted: Script, open_session: Open) -> None:
+def test_a_text_that_may_end_is_drafted_without_the_end(
+    scripted: Script, open_session: Open
+) -> None:
     """The end is nothing that is drafted; a text that may end there is not forced to go on."""
     plain, drafting = scripted_session(scripted, open_session, ["ab", "cd", "ef", "gh"])
     for grammar, drafted in (('root ::= "abcd" ("efgh")?', 1), ('root ::= "abcdefgh"', 3)):
@@ -192,7 +200,9 @@ def test_a_text_that_may_end(scripted: Script, open_session: Open) -> None:
         assert by_grammar(found)[1] >= drafted
 
 
-def test_another_spelling_than_the_tokenizer_has(scripted: Script, open_session: Open) -> None:
+def test_other_tokenizations_of_forced_text_change_no_token(
+    scripted: Script, open_session: Open
+) -> None:
     """A model that writes what is forced by other tokens: drafts are wrong, not the text."""
     pieces = ["<", b"a", b"b", b"c", b"d", "abcd", ">"]
     plain, drafting = scripted_session(scripted, open_session, pieces, then=None)
@@ -205,7 +215,7 @@ def test_another_spelling_than_the_tokenizer_has(scripted: Script, open_session:
         assert by_grammar(found)[0] > 0
 
 
-def test_a_habit_is_drafted(scripted: Script, open_session: Open) -> None:
+def test_repeated_formatting_is_drafted(scripted: Script, open_session: Open) -> None:
     """Where white space may come or not, the way of the first record is that of the second."""
     pieces = ["{", "a", ":", " ", "1", "}"]
     plain, drafting = scripted_session(scripted, open_session, pieces, then=None)
@@ -221,7 +231,7 @@ def test_a_habit_is_drafted(scripted: Script, open_session: Open) -> None:
     assert right > 0.8 * n
 
 
-def test_a_habit_is_that_of_other_requests(scripted: Script, open_session: Open) -> None:
+def test_formatting_of_earlier_requests_is_drafted(scripted: Script, open_session: Open) -> None:
     """What one text has shown is drafted in the next from its first key on."""
     pieces = ["{", "a", ":", " ", "1", "}"]
     _, drafting = scripted_session(scripted, open_session, pieces, then=None)
@@ -238,7 +248,7 @@ def test_a_habit_is_that_of_other_requests(scripted: Script, open_session: Open)
     assert second.stats.rounds < first.stats.rounds
 
 
-def test_a_match_goes_on_where_the_grammar_ends(open_session: Open) -> None:
+def test_a_match_continues_a_grammar_draft(open_session: Open) -> None:
     # A text that the model would write in the same tokens.
     grammar = r'root ::= "import sys\n" [^\x00]*'
     for draft, others in (("ngram", {"match"}), (BUNDLED_DRAFT, {"model"})):
@@ -252,7 +262,7 @@ def test_a_match_goes_on_where_the_grammar_ends(open_session: Open) -> None:
         assert any(draft[0] == "grammar" and draft[-1] in others for draft in drafts)
 
 
-def test_a_long_literal(open_session: Open) -> None:
+def test_a_long_literal_takes_fewer_rounds(open_session: Open) -> None:
     literal = "".join(f"{i} mod 7 is {i % 7}; " for i in range(100))
     grammar = f'root ::= "{literal}"'
     plain, drafting = open_session(draft=None), open_session(draft=Nothing(), spec_length=64)
@@ -263,7 +273,7 @@ def test_a_long_literal(open_session: Open) -> None:
     assert found.stats.rounds < expected.stats.rounds
 
 
-def test_an_ambiguous_grammar_is_left_alone(open_session: Open) -> None:
+def test_ambiguous_grammars_do_not_slow_generation(open_session: Open) -> None:
     """The ways to read what is forced double with each character: nobody looks far ahead."""
     grammar = 'root ::= "a" root "b" | "a" root "c" | "a" root "d"'
     with SpecSession(draft="ngram", spec_length=4, **EXACT) as session:
@@ -272,7 +282,7 @@ def test_an_ambiguous_grammar_is_left_alone(open_session: Open) -> None:
         assert found.finish_reason == "length"
 
 
-def test_nothing_is_drawn_behind_what_others_are_forced_to(open_session: Open) -> None:
+def test_ngram_draw_works_next_to_a_request_with_forced_tokens(open_session: Open) -> None:
     """While one request's grammar leaves no choice, a neighbour has nothing to go on from."""
     session = open_session(n_seq=2, ngram_draw=True)
     held = f'root ::= "{" ".join(f"{i:04}" for i in range(60))}"'

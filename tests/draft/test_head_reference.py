@@ -38,7 +38,7 @@ def compare(session: SpecSession, target: Path, head: Path, prompt: list[int]) -
 
 
 @pytest.mark.parametrize("knows_all", [True, False])
-def test_a_random_head(
+def test_a_random_head_drafts_as_its_numpy_reference(
     tmp_path: Path, open_session: Open, monkeypatch: pytest.MonkeyPatch, knows_all: bool
 ) -> None:
     """States of three layers, one of them twice; passes of its own; and its own vocabulary."""
@@ -55,7 +55,7 @@ def test_a_random_head(
     assert compared > 80
 
 
-def test_a_head_like_those_of_train_head(
+def test_a_head_of_train_head_drafts_as_its_numpy_reference(
     tmp_path: Path, open_session: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fewer heads of keys and values; few tokens, and the target's embeddings."""

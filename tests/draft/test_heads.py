@@ -68,7 +68,7 @@ SETTINGS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("spec_length", [1, 5])
-def test_a_random_head_changes_no_token(
+def test_drafts_of_a_random_head_change_no_token(
     pair: dict[str, Any], open_session: Open, spec_length: int
 ) -> None:
     session = open_session(**pair, spec_length=spec_length)
@@ -84,7 +84,9 @@ def test_a_random_head_changes_no_token(
         assert stats.by_drafter["model"] == (stats.drafted, stats.accepted)
 
 
-def test_planned_lengths_change_none_either(pair: dict[str, Any], open_session: Open) -> None:
+def test_planned_lengths_of_head_drafts_change_no_token(
+    pair: dict[str, Any], open_session: Open
+) -> None:
     session = open_session(**pair, spec_length="auto")
     without = open_session(**plain(pair))
     for seed in range(3):
@@ -99,7 +101,9 @@ WITH_BRANCHES = ("eagle3, dense", "mtp, experts")
 
 
 @pytest.mark.parametrize("name", sorted(PAIRS))
-def test_its_second_choices_change_none(tmp_path: Path, open_session: Open, name: str) -> None:
+def test_trees_of_head_drafts_change_no_token(
+    tmp_path: Path, open_session: Open, name: str
+) -> None:
     pair = PAIRS[name](tmp_path) | {"exact": EXACT_HERE}
     session = open_session(**pair, spec_length=4, spec_tree=3)
     planned = open_session(**pair, spec_length="auto", spec_tree=3)
@@ -120,7 +124,9 @@ def test_its_second_choices_change_none(tmp_path: Path, open_session: Open, name
     assert all((n > 100) == (name in WITH_BRANCHES) for n in n_aside[1:])
 
 
-def test_behind_a_second_choice_it_drafts_at_once(tmp_path: Path, open_session: Open) -> None:
+def test_a_head_drafts_in_the_round_after_an_accepted_branch(
+    tmp_path: Path, open_session: Open
+) -> None:
     """The state of a token that was right in a side branch was seen there."""
     session = open_session(**eagle3_pair(tmp_path, "dense"), spec_length=2, spec_tree=4)
     n_aside = 0
@@ -134,7 +140,9 @@ def test_behind_a_second_choice_it_drafts_at_once(tmp_path: Path, open_session: 
     assert n_aside > 5
 
 
-def test_several_requests_at_once(pair: dict[str, Any], open_session: Open) -> None:
+def test_several_requests_get_the_tokens_of_each_alone(
+    pair: dict[str, Any], open_session: Open
+) -> None:
     session = open_session(**pair, n_seq=3)
     without = open_session(**plain(pair))
     prompts = [PROMPT[:n] for n in (5, 40, 90, 7)]
@@ -144,7 +152,9 @@ def test_several_requests_at_once(pair: dict[str, Any], open_session: Open) -> N
         assert generation.stats.drafted > 0 == generation.stats.drafter_errors
 
 
-def test_a_head_of_few_tokens_drafts_these(tmp_path: Path, open_session: Open) -> None:
+def test_a_head_with_a_reduced_vocabulary_drafts_only_its_tokens(
+    tmp_path: Path, open_session: Open
+) -> None:
     few_tokens(model := eagle3_model())
     head = write_eagle3(tmp_path / "head.gguf", model)
     target = write_dense(tmp_path / "target.gguf")
@@ -178,7 +188,7 @@ def all_right(stats: _core.Stats) -> bool:
     return stats.drafter_errors == 0 and stats.drafted == stats.accepted > 0
 
 
-def test_a_head_that_knows_is_right(knowing: dict[str, Any], open_session: Open) -> None:
+def test_a_perfect_head_is_always_accepted(knowing: dict[str, Any], open_session: Open) -> None:
     """States and tokens come to it in step: from prompts, after drafts, and without any."""
     session = open_session(**knowing, spec_length=5)
     without = open_session(knowing["model"], None)
@@ -190,7 +200,7 @@ def test_a_head_that_knows_is_right(knowing: dict[str, Any], open_session: Open)
         assert generation.stats.rounds <= 19
 
 
-def test_what_a_request_leaves_serves_the_next(
+def test_head_states_are_reused_for_the_next_request(
     knowing: dict[str, Any], open_session: Open, tmp_path: Path
 ) -> None:
     session = open_session(**knowing, n_seq=3)
@@ -211,9 +221,7 @@ def test_what_a_request_leaves_serves_the_next(
         assert all_right(generation.stats)
 
 
-def test_a_head_that_knows_is_asked_by_the_planner(
-    knowing: dict[str, Any], open_session: Open
-) -> None:
+def test_the_planner_uses_a_perfect_head(knowing: dict[str, Any], open_session: Open) -> None:
     """Whatever it decides, drafts beside n-grams change nothing, and are counted for whose they
     are."""
     session = open_session(**knowing, spec_length="auto")
@@ -225,7 +233,7 @@ def test_a_head_that_knows_is_asked_by_the_planner(
     assert generation.stats.drafter_errors == 0
 
 
-def test_auto_takes_the_head_that_a_file_brings_along(tmp_path: Path, open_session: Open) -> None:
+def test_draft_auto_takes_the_mtp_layers_of_the_file(tmp_path: Path, open_session: Open) -> None:
     for model, brings in (
         (write_qwen(tmp_path / "with.gguf"), True),
         (WRITERS["delta net"](tmp_path / "without.gguf"), False),
@@ -237,14 +245,14 @@ def test_auto_takes_the_head_that_a_file_brings_along(tmp_path: Path, open_sessi
         assert stats.drafter_errors == 0
 
 
-def test_layers_that_nobody_asked_for_are_no_news(
+def test_unused_mtp_layers_print_no_warning(
     tmp_path: Path, open_session: Open, capfd: pytest.CaptureFixture[str]
 ) -> None:
     open_session(write_qwen(tmp_path / "with.gguf"), None)
     assert capfd.readouterr().err == ""
 
 
-def test_options_of_the_draft_apply(tmp_path: Path, open_session: Open) -> None:
+def test_draft_options_apply_to_heads(tmp_path: Path, open_session: Open) -> None:
     target, head = write_knowing_pair(tmp_path, shares=True)
     session = open_session(target, head, draft_p_min=1.0)
     assert session.generate([1, 5, 6], max_tokens=20, **NO_END).stats.drafted == 0

@@ -80,14 +80,14 @@ def check(tokens: list[int], every: int = 1, max_tokens: int = 1 << 22) -> None:
 
 @pytest.mark.parametrize("n_distinct", [2, 3, 5])
 @pytest.mark.parametrize("seed", range(4))
-def test_random_tokens(n_distinct: int, seed: int) -> None:
+def test_matches_in_random_tokens_equal_the_reference(n_distinct: int, seed: int) -> None:
     rng = random.Random(f"{n_distinct} {seed}")
     check([int(n_distinct * rng.random() ** 2) for _ in range(400)])
 
 
 @pytest.mark.parametrize("n_distinct", [50, 100_000])
 @pytest.mark.parametrize("seed", range(4))
-def test_random_tokens_with_copies(n_distinct: int, seed: int) -> None:
+def test_matches_in_copied_tokens_equal_the_reference(n_distinct: int, seed: int) -> None:
     rng = random.Random(f"{n_distinct} {seed}")
     tokens = [rng.randrange(n_distinct) for _ in range(50)]
     while len(tokens) < 400:
@@ -97,12 +97,12 @@ def test_random_tokens_with_copies(n_distinct: int, seed: int) -> None:
     check(tokens)
 
 
-def test_real_tokens() -> None:
+def test_matches_in_real_text_equal_the_reference() -> None:
     check(real_tokens("textwrap.py")[:1500], every=7)
 
 
 @pytest.mark.parametrize("period", [1, 2, 7])
-def test_periods(period: int) -> None:
+def test_periodic_texts_are_continued_without_end(period: int) -> None:
     tokens = [i % period for i in range(300)]
     check(tokens)
     finder = MatchFinder()
@@ -117,7 +117,7 @@ def test_periods(period: int) -> None:
     assert as_tuples(finder, 1) == ([(2, 4)] if period > 1 else [])
 
 
-def test_a_copy_runs_into_itself() -> None:
+def test_a_copy_continues_into_its_own_prediction() -> None:
     finder = MatchFinder()
     finder.append_batch([9, 1, 2, 3, 1, 2, 3, 1])
     assert as_tuples(finder, 7) == [
@@ -125,7 +125,7 @@ def test_a_copy_runs_into_itself() -> None:
     ]  # fmt: skip
 
 
-def test_the_longest_match_wins_then_the_most_frequent_then_the_latest() -> None:
+def test_longest_then_most_frequent_then_latest_match_wins() -> None:
     finder = MatchFinder()
     finder.append_batch([7, 1, 2, 3, 4, 50, 8, 1, 2, 3, 4, 60, 8, 7, 1, 2, 3, 4])
     assert as_tuples(finder, 1) == [(50, 5)]
@@ -140,7 +140,7 @@ def test_the_longest_match_wins_then_the_most_frequent_then_the_latest() -> None
 
 @pytest.mark.parametrize("n_distinct", [2, 6, 1000])
 @pytest.mark.parametrize("max_tokens", [64, 150, 1 << 22])
-def test_truncation(n_distinct: int, max_tokens: int) -> None:
+def test_matches_after_truncation_equal_the_reference(n_distinct: int, max_tokens: int) -> None:
     rng = random.Random(f"{n_distinct} {max_tokens}")
     finder, reference = MatchFinder(max_tokens=max_tokens), Reference(max_tokens)
     n_found = 0
@@ -164,7 +164,7 @@ def test_truncation(n_distinct: int, max_tokens: int) -> None:
     assert n_found > 10
 
 
-def test_tokens_taken_back_are_not_found() -> None:
+def test_truncated_tokens_are_not_found() -> None:
     finder = MatchFinder()
     finder.append_batch(range(100))
     finder.truncate(50)
@@ -191,7 +191,7 @@ def test_a_full_finder_forgets_the_older_half(max_tokens: int) -> None:
         assert as_tuples(one, 64) == as_tuples(all_at_once, 64)
 
 
-def test_another_text() -> None:
+def test_predictions_for_another_text_equal_the_reference() -> None:
     searched = real_tokens("textwrap.py")
     finder, reference = MatchFinder(), Reference()
     finder.append_batch(searched)
@@ -228,7 +228,7 @@ def test_memory_is_bounded() -> None:
     assert len(full) == 100_000
 
 
-def test_nothing_is_found_in_nothing() -> None:
+def test_short_texts_give_no_match() -> None:
     finder = MatchFinder()
     assert finder.predict() == []
     assert finder.predict(4, [1, 2, 3, 4]) == []
@@ -248,7 +248,7 @@ def test_prediction_changes_nothing() -> None:
     assert as_tuples(finder, 64) == before
 
 
-def test_bad_arguments() -> None:
+def test_bad_match_finder_arguments_are_refused() -> None:
     for max_tokens in (63, -1, 2**31 + 1):
         with pytest.raises(ArgumentError, match="max_tokens"):
             MatchFinder(max_tokens=max_tokens)

@@ -124,7 +124,7 @@ def numbers_for(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("options", [{}, {"n_seq": 3}, {"spec_tree": 3}, {"spec_length": "auto"}])
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_a_random_head_changes_no_token(
+def test_drafts_of_random_heads_of_other_architectures_change_no_token(
     pair: Pair,
     numbers: dict[str, Any],
     open_session: Open,
@@ -140,7 +140,7 @@ def test_a_random_head_changes_no_token(
         assert generation.stats.by_drafter["model"][0] > 0 or "spec_length" in options
 
 
-def test_a_head_drafts_as_if_it_had_seen_nothing_else(
+def test_a_head_drafts_as_if_started_afresh(
     pair: Pair, numbers: dict[str, Any], open_session: Open
 ) -> None:
     """What it has taken in of drafts that were wrong is forgotten, and nothing is left out."""
@@ -177,7 +177,9 @@ def knowing(tensor: str, data: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @pytest.mark.parametrize("name", WITH_MTP)
-def test_a_head_that_knows_is_right(name: str, tmp_path: Path, open_session: Open) -> None:
+def test_perfect_heads_of_other_architectures_are_always_accepted(
+    name: str, tmp_path: Path, open_session: Open
+) -> None:
     """States and tokens come to it in step: from prompts, after drafts, and beside others."""
     model = write(tmp_path / "knowing.gguf", name, architectures()[name], knowing)
     for n_seq in (1, 3):
@@ -189,7 +191,7 @@ def test_a_head_that_knows_is_right(name: str, tmp_path: Path, open_session: Ope
             assert stats.drafted == stats.accepted > 20
 
 
-def test_an_assistant_gets_the_last_state(tmp_path: Path, open_session: Open) -> None:
+def test_a_gemma_assistant_gets_the_last_hidden_state(tmp_path: Path, open_session: Open) -> None:
     """One that looks at nothing else says again what the target has just said."""
     embeddings: list[NDArray[np.float64]] = []
 
@@ -235,7 +237,7 @@ def with_windows_only() -> dict[str, Any]:
     return {"values": entry["values"] | pattern, "tensors": tensors}
 
 
-def test_an_assistant_of_another_kind_is_refused(tmp_path: Path) -> None:
+def test_an_assistant_for_another_architecture_is_refused(tmp_path: Path) -> None:
     assistant = write_assistant(tmp_path)
     other = write(tmp_path / "other.gguf", "gemma2", architectures()["gemma2"])
     wide = ASSISTANT | {"values": ASSISTANT["values"] | {"embedding_length_out": 256}}

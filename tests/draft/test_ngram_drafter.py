@@ -118,7 +118,7 @@ class Twin(Drafter):
 
 @pytest.mark.parametrize("spec_length", [3, 16])
 @pytest.mark.parametrize("with_reference", [False, True])
-def test_as_its_parts(
+def test_ngram_drafter_proposes_as_its_parts_in_python(
     open_session: Open,
     plain_tokens: dict[str, list[int]],
     spec_length: int,
@@ -143,7 +143,7 @@ def test_as_its_parts(
     assert n_resumed > 0
 
 
-def test_what_broke_off_a_copy_is_marked() -> None:
+def test_the_token_that_broke_off_a_copy_has_no_confidence() -> None:
     follower = NGramFollower()
     for value in (101, 102):
         follower.append_batch([1, 2, 3, 4, 5, value, 6, 7, 8, 9, 10])
@@ -155,7 +155,7 @@ def test_what_broke_off_a_copy_is_marked() -> None:
     assert [evidence.length for _, evidence in draft] == list(range(10, 20))
 
 
-def test_a_copy_goes_on_near_where_it_broke_off() -> None:
+def test_a_broken_copy_resumes_nearby() -> None:
     follower = NGramFollower(reference=[1, 2, 3, 4, 5, 6, 7, 8, 9])
     follower.append_batch([50, 7, 51, 1, 2, 3, 4])
     assert follower.draft(2)[0][0] == 5
@@ -173,7 +173,7 @@ def paths(tree: list[tuple[int, Evidence, int]]) -> list[list[int]]:
     return found
 
 
-def test_what_other_matches_say_rides_beside_a_copy() -> None:
+def test_other_matches_become_branches_of_a_copy() -> None:
     follower = NGramFollower()
     for value, after in ((101, 6), (102, 7), (102, 8), (102, 9)):
         follower.append_batch([1, 2, 3, 4, 5, value, after, 10, 11, 12])
@@ -194,7 +194,7 @@ def test_what_other_matches_say_rides_beside_a_copy() -> None:
     ]  # fmt: skip
 
 
-def test_what_comes_second_most_often_rides_beside_ngrams() -> None:
+def test_the_second_most_frequent_token_becomes_a_branch() -> None:
     follower = NGramFollower()
     for i, after in enumerate((7, 7, 7, 8, 8, 9)):
         follower.append_batch([50 + i, 5, after, 30 + after])
@@ -205,7 +205,7 @@ def test_what_comes_second_most_often_rides_beside_ngrams() -> None:
     assert sides == [(8, pytest.approx(2 / 6 * 6 / 7))]
 
 
-def test_nothing_rides_unasked_and_nothing_else() -> None:
+def test_branches_are_bounded_and_come_from_real_matches() -> None:
     """Against every place where the same four tokens stood."""
     rng = np.random.default_rng(3)
     n_beside = 0

@@ -88,14 +88,16 @@ def check(tokens: list[int], max_order: int, window: int, every: int) -> None:
 @pytest.mark.parametrize("max_order", [2, 3, 4, 8])
 @pytest.mark.parametrize("window", [0, 1, 7, 64])
 @pytest.mark.parametrize("n_distinct", [2, 5, 50])
-def test_random_tokens(max_order: int, window: int, n_distinct: int) -> None:
+def test_ngram_predictions_of_random_tokens_equal_the_reference(
+    max_order: int, window: int, n_distinct: int
+) -> None:
     rng = random.Random(f"{max_order} {window} {n_distinct}")
     tokens = [int(n_distinct * rng.random() ** 2) for _ in range(400)]
     check(tokens, max_order, window, every=1)
 
 
 @pytest.mark.parametrize(("max_order", "window"), [(4, 0), (8, 0), (4, 256)])
-def test_real_tokens(max_order: int, window: int) -> None:
+def test_ngram_predictions_of_real_text_equal_the_reference(max_order: int, window: int) -> None:
     check(real_tokens()[:2500], max_order, window, every=5)
 
 
@@ -140,7 +142,7 @@ def test_memory_is_bounded() -> None:
     assert all(0 <= p.token < 100_000 for p in predictor.predict(64))
 
 
-def test_the_chapters_example() -> None:
+def test_predictions_of_the_book_example() -> None:
     the, quick, brown, fox, jumps = range(5)
     predictor = NGramPredictor()
     predictor.update_batch([the, quick, brown, fox, jumps, the])
@@ -168,7 +170,7 @@ def test_update_batch_is_update_of_each() -> None:
     assert as_tuples(one, 64) == as_tuples(all_at_once, 64)
 
 
-def test_nothing_is_predicted_from_nothing() -> None:
+def test_short_texts_give_no_prediction() -> None:
     predictor = NGramPredictor()
     assert predictor.predict() == []
     predictor.update(5)
@@ -193,12 +195,12 @@ def test_prediction_does_not_change_the_tables() -> None:
         ({"max_bytes": 1000}, "ngram_max_bytes"),
     ],
 )
-def test_bad_options(options: dict[str, int], name: str) -> None:
+def test_bad_ngram_options_are_refused(options: dict[str, int], name: str) -> None:
     with pytest.raises(ArgumentError, match=name):
         NGramPredictor(**options)
 
 
-def test_bad_tokens() -> None:
+def test_bad_tokens_are_refused() -> None:
     predictor = NGramPredictor()
     with pytest.raises(ArgumentError, match="0 or more"):
         predictor.update(-1)

@@ -16,7 +16,7 @@ PROMPT = PROMPTS["module"]
 
 
 @pytest.mark.parametrize("spec_length", [4, 16])
-def test_a_reference_that_says_it_all(
+def test_a_complete_reference_takes_fewer_rounds(
     open_session: Open, plain_tokens: dict[str, list[int]], spec_length: int
 ) -> None:
     session = open_session(spec_length=spec_length)
@@ -35,7 +35,9 @@ def test_a_reference_that_says_it_all(
     assert n_rounds < 0.6 * n_rounds_without
 
 
-def test_a_text_is_tokenized(open_session: Open, plain_tokens: dict[str, list[int]]) -> None:
+def test_a_reference_can_be_text_or_tokens(
+    open_session: Open, plain_tokens: dict[str, list[int]]
+) -> None:
     session = open_session()
     text = session.detokenize(plain_tokens["module"])
     by_text = session.generate(PROMPT, max_tokens=100, reference=text)
@@ -46,7 +48,9 @@ def test_a_text_is_tokenized(open_session: Open, plain_tokens: dict[str, list[in
     assert by_text.stats.tokens_per_round > 4
 
 
-def test_references_that_mislead(open_session: Open, plain_tokens: dict[str, list[int]]) -> None:
+def test_misleading_references_change_no_token(
+    open_session: Open, plain_tokens: dict[str, list[int]]
+) -> None:
     session = open_session(spec_length=8)
     tokens = session.tokenize(PROMPT)
     for reference in (
@@ -64,7 +68,7 @@ def test_references_that_mislead(open_session: Open, plain_tokens: dict[str, lis
         assert generation.stats.drafter_errors == 0
 
 
-def test_temperature(open_session: Open) -> None:
+def test_a_reference_changes_no_sampled_token(open_session: Open) -> None:
     options: dict[str, Any] = {"max_tokens": 80, "temperature": 0.8, "seed": 1}
     expected = open_session(draft=None).generate(PROMPT, **options).tokens
     assert len(expected) == 80
@@ -74,7 +78,7 @@ def test_temperature(open_session: Open) -> None:
 
 
 @pytest.mark.parametrize("draft", [None, BUNDLED_DRAFT])
-def test_others_have_no_use_for_it(
+def test_sessions_without_ngrams_ignore_the_reference(
     open_session: Open, plain_tokens: dict[str, list[int]], draft: Any
 ) -> None:
     session = open_session(draft=draft)
@@ -97,7 +101,7 @@ def test_others_have_no_use_for_it(
         ("\ud800", "reference holds a lone surrogate"),
     ],
 )
-def test_what_is_no_reference(open_session: Open, reference: Any, message: str) -> None:
+def test_bad_references_are_refused(open_session: Open, reference: Any, message: str) -> None:
     session = open_session()
     with pytest.raises(ArgumentError, match=message):
         session.generate(PROMPT, reference=reference)

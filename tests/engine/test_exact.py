@@ -31,7 +31,7 @@ def exact_session(model: Path | None = None, draft: Any = "ngram", **options: An
     return SpecSession(model, draft, exact=True, n_threads=1, **options)
 
 
-def test_runs_say_whether_they_were_exact(tmp_path: Path) -> None:
+def test_stats_exact_reports_the_configuration(tmp_path: Path) -> None:
     def is_exact(**options: Any) -> bool:
         with SpecSession(n_threads=1, n_gpu_layers=0, **options) as session:
             return session.generate([1, 5], max_tokens=2).stats.exact
@@ -54,7 +54,9 @@ def test_runs_say_whether_they_were_exact(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("weights", ["q8_0", "q4_0", "bf16", "f16", "f32"])
-def test_the_table_holds(tmp_path: Path, bundled_model: Path, weights: str) -> None:
+def test_bits_are_equal_at_every_width_for_padded_models(
+    tmp_path: Path, bundled_model: Path, weights: str
+) -> None:
     """Greedy and sampled, to the limit of the context, across widths: tokens and logits."""
     path = tmp_path / "model.gguf"
     size = "8M" if weights.startswith("q") else "26M"
@@ -65,16 +67,14 @@ def test_the_table_holds(tmp_path: Path, bundled_model: Path, weights: str) -> N
 
 
 @pytest.mark.parametrize("weights", ["q4_1", "q5_0", "q4_k", "q5_k", "q6_k", "iq4_nl", "iq4_xs"])
-def test_the_table_holds_for_what_people_have(
+def test_bits_are_equal_at_every_width_for_quantised_models(
     tmp_path: Path, bundled_model: Path, weights: str
 ) -> None:
     path = write_quantized(bundled_model, tmp_path / "model.gguf", weights)
     check_widths(path, [PROMPTS["counting"]], n_tokens=80)
 
 
-def test_few_tokens_at_once_where_many_have_other_kernels(
-    tmp_path: Path, bundled_model: Path
-) -> None:
+def test_k_quants_limit_the_width_of_exact_decodes(tmp_path: Path, bundled_model: Path) -> None:
     """K-quants, but for AMX, which multiplies any number of tokens alike."""
     path = write_quantized(bundled_model, tmp_path / "model.gguf", "q4_k")
     with exact_session(path, spec_length=16) as session:
@@ -88,13 +88,13 @@ def test_few_tokens_at_once_where_many_have_other_kernels(
             assert not session.generate("a", max_tokens=2).stats.exact
 
 
-def test_the_table_holds_for_experts(tmp_path: Path) -> None:
+def test_bits_are_equal_at_every_width_for_experts(tmp_path: Path) -> None:
     """Their routers are float32."""
     prompts = [[1, 5, 6], [1, *range(3, 90)] * 6]
     check_widths(write_experts(tmp_path / "experts.gguf"), prompts, n_tokens=120)
 
 
-def test_the_table_holds_with_snapshots(tmp_path: Path) -> None:
+def test_bits_are_equal_at_every_width_with_snapshots(tmp_path: Path) -> None:
     """Float convolutions; a token's companion is cut off again."""
     prompts = [[1, 5, 6], [1, *range(3, 90)] * 6]
     check_widths(write_hybrid_with_snapshots(tmp_path / "hybrid.gguf"), prompts, n_tokens=120)
@@ -131,12 +131,12 @@ def check_widths(path: Path, prompts: list[Any], n_tokens: int) -> None:
         ({"kv_type": "f16", "flash_attn": False}, "the KV memory is of type f16"),
     ],
 )
-def test_what_contradicts_it(options: dict[str, Any], message: str) -> None:
+def test_options_that_contradict_exact_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         exact_session(**options)
 
 
-def test_weights_that_are_not_exact(tmp_path: Path) -> None:
+def test_float_weights_of_recurrent_models_are_refused_as_exact(tmp_path: Path) -> None:
     for write in (write_recurrent, write_hybrid):
         model = write(tmp_path / "model.gguf")
         with pytest.raises(ArgumentError, match="float weights, and a memory that cannot be cut"):

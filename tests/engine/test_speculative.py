@@ -20,7 +20,7 @@ Open = Callable[..., SpecSession]
 SOME = ("module", "english", "json", "counting", "accents", "one token")
 
 
-def test_accept_reject_greedy(open_session: Open) -> None:
+def test_greedy_verification_accepts_and_rejects(open_session: Open) -> None:
     plain, speculative = open_session(draft=None), open_session(draft=BUNDLED_DRAFT)
     for name in SOME:
         expected = plain.generate(PROMPTS[name], max_tokens=60)
@@ -29,7 +29,7 @@ def test_accept_reject_greedy(open_session: Open) -> None:
         assert 0 < generation.stats.accepted < generation.stats.drafted
 
 
-def test_accept_reject_sampling() -> None:
+def test_rejection_sampling_accepts_at_the_expected_rate() -> None:
     rng = np.random.default_rng(4)
     options: dict[str, Any] = {"temperature": 1.0, "acceptance": "rejection"}
     for _ in range(5):
@@ -44,7 +44,7 @@ def test_accept_reject_sampling() -> None:
             assert abs(rate - expected) <= 4 * error + 1e-9
 
 
-def test_kv_cache_rollback(open_session: Open) -> None:
+def test_memory_after_rejected_drafts_holds_only_accepted_tokens(open_session: Open) -> None:
     """After partly wrong drafts the memory holds the accepted tokens, and nothing else."""
     session = open_session(draft=BUNDLED_DRAFT)
     tokens = session.tokenize(PROMPTS["english"])
@@ -60,7 +60,7 @@ def test_kv_cache_rollback(open_session: Open) -> None:
         assert (a.logprob, a.top) == (b.logprob, b.top)
 
 
-def test_multi_token_output(open_session: Open) -> None:
+def test_a_round_of_several_tokens_streams_each_as_a_chunk(open_session: Open) -> None:
     """A round may give several tokens, each a chunk of its own."""
     session = open_session(draft=BUNDLED_DRAFT)
     generation = session.generate(PROMPTS["module"], max_tokens=60)
@@ -87,7 +87,7 @@ def open_planned(
 
 
 @pytest.mark.parametrize("draft", ["ngram", BUNDLED_DRAFT])
-def test_speculative_greedy_parity(
+def test_planned_drafts_change_no_greedy_token(
     open_session: Open, open_planned: Callable[[Any], SpecSession], draft: Any
 ) -> None:
     """Also where the planner decides, by the clock, how much is drafted."""
@@ -102,7 +102,7 @@ def test_speculative_greedy_parity(
     assert drafted > 0
 
 
-def test_speculative_e2e(open_session: Open) -> None:
+def test_planned_drafts_change_no_sampled_token_and_stats_add_up(open_session: Open) -> None:
     plain = open_session(draft=None)
     planned = open_session(draft=BUNDLED_DRAFT, spec_length="auto")
     for seed, name in enumerate(SOME):
@@ -115,7 +115,7 @@ def test_speculative_e2e(open_session: Open) -> None:
         assert sum(accepted for _, accepted in stats.by_drafter.values()) == stats.accepted
 
 
-def test_cascades_draft_together(open_planned: Callable[[Any], SpecSession]) -> None:
+def test_matches_draft_next_to_a_draft_model(open_planned: Callable[[Any], SpecSession]) -> None:
     """With a planner, matches and n-grams draft also where there is a draft model: here one that
     pays nowhere, the target itself."""
     session = open_planned(BUNDLED_MODEL)
@@ -126,7 +126,7 @@ def test_cascades_draft_together(open_planned: Callable[[Any], SpecSession]) -> 
     assert drafted > 0
 
 
-def test_a_draft_model_alone(open_session: Open) -> None:
+def test_cascade_false_drafts_with_the_model_alone(open_session: Open) -> None:
     session = open_session(draft=BUNDLED_DRAFT, spec_length="auto", cascade=False)
     generation = session.generate(PROMPTS["module"], max_tokens=60, trace=True)
     assert (
@@ -156,20 +156,20 @@ def test_a_draft_model_alone(open_session: Open) -> None:
         ({"n_ctx": -1}, ArgumentError, "n_ctx must be"),
     ],
 )
-def test_config_validation(
+def test_bad_speculation_options_are_refused(
     open_session: Open, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         open_session(**options)
 
 
-def test_a_draft_that_is_no_language_model(tmp_path: Path, open_session: Open) -> None:
+def test_an_embedding_model_is_refused_as_draft(tmp_path: Path, open_session: Open) -> None:
     draft = write_dense(tmp_path / "draft.gguf", **{"attention.causal": False})
     with pytest.raises(ModelError, match="it is an embedding model"):
         open_session(write_dense(tmp_path / "target.gguf"), draft)
 
 
-def test_a_draft_larger_than_its_target(
+def test_a_draft_larger_than_its_target_gives_a_warning(
     open_session: Open, bundled_model: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     session = open_session(BUNDLED_DRAFT, bundled_model)

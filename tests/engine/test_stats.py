@@ -42,12 +42,12 @@ def test_counts_agree_with_each_other(open_session: Open, spec_length: int) -> N
             assert stats.accepted_by_position[i] == sum(a > i for _, a in stats.by_round)
 
 
-def test_sources_have_one_list_of_names(open_session: Open) -> None:
+def test_by_drafter_has_the_names_of_source(open_session: Open) -> None:
     stats = open_session().generate("import", max_tokens=1).stats
     assert list(stats.by_drafter) == [source.name for source in Source]
 
 
-def test_the_parts_explain_the_total(open_session: Open) -> None:
+def test_seconds_of_the_parts_add_up_to_the_total(open_session: Open) -> None:
     """But for what a busy machine takes between them: the best of some generations."""
     session = open_session()
     for name in ("module", "english", "near the limit"):
@@ -63,13 +63,13 @@ def test_the_parts_explain_the_total(open_session: Open) -> None:
         assert max(explained) > 0.95, name
 
 
-def test_rates_without_anything_are_zero(open_session: Open) -> None:
+def test_rates_of_an_empty_generation_are_zero(open_session: Open) -> None:
     stats = open_session().generate("x", max_tokens=0).stats
     assert stats.acceptance_rate == stats.tokens_per_round == stats.tokens_per_second == 0
     assert stats.rounds == 0
 
 
-def test_stats_as_a_dict(open_session: Open) -> None:
+def test_to_dict_has_every_statistic(open_session: Open) -> None:
     stats = open_session().generate("import os\n", max_tokens=20).stats
     data = stats.to_dict()
     for name, value in data.items():
@@ -82,7 +82,7 @@ def test_stats_as_a_dict(open_session: Open) -> None:
     assert len(repr(stats)) < 200
 
 
-def test_stats_of_a_running_stream(open_session: Open) -> None:
+def test_stats_of_a_running_stream_are_a_snapshot(open_session: Open) -> None:
     stream = open_session().stream(PROMPTS["module"], max_tokens=50)
     next(stream)
     early = stream.stats
@@ -92,7 +92,7 @@ def test_stats_of_a_running_stream(open_session: Open) -> None:
     assert stream.stats.generated_tokens == 50
 
 
-def test_a_generation_can_be_copied(open_session: Open) -> None:
+def test_a_generation_can_be_copied_and_pickled(open_session: Open) -> None:
     options: dict[str, Any] = {"max_tokens": 40, "logprobs": 2, "temperature": 0.5, "seed": 1}
     session = open_session(draft="ngram")
     found = session.generate(PROMPTS["module"], trace=True, **options)
@@ -113,7 +113,7 @@ def test_a_generation_can_be_copied(open_session: Open) -> None:
     assert copy.copy(chunks[-1]).finish_reason == chunks[-1].finish_reason
 
 
-def test_copies_of_what_nobody_made(open_session: Open) -> None:
+def test_tampered_pickles_are_refused(open_session: Open) -> None:
     """A state that was tampered with is refused; it is not read as anything else."""
     drafted = _core.DraftedToken
     whole = (1, Source.match, 1, 0.5, 0, True)

@@ -71,7 +71,7 @@ def check(model: Path | None, place: str, n_tokens: int, max_tokens: int, **opti
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("kind", ["dense", "experts"])
-def test_no_token_differs_from_plain(tmp_path: Path, kind: str, place: str) -> None:
+def test_draft_trees_change_no_token(tmp_path: Path, kind: str, place: str) -> None:
     model = {"dense": write_dense, "experts": write_experts}[kind](tmp_path / "model.gguf")
     n_aside = check(model, place, n_tokens=300, max_tokens=60)
     # What ends a text is where nothing more is known, and may be guessed by chance.
@@ -79,21 +79,21 @@ def test_no_token_differs_from_plain(tmp_path: Path, kind: str, place: str) -> N
 
 
 @pytest.mark.parametrize("place", ["side", "random"])
-def test_nor_with_the_bundled_model(place: str) -> None:
+def test_draft_trees_change_no_token_of_the_bundled_model(place: str) -> None:
     assert check(None, place, n_tokens=150, max_tokens=60, spec_length=6, spec_tree=3) > 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("kind", ["dense", "experts", "bundled"])
-def test_nor_in_long_texts(tmp_path: Path, kind: str, place: str) -> None:
+def test_draft_trees_change_no_token_of_long_texts(tmp_path: Path, kind: str, place: str) -> None:
     """50,000 tokens of each kind and place, at all temperatures."""
     writers = {"dense": write_dense, "experts": write_experts}
     model = writers[kind](tmp_path / "model.gguf") if kind in writers else None
     check(model, place, n_tokens=50_000, max_tokens=200)
 
 
-def test_a_draft_model_and_ngrams(open_session: Open) -> None:
+def test_trees_of_a_draft_model_and_ngrams_change_no_token(open_session: Open) -> None:
     """Second and third choices, and where the two disagree, both; fixed and planned."""
     plain = open_session(draft=None)
     n_aside = 0
@@ -112,7 +112,9 @@ def test_a_draft_model_and_ngrams(open_session: Open) -> None:
 
 
 @pytest.mark.parametrize("spec_length", [4, "auto"])
-def test_where_a_second_match_is_right(open_session: Open, spec_length: int | str) -> None:
+def test_a_branch_from_a_second_match_is_accepted(
+    open_session: Open, spec_length: int | str
+) -> None:
     """Of three pieces that begin alike the first is right, and the copy comes from the last."""
     prompt = PROMPTS["module"]
     plain = open_session(draft=None).generate(prompt, max_tokens=120)
@@ -135,7 +137,7 @@ def test_where_a_second_match_is_right(open_session: Open, spec_length: int | st
         assert rounds[2] < rounds["off"]
 
 
-def test_nothing_comes_behind_the_end_of_a_branch(tmp_path: Path) -> None:
+def test_nothing_follows_an_end_token_in_a_branch(tmp_path: Path) -> None:
     model = write_dense(tmp_path / "model.gguf")
     says = Says([[3, 4, 5], [6, 2, 7], [2, 8, 9]], keeps_to_it=False)
     with exact(model, says, spec_length=3, spec_tree=3) as session:
@@ -147,7 +149,7 @@ def test_nothing_comes_behind_the_end_of_a_branch(tmp_path: Path) -> None:
     assert not drafted & {7, 8, 9}
 
 
-def test_second_choices_are_right_where_first_are_not(open_session: Open) -> None:
+def test_wider_trees_accept_more_tokens(open_session: Open) -> None:
     def rate(spec_tree: int | str) -> float:
         session = open_session(draft=BUNDLED_DRAFT, cascade=False, spec_tree=spec_tree)
         tokens = rounds = 0
@@ -161,7 +163,7 @@ def test_second_choices_are_right_where_first_are_not(open_session: Open) -> Non
     assert rate("off") < rate(2) < rate(4)
 
 
-def test_the_context_can_be_filled_again_and_again(tmp_path: Path) -> None:
+def test_trees_leak_no_memory_when_the_context_fills(tmp_path: Path) -> None:
     """Hundreds of rounds with every kind of end, in a memory that has no place to lose."""
     model = write_dense(tmp_path / "model.gguf")
     drafter = Branching(N_VOCAB, "random")
@@ -189,7 +191,7 @@ def test_the_context_can_be_filled_again_and_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(WRITERS))
-def test_memories_that_hold_no_branches_take_chains(tmp_path: Path, kind: str) -> None:
+def test_recurrent_memories_verify_chains_only(tmp_path: Path, kind: str) -> None:
     model = WRITERS[kind](tmp_path / "model.gguf")
     drafter = Branching(N_VOCAB, "side")
     options: Any = {"max_tokens": 40, "logit_bias": {2: -100.0}}
@@ -202,7 +204,7 @@ def test_memories_that_hold_no_branches_take_chains(tmp_path: Path, kind: str) -
     assert stats.drafter_errors == 0
 
 
-def test_several_requests_share_the_memory(tmp_path: Path) -> None:
+def test_trees_of_several_requests_share_the_memory(tmp_path: Path) -> None:
     model = write_dense(tmp_path / "model.gguf")
     options: Any = {"max_tokens": 60, "logit_bias": {2: -100.0}, "temperature": 1.0, "seed": 1}
     with SpecSession(
@@ -219,7 +221,7 @@ def test_several_requests_share_the_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("n_seq", [1, 3])
-def test_a_batch_may_have_fewer_rows_than_a_tree_leaves(tmp_path: Path, n_seq: int) -> None:
+def test_trees_fit_into_small_batches(tmp_path: Path, n_seq: int) -> None:
     model = write_dense(tmp_path / "model.gguf")
     options: Any = {"max_tokens": 40, "logit_bias": {2: -100.0}}
     for spec_length, n_batch in ((8, 3), (8, 7), ("auto", 3)):
@@ -246,7 +248,7 @@ class Interrupting(Branching):
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_ctrl_c_in_the_middle_of_a_tree(tmp_path: Path, place: str) -> None:
+def test_ctrl_c_in_the_middle_of_a_tree_leaves_nothing_behind(tmp_path: Path, place: str) -> None:
     """Nothing of the tree is left: the next generation is plain decoding's."""
     model = write_dense(tmp_path / "model.gguf")
     drafter = Interrupting(place)
@@ -272,7 +274,7 @@ def test_ctrl_c_in_the_middle_of_a_tree(tmp_path: Path, place: str) -> None:
             drafter.coming = expected
 
 
-def test_closed_while_a_tree_streams(tmp_path: Path) -> None:
+def test_closing_ends_a_stream_with_a_tree(tmp_path: Path) -> None:
     drafter = Branching(N_VOCAB, "side")
     session = exact(write_dense(tmp_path / "model.gguf"), drafter, spec_length=4, spec_tree=3)
     options: Any = {"max_tokens": 60, "logit_bias": {2: -100.0}}
@@ -287,7 +289,7 @@ def test_closed_while_a_tree_streams(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not X86, reason="exactness is claimed for x86-64 only")
-def test_several_that_lie_apart_take_chains(tmp_path: Path) -> None:
+def test_per_sequence_memories_verify_chains_only(tmp_path: Path) -> None:
     model = write_dense(tmp_path / "model.gguf")
     options: Any = {"max_tokens": 60, "logit_bias": {2: -100.0}, "temperature": 1.0, "seed": 1}
     with SpecSession(
@@ -298,7 +300,7 @@ def test_several_that_lie_apart_take_chains(tmp_path: Path) -> None:
         assert len(stats.drafted_by_rank) == 1
 
 
-def test_what_a_drafter_hears_is_of_its_first_guess(tmp_path: Path) -> None:
+def test_a_drafter_is_told_the_outcome_of_its_main_path(tmp_path: Path) -> None:
     model = write_dense(tmp_path / "model.gguf")
     drafter = Branching(N_VOCAB, "side")
     options: Any = {"max_tokens": 40, "logit_bias": {2: -100.0}}
@@ -339,7 +341,9 @@ class Says(Drafter):
         ([3, [4]], None),
     ],
 )
-def test_what_drafters_may_say(tmp_path: Path, said: list[Any], error: str | None) -> None:
+def test_malformed_trees_of_drafters_are_recorded_as_errors(
+    tmp_path: Path, said: list[Any], error: str | None
+) -> None:
     model = write_dense(tmp_path / "model.gguf")
     with (
         exact(model, None) as plain,
@@ -355,7 +359,7 @@ def test_what_drafters_may_say(tmp_path: Path, said: list[Any], error: str | Non
         assert max(stats.by_round)[0] <= 16
 
 
-def test_a_trace_tells_the_tree(tmp_path: Path) -> None:
+def test_the_trace_has_the_parents_of_a_tree(tmp_path: Path) -> None:
     model = write_dense(tmp_path / "model.gguf")
     drafter = Branching(N_VOCAB, "random")
     options: Any = {"max_tokens": 60, "logit_bias": {2: -100.0}}
@@ -395,6 +399,6 @@ def test_a_trace_tells_the_tree(tmp_path: Path) -> None:
         ({"spec_tree": 4, "spec_length": 17}, "spec_length times spec_tree must be 64 at most"),
     ],
 )
-def test_bad_options(options: dict[str, Any], message: str) -> None:
+def test_bad_tree_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         SpecSession(BUNDLED_MODEL, **options)

@@ -17,7 +17,7 @@ from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 Open = Callable[..., SpecSession]
 
 
-def test_build(tmp_path: Path) -> None:
+def test_build_finds_text_files_in_folders(tmp_path: Path) -> None:
     folder = tmp_path / "texts"
     (folder / "inner").mkdir(parents=True)
     (folder / ".hidden").mkdir()
@@ -56,7 +56,7 @@ def test_build(tmp_path: Path) -> None:
     assert (small.n_texts, small.n_tokens, small.n_left_out) == (1, 20, 4)
 
 
-def test_the_tokenizer_is_the_sessions(open_session: Open) -> None:
+def test_the_corpus_tokenizer_equals_the_sessions(open_session: Open) -> None:
     session = open_session()
     tokenizer = Tokenizer(str(BUNDLED_MODEL))
     assert tokenizer.n_vocab == session.n_vocab
@@ -69,7 +69,9 @@ def test_the_tokenizer_is_the_sessions(open_session: Open) -> None:
         Tokenizer("none.gguf")
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_corpus_command_builds_and_describes_a_corpus(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     source, path = tmp_path / "a.py", tmp_path / "my.corpus"
     source.write_text("def f(x):\n    return x\n" * 10)
     (tmp_path / "b.py").write_bytes(b"\0")
@@ -107,7 +109,9 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["corpus", "build", "-o", str(path), str(source)]) == 0  # a corpus is replaced
 
 
-def test_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_build_keeps_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing half written stays behind."""
     source = tmp_path / "a.py"
     source.write_text("x = 1\n" * 100)
@@ -124,14 +128,14 @@ def test_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_only_files_are_looked_at(tmp_path: Path) -> None:
+def test_named_pipes_in_folders_are_ignored(tmp_path: Path) -> None:
     """To open a named pipe would wait for somebody who writes to it."""
     (tmp_path / "a.py").write_text("x = 1\n")
     os.mkfifo(tmp_path / "pipe.py")
     assert corpus.find_files([tmp_path]) == [tmp_path / "a.py"]
 
 
-def test_links_out_of_a_folder_are_not_followed_unless_named(tmp_path: Path) -> None:
+def test_links_out_of_a_folder_are_followed_only_if_named(tmp_path: Path) -> None:
     folder, outside = tmp_path / "texts", tmp_path / "secret.txt"
     (folder / "inner").mkdir(parents=True)
     outside.write_text("secret")
@@ -147,7 +151,7 @@ def test_links_out_of_a_folder_are_not_followed_unless_named(tmp_path: Path) -> 
     assert folder / "out.txt" in corpus.find_files([folder, folder / "out.txt"])
 
 
-def test_what_has_no_end_or_is_no_file_is_skipped(tmp_path: Path) -> None:
+def test_endless_files_and_pipes_are_skipped(tmp_path: Path) -> None:
     """Who looks for files may find something else in a place by the time it is read."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "a.txt").write_text("some words\n" * 20)
@@ -158,7 +162,7 @@ def test_what_has_no_end_or_is_no_file_is_skipped(tmp_path: Path) -> None:
         corpus.build(BUNDLED_MODEL, unread, tmp_path / "d")
 
 
-def test_files_that_are_gone_by_now_are_skipped(tmp_path: Path) -> None:
+def test_missing_files_are_skipped(tmp_path: Path) -> None:
     kept = tmp_path / "a.py"
     kept.write_text("x = 1\n" * 20)
     built = corpus.build(BUNDLED_MODEL, [tmp_path / "gone.py", kept], tmp_path / "c")

@@ -15,7 +15,9 @@ PROMPT = PROMPTS["module"]
 
 
 @pytest.mark.parametrize("options", [{"spec_length": "auto"}, {"spec_length": 4}, {"draft": None}])
-def test_rounds_tell_the_generation(open_session: Open, options: dict[str, Any]) -> None:
+def test_rounds_of_a_trace_rebuild_the_generation(
+    open_session: Open, options: dict[str, Any]
+) -> None:
     session = open_session(**({"draft": BUNDLED_DRAFT} | options))
     generation = session.generate(PROMPT, max_tokens=100, trace=True)
     stats = generation.stats
@@ -41,7 +43,7 @@ def test_rounds_tell_the_generation(open_session: Open, options: dict[str, Any])
     assert session.generate(PROMPT, max_tokens=10).trace is None
 
 
-def test_a_replayed_text_comes_whoever_drafts(open_session: Open) -> None:
+def test_replay_gives_the_text_with_every_drafter(open_session: Open) -> None:
     text = "    # nothing that the model would say\n    self.x = 7\n" * 4
     for draft in (None, "ngram", BUNDLED_DRAFT):
         for spec_length in ("auto", 4):
@@ -56,7 +58,7 @@ def test_a_replayed_text_comes_whoever_drafts(open_session: Open) -> None:
             assert session.generate(PROMPT, max_tokens=5).tokens != generation.tokens[:5]
 
 
-def test_what_the_model_says_replayed_is_what_it_says(open_session: Open) -> None:
+def test_replay_of_the_models_own_text_has_the_same_rounds(open_session: Open) -> None:
     session = open_session(spec_length=4)
     said = session.generate(PROMPT, max_tokens=60)
     replayed = session.replay(PROMPT, said.tokens)
@@ -76,6 +78,8 @@ def test_what_the_model_says_replayed_is_what_it_says(open_session: Open) -> Non
         (7, {}, "text must be"),
     ],
 )
-def test_bad_replays(open_session: Open, text: Any, options: dict[str, Any], message: str) -> None:
+def test_bad_texts_to_replay_are_refused(
+    open_session: Open, text: Any, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ArgumentError, match=message):
         open_session().replay(PROMPT, text, **options)

@@ -88,7 +88,7 @@ def traced(
 
 
 @pytest.mark.parametrize("options", [{"draft": "ngram"}, {"draft": BUNDLED_DRAFT}, {"draft": None}])
-def test_the_page_tells_the_rounds(open_session: Open, options: dict[str, Any]) -> None:
+def test_page_marks_every_token_by_its_source(open_session: Open, options: dict[str, Any]) -> None:
     trace, text = traced(open_session(**options), max_tokens=100)
     page = Page(trace.to_html())
     assert page.text() == text
@@ -113,7 +113,7 @@ def test_the_page_tells_the_rounds(open_session: Open, options: dict[str, Any]) 
         assert set(marks) & {"match", "ngram", "model"}
 
 
-def test_the_page_needs_nothing_else(open_session: Open) -> None:
+def test_page_loads_nothing_from_outside(open_session: Open) -> None:
     trace, _ = traced(open_session(), max_tokens=40)
     html = trace.to_html()
     for outside in ("http", "src=", "href=", "url(", "@import", "<script", "<link"):
@@ -130,7 +130,7 @@ def test_the_page_needs_nothing_else(open_session: Open) -> None:
         assert re.search(rf"\.{drafter} \{{[^}}]*underline", style)
 
 
-def test_the_strip_has_every_token(open_session: Open) -> None:
+def test_strip_has_every_token(open_session: Open) -> None:
     trace, _ = traced(open_session(), max_tokens=60)
     expected: Counter[str] = Counter()
     for i in range(len(trace.rounds)):
@@ -142,7 +142,7 @@ def test_the_strip_has_every_token(open_session: Open) -> None:
     assert {"own", "rejected"} < set(expected)
 
 
-def test_what_is_no_plain_text(scripted: Script, open_session: Open) -> None:
+def test_page_escapes_markup_and_control_characters(scripted: Script, open_session: Open) -> None:
     pieces = ["<script>", "alert('&amp;\")", "\n", "\t", "</span>", "\x01", "é", b"\xc3", b"\xa9"]
     trace, text = traced(open_session(scripted(pieces)), [BOS], max_tokens=20)
     assert text == "<script>alert('&amp;\")\n\t</span>\x01éé"
@@ -155,7 +155,7 @@ def test_what_is_no_plain_text(scripted: Script, open_session: Open) -> None:
     assert page.marked[-1][:2] == ("cut", "</s>")
 
 
-def test_a_prompt_that_looks_like_html(open_session: Open) -> None:
+def test_page_escapes_the_prompt(open_session: Open) -> None:
     prompt = "</div><script>alert(\"1\")</script> & 'x' &lt;\n"
     trace, text = traced(open_session(), prompt, max_tokens=20)
     page = Page(trace.to_html())
@@ -164,14 +164,14 @@ def test_a_prompt_that_looks_like_html(open_session: Open) -> None:
     assert page.text() == text
 
 
-def test_a_space_at_the_front_is_kept(scripted: Script, open_session: Open) -> None:
+def test_page_keeps_leading_spaces(scripted: Script, open_session: Open) -> None:
     session = open_session(scripted(["a", "\u2581b", "\u2581\u2581c"]), draft=None)
     trace, text = traced(session, "a", max_tokens=10)
     assert text == " b  c"
     assert Page(trace.to_html()).text() == text
 
 
-def test_what_is_behind_the_end(open_session: Open) -> None:
+def test_tokens_after_a_stop_string_are_marked_as_cut(open_session: Open) -> None:
     session = open_session()
     whole = session.generate(PROMPT, max_tokens=60)
     stop = session.detokenize(whole.tokens[40:44])
@@ -184,7 +184,7 @@ def test_what_is_behind_the_end(open_session: Open) -> None:
     assert generation.text.startswith(Page(generation.trace.to_html()).text())
 
 
-def test_right_drafts_behind_the_end(open_session: Open) -> None:
+def test_accepted_drafts_after_a_stop_string_are_marked_as_cut(open_session: Open) -> None:
     session = open_session(spec_length=16)
     whole = session.generate(PROMPT, max_tokens=60)
     stop = session.detokenize(whole.tokens[40:42])
@@ -197,7 +197,7 @@ def test_right_drafts_behind_the_end(open_session: Open) -> None:
     assert kept == generation.tokens[generation.trace.rounds[-1].position :]
 
 
-def test_texts_stay_when_a_stream_is_left_and_the_session_closed(open_session: Open) -> None:
+def test_a_trace_survives_an_abandoned_stream_and_a_closed_session(open_session: Open) -> None:
     session = open_session()
     stream = session.stream(PROMPT, max_tokens=30, trace=True)
     for _ in range(3):
@@ -210,7 +210,7 @@ def test_texts_stay_when_a_stream_is_left_and_the_session_closed(open_session: O
     assert generation.text.startswith(Page(generation.trace.to_html()).text())
 
 
-def test_the_lines(open_session: Open) -> None:
+def test_a_trace_prints_one_line_for_each_round(open_session: Open) -> None:
     session = open_session(draft=Guess([5, 6]))
     trace, text = traced(session, max_tokens=12)
     lines = str(trace).splitlines()
@@ -227,7 +227,7 @@ def test_the_lines(open_session: Open) -> None:
     assert "".join(literal_eval(literal) for literal in said) == text
 
 
-def test_json(open_session: Open) -> None:
+def test_to_dict_has_every_token_of_the_text(open_session: Open) -> None:
     trace, text = traced(open_session(spec_length="auto"), max_tokens=40)
     again = json.loads(json.dumps(trace.to_dict()))
     tokens = [token for one in again["rounds"] for token in one["tokens"]]
@@ -236,7 +236,7 @@ def test_json(open_session: Open) -> None:
     assert all(one["expected_tokens"] > 0 for one in again["rounds"])
 
 
-def test_texts_stay_when_the_session_is_closed(open_session: Open) -> None:
+def test_a_trace_survives_the_closed_session(open_session: Open) -> None:
     session = open_session()
     stream = session.stream(PROMPT, max_tokens=30, trace=True)
     for _ in stream:
@@ -248,7 +248,9 @@ def test_texts_stay_when_the_session_is_closed(open_session: Open) -> None:
         assert Page(generation.trace.to_html()).text() == generation.text
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_command_writes_text_json_and_html(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     prompt = tmp_path / "prompt.py"
     prompt.write_text(PROMPT)
     page = tmp_path / "out.html"
@@ -280,7 +282,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         (["-p", "x", "-o", "no/such/file"], 1, "no/such/file cannot be written: No such file"),
     ],
 )
-def test_the_command_with_bad_input(
+def test_trace_command_refuses_bad_input_with_one_sentence(
     capfd: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
 ) -> None:
     assert main(["trace", "-t", "1", *arguments]) == code
@@ -292,7 +294,7 @@ def test_the_command_with_bad_input(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk that is always full")
-def test_what_cannot_be_written_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_command_prints_an_unwritable_result(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["-t", "1", "-p", "def f(", "-n", "3"]
     assert main(["trace", *options]) == 0
     shown = capsys.readouterr().out
@@ -305,7 +307,7 @@ def test_what_cannot_be_written_is_shown(capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.parametrize("when", ["generating", "showing"])
-def test_the_command_interrupted(
+def test_an_interrupted_trace_command_writes_the_text_so_far(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     """What there is is written, wherever Ctrl-C comes."""
@@ -330,7 +332,9 @@ def test_the_command_interrupted(
     assert (text == expected) == (when == "showing")
 
 
-def test_the_command_interrupted_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_ctrl_c_ends_the_trace_command_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def waiting(trace: Trace) -> str:
         for _ in range(2):
             os.kill(os.getpid(), signal.SIGINT)
@@ -343,7 +347,7 @@ def test_the_command_interrupted_twice(tmp_path: Path, monkeypatch: pytest.Monke
     assert not page.exists()
 
 
-def test_the_command_interrupted_before_there_is_a_token(
+def test_a_trace_command_interrupted_before_the_first_token_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Stream.run

@@ -41,7 +41,7 @@ def test_every_row_is_an_architecture_of_llama_cpp(llama_source: Path) -> None:
     assert {name for name, _ in ROWS} <= known
 
 
-def test_snapshots_are_those_that_llama_cpp_keeps(llama_source: Path) -> None:
+def test_snapshots_of_the_table_are_kept_by_llama_cpp(llama_source: Path) -> None:
     text = (llama_source / "llama-arch.cpp").read_text()
     body = text[text.index("bool llm_arch_supports_rs_rollback") :]
     body = body[: body.index("return true;")]
@@ -50,7 +50,7 @@ def test_snapshots_are_those_that_llama_cpp_keeps(llama_source: Path) -> None:
     assert {name for name, rest in ROWS if ".snapshots = true" in rest} <= keeps
 
 
-def test_layer_inputs_are_those_of_a_graph_that_hands_them_out(llama_source: Path) -> None:
+def test_layer_inputs_of_the_table_are_exported_by_llama_cpps_graphs(llama_source: Path) -> None:
     constants = {name: constant for constant, name in names_in(llama_source).items()}
     models = (llama_source / "llama-model.cpp").read_text()
     headers = "".join(path.read_text() for path in (llama_source / "models").glob("*.h"))

@@ -61,7 +61,7 @@ def write_damaged(path: Path, name: str, key: str, value: Any) -> Path:
     return write(path, name, entry | {"values": entry["values"] | {key: value}})
 
 
-def test_what_is_asserted_while_a_model_is_opened(tmp_path: Path) -> None:
+def test_assertions_while_a_model_opens_become_errors(tmp_path: Path) -> None:
     sound = write(tmp_path / "sound.gguf", "qwen3", architectures()["qwen3"])
     damaged = [
         write_damaged(tmp_path / f"{i}.gguf", *damage[:3]) for i, damage in enumerate(DAMAGES)
@@ -86,7 +86,7 @@ def test_what_is_asserted_while_a_model_is_opened(tmp_path: Path) -> None:
         ("deepseek4", "attention.output_group_count"),
     ],
 )
-def test_what_llama_cpp_divides_by(tmp_path: Path, name: str, key: str) -> None:
+def test_values_that_llama_cpp_divides_by_cannot_be_0(tmp_path: Path, name: str, key: str) -> None:
     with pytest.raises(ModelError, match=rf"its (.*\.)?{key} is 0"):
         SpecSession(write_damaged(tmp_path / "model.gguf", name, key, 0), None, n_ctx=128)
 
@@ -104,7 +104,7 @@ SpecSession(sys.argv[1], None, n_ctx=128, progress=fail)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for a library of Linux")
-def test_what_is_asserted_elsewhere_ends_the_process_as_before(tmp_path: Path) -> None:
+def test_other_assertions_still_end_the_process(tmp_path: Path) -> None:
     sound = write(tmp_path / "sound.gguf", "qwen3", architectures()["qwen3"])
     for program in (ABORT, ABORT_WHILE_LOADING):
         ran = run(program, sound)

@@ -30,27 +30,27 @@ def refusal(path: Path | str) -> str:
     return message
 
 
-def test_missing_file(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     assert "There is no file" in refusal(tmp_path / "missing.gguf")
     (loop := tmp_path / "loop.gguf").symlink_to(loop)
     assert "as a model: Too many levels of symbolic links." in refusal(loop)
 
 
-def test_directory(tmp_path: Path) -> None:
+def test_a_directory_is_refused(tmp_path: Path) -> None:
     assert "is a directory" in refusal(tmp_path)
 
 
-def test_empty_file(tmp_path: Path) -> None:
+def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     (path := tmp_path / "empty.gguf").touch()
     assert "it is empty" in refusal(path)
 
 
-def test_text_file(tmp_path: Path) -> None:
+def test_a_text_file_is_refused(tmp_path: Path) -> None:
     (path := tmp_path / "text.gguf").write_text("Once upon a time")
     assert "not a GGUF file" in refusal(path)
 
 
-def test_unreadable_path() -> None:
+def test_paths_that_are_not_paths_are_refused() -> None:
     for path in ("", "a\0b"):
         with pytest.raises((ModelError, ArgumentError)):
             SpecSession(path)
@@ -58,7 +58,7 @@ def test_unreadable_path() -> None:
         SpecSession(5)  # type: ignore[arg-type]
 
 
-def test_file_cut_at_ten_places(tmp_path: Path, bundled_model: Path) -> None:
+def test_a_cut_file_is_refused(tmp_path: Path, bundled_model: Path) -> None:
     whole = bundled_model.read_bytes()
     for i in range(10):
         # Places in the header and in the weights.
@@ -68,7 +68,7 @@ def test_file_cut_at_ten_places(tmp_path: Path, bundled_model: Path) -> None:
         assert "cut short" in message or "damaged" in message
 
 
-def test_vocabulary_without_weights(tmp_path: Path) -> None:
+def test_a_vocabulary_without_weights_is_refused(tmp_path: Path) -> None:
     writer = gguf.GGUFWriter(path := tmp_path / "vocab.gguf", "llama")
     writer.add_tokenizer_model("llama")
     writer.add_token_list(["<unk>", "<s>", "</s>"])
@@ -103,7 +103,7 @@ LLAMA: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("architecture", ["bert", "nomic-bert", "t5", "t5encoder"])
-def test_encoders(tmp_path: Path, architecture: str) -> None:
+def test_encoder_models_are_refused(tmp_path: Path, architecture: str) -> None:
     write_header(path := tmp_path / "encoder.gguf", architecture, **LLAMA)
     assert "does not generate text token by token" in refusal(path)
 
@@ -130,7 +130,7 @@ def test_encoders(tmp_path: Path, architecture: str) -> None:
         ({"general__architecture": "no-such"}, "unknown model architecture: 'no-such'"),
     ],
 )
-def test_headers(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+def test_bad_headers_are_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     values = {name: value for name, value in (LLAMA | change).items() if value is not None}
     architecture = values.pop("general__architecture", "llama")
     if architecture != "llama":
@@ -139,7 +139,7 @@ def test_headers(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     assert message in refusal(path)
 
 
-def test_a_tensor_of_nothing(tmp_path: Path) -> None:
+def test_an_empty_tensor_is_refused(tmp_path: Path) -> None:
     """How fast it could be multiplied with is not asked."""
     write_header(path := tmp_path / "model.gguf", "llama", **LLAMA)
     data = bytearray(path.read_bytes())
@@ -152,7 +152,7 @@ def test_a_tensor_of_nothing(tmp_path: Path) -> None:
         assert "its tensor token_embd.weight is empty" in refusal(path)
 
 
-def test_missing_tensors(tmp_path: Path) -> None:
+def test_missing_tensors_are_refused(tmp_path: Path) -> None:
     write_header(
         path := tmp_path / "tensors.gguf",
         "llama",
@@ -186,7 +186,7 @@ LETHAL: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-def test_headers_that_would_end_the_process(tmp_path: Path) -> None:
+def test_headers_that_would_crash_llama_cpp_are_refused(tmp_path: Path) -> None:
     """Each of these, unchecked, meets an assertion in llama.cpp, or worse. All in one process, so
     that it would be seen if one got through."""
     write_scripted_model(original := tmp_path / "whole.gguf", ["a", "b", "c"])
@@ -218,7 +218,7 @@ def test_headers_that_would_end_the_process(tmp_path: Path) -> None:
         assert line.startswith("refused Cannot use"), case
 
 
-def test_a_fifo_is_no_model(tmp_path: Path) -> None:
+def test_a_named_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(path := tmp_path / "fifo.gguf")
     assert "not a regular file" in refusal(path)
 
@@ -275,7 +275,7 @@ def test_damaged_files_never_crash(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("value", [-2, 2**31, -(2**70), 10**30, 1.5, "4", True, float("nan"), []])
-def test_bad_numbers(open_session: Open, name: str, value: Any) -> None:
+def test_bad_numbers_are_refused_by_name(open_session: Open, name: str, value: Any) -> None:
     if name == "ngram_max_bytes" and value == 2**31:
         return  # 2 GiB may well be wished for
     with pytest.raises(ArgumentError, match=name) as caught:
@@ -300,17 +300,19 @@ def test_bad_numbers(open_session: Open, name: str, value: Any) -> None:
         ("progress", 3, "progress must be"),
     ],
 )
-def test_bad_options(open_session: Open, option: str, value: Any, message: str) -> None:
+def test_bad_session_options_are_refused(
+    open_session: Open, option: str, value: Any, message: str
+) -> None:
     with pytest.raises(ArgumentError, match=message):
         open_session(**{option: value})
 
 
-def test_a_quantised_memory_needs_flash_attention(open_session: Open) -> None:
+def test_quantised_kv_memory_without_flash_attention_is_refused(open_session: Open) -> None:
     with pytest.raises(ArgumentError, match='kv_type "q8_0" does not fit'):
         open_session(kv_type="q8_0", flash_attn=False)
 
 
-def test_unknown_keywords(open_session: Open) -> None:
+def test_unknown_keywords_raise_type_error(open_session: Open) -> None:
     with pytest.raises(TypeError, match="temperatur"):
         open_session(temperatur=1)
     with pytest.raises(TypeError, match="max_token"):
@@ -318,7 +320,7 @@ def test_unknown_keywords(open_session: Open) -> None:
 
 
 @pytest.mark.parametrize("max_tokens", [-2, -100, 2**40, 1.5, "9", True])
-def test_bad_max_tokens(open_session: Open, max_tokens: Any) -> None:
+def test_bad_max_tokens_are_refused(open_session: Open, max_tokens: Any) -> None:
     with pytest.raises(ArgumentError, match="max_tokens"):
         open_session().generate("x", max_tokens=max_tokens)
 

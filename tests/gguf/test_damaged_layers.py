@@ -72,7 +72,7 @@ def outcome(kind: str, path: Path, target: Path) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_whole_files_generate(kind: str, whole: Callable[[str], Path], target: Path) -> None:
+def test_undamaged_files_generate(kind: str, whole: Callable[[str], Path], target: Path) -> None:
     assert outcome(kind, whole(kind), target) == "ran 4\n"
 
 
@@ -161,7 +161,7 @@ def damage(source: Path, path: Path, fields: dict[str, Any], tensors: dict[str, 
 
 
 @pytest.mark.parametrize(("kind", "fields", "tensors", "said"), STATED + HELD)
-def test_damaged_files_are_refused(
+def test_damaged_layers_are_refused(
     kind: str,
     fields: dict[str, Any],
     tensors: dict[str, Any],
@@ -179,7 +179,7 @@ def test_damaged_files_are_refused(
     assert words.count("\n") == 1
 
 
-def test_what_is_stated_beyond_need_does_not_matter(
+def test_superfluous_fields_are_accepted(
     tmp_path: Path, whole: Callable[[str], Path], target: Path
 ) -> None:
     """Files that llama.cpp has written state everything: as zeros, or for each layer."""
@@ -197,7 +197,7 @@ def test_what_is_stated_beyond_need_does_not_matter(
         assert outcome(kind, path, target) == "ran 4\n"
 
 
-def test_a_state_space_without_attention_turns_nothing(
+def test_a_rope_dimension_of_0_is_accepted_without_attention(
     tmp_path: Path, whole: Callable[[str], Path], target: Path
 ) -> None:
     for kind, architecture in (("recurrent", "mamba"), ("hybrid", "jamba")):
@@ -206,7 +206,7 @@ def test_a_state_space_without_attention_turns_nothing(
         assert outcome(kind, path, target) == "ran 4\n"
 
 
-def test_models_lists_damaged_files_beside_sound_ones(
+def test_models_command_lists_damaged_files_with_sound_ones(
     tmp_path: Path, whole: Callable[[str], Path]
 ) -> None:
     (folder := tmp_path / "models").mkdir()
@@ -236,7 +236,9 @@ def test_models_lists_damaged_files_beside_sound_ones(
         assert said in errors[f"{i}.gguf"]
 
 
-def test_the_command_ends_with_2(tmp_path: Path, whole: Callable[[str], Path]) -> None:
+def test_trace_command_refuses_damaged_files_with_exit_code_2(
+    tmp_path: Path, whole: Callable[[str], Path]
+) -> None:
     kind, fields, tensors, said = HELD[0]
     damage(whole(kind), path := tmp_path / "damaged.gguf", fields, tensors)
     process = subprocess.run(

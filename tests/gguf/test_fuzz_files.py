@@ -42,5 +42,5 @@ def try_case(index: int, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("n_cases", fuzz.sizes(500))
-def test_no_file_ends_the_process(n_cases: int, tmp_path: Path) -> None:
+def test_mutated_files_never_end_the_process(n_cases: int, tmp_path: Path) -> None:
     assert fuzz_children.failures(__file__, n_cases, tmp_path) == []

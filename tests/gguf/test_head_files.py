@@ -77,7 +77,7 @@ BAD_HEADS: dict[str, tuple[RandomModel, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("fault", BAD_HEADS)
-def test_a_head_that_cannot_be_used_is_refused(tmp_path: Path, fault: str) -> None:
+def test_unusable_heads_are_refused(tmp_path: Path, fault: str) -> None:
     model, fields, why = BAD_HEADS[fault]
     head = write_eagle3(tmp_path / "head.gguf", model, **fields)
     assert why in refusal(write_dense(tmp_path / "target.gguf"), head)
@@ -94,7 +94,7 @@ def test_a_head_of_another_model_is_refused(tmp_path: Path, bundled_model: Path)
     assert "numbers" in refusal(tmp_path / "target.gguf", other)
 
 
-def test_mtp_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
+def test_unusable_mtp_layers_are_refused(tmp_path: Path) -> None:
     assert "no layers of multi-token" in refusal(write_dense(tmp_path / "dense.gguf"), "mtp")
     left_out = WRITERS["delta net"](tmp_path / "left out.gguf")
     writer = delta_net_model(n_predicting=1)
@@ -113,7 +113,7 @@ def test_mtp_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("length", [WIDTH - 1, WIDTH + 1, 4 * WIDTH, 2**26, 2**31])
-def test_states_of_another_length_than_the_width_are_refused(tmp_path: Path, length: int) -> None:
+def test_hidden_states_of_another_length_are_refused(tmp_path: Path, length: int) -> None:
     mtp = write_qwen(tmp_path / "mtp.gguf", embedding_length_out=length)
     assert f"its embedding_length_out is {length}" in refusal(mtp, "mtp")
     assert not _core.brings_head(str(mtp))
@@ -124,7 +124,7 @@ def test_states_of_another_length_than_the_width_are_refused(tmp_path: Path, len
     assert f"its embedding_length_out is {length}" in refusal(target, head)
 
 
-def test_states_of_the_width_are_taken(tmp_path: Path) -> None:
+def test_hidden_states_of_the_right_length_are_accepted(tmp_path: Path) -> None:
     mtp = write_qwen(tmp_path / "mtp.gguf", embedding_length_out=WIDTH)
     with SpecSession(mtp, "mtp", n_gpu_layers=0, n_threads=1, spec_length=3) as session:
         assert session.generate(PROMPT, max_tokens=5, **NO_END).stats.drafted > 0
@@ -150,7 +150,7 @@ except ModelError as error:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux's linker")
-def test_without_the_functions_there_are_no_heads(tmp_path: Path) -> None:
+def test_a_libllama_without_the_needed_functions_has_no_heads(tmp_path: Path) -> None:
     """A libllama in which one of them has another name."""
     name = b"_Z26llama_get_embeddings_nextnP13llama_context"
     for path in (Path(llama_cpp.__file__).parent / "lib").glob("lib*.so*"):
@@ -175,7 +175,7 @@ def test_without_the_functions_there_are_no_heads(tmp_path: Path) -> None:
     assert all("does not hand out the hidden states" in line for line in lines[2:])
 
 
-def test_the_list_of_models_knows_heads(
+def test_models_command_lists_heads_with_their_targets(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("HOME", "HF_HOME"):
@@ -198,7 +198,7 @@ def test_the_list_of_models_knows_heads(
     assert [name for name, record in found.items() if record["mtp"]] == ["mtp.gguf"]
 
 
-def test_alpha_leaves_heads_to_bench(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_alpha_command_refuses_heads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """They have no distribution without the states of their model."""
     target, head = write_knowing_pair(tmp_path / "models", shares=True)
     for path, why in ((head, "is a head"), (head.parent, "No model in")):
@@ -208,7 +208,7 @@ def test_alpha_leaves_heads_to_bench(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert error.count("\n") == 1
 
 
-def test_a_split_file_brings_its_head_along(tmp_path: Path, open_session: Open) -> None:
+def test_a_split_file_drafts_with_its_mtp_layers(tmp_path: Path, open_session: Open) -> None:
     first, *_ = split(
         write_qwen(tmp_path / "model.gguf"), tmp_path / "parts" / "model.gguf", "qwen35", 5
     )

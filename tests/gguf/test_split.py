@@ -42,7 +42,7 @@ def refusal(model: Path) -> str:
     return str(caught.value)
 
 
-def test_the_same_tokens_by_the_same_kernels(
+def test_a_split_model_gives_the_same_tokens(
     parts: list[Path], bundled_model: Path, open_session: Open
 ) -> None:
     assert len(parts) > 2
@@ -61,7 +61,7 @@ def test_the_same_tokens_by_the_same_kernels(
 @pytest.mark.parametrize(
     ("write", "architecture"), [(write_hybrid_with_snapshots, "lfm2"), (write_delta_net, "qwen35")]
 )
-def test_layers_lie_in_any_part(
+def test_recurrent_layers_are_found_in_any_part(
     tmp_path: Path, write: Callable[[Path], Path], architecture: str, open_session: Open
 ) -> None:
     """Which of them are recurrent decides what the memory is, and which kernels multiply."""
@@ -74,7 +74,7 @@ def test_layers_lie_in_any_part(
     assert found.tokens == expected.tokens
 
 
-def test_all_parts_take_memory(parts: list[Path], bundled_model: Path) -> None:
+def test_memory_estimate_counts_all_parts(parts: list[Path], bundled_model: Path) -> None:
     def message(model: Path) -> str:
         with pytest.raises(OutOfMemoryError) as caught:
             SpecSession(model, None, n_ctx=1 << 24, n_batch=8192, n_seq=64)
@@ -83,14 +83,14 @@ def test_all_parts_take_memory(parts: list[Path], bundled_model: Path) -> None:
     assert message(parts[0]) == message(bundled_model)
 
 
-def test_a_part_is_missing(parts: list[Path]) -> None:
+def test_a_missing_part_is_refused(parts: list[Path]) -> None:
     parts[1].unlink()
     assert refusal(parts[0]) == (
         f"Cannot use {parts[0]} as a model: its part 2 of {len(parts)}, {parts[1]}, is missing."
     )
 
 
-def test_a_part_is_cut_short(parts: list[Path]) -> None:
+def test_a_cut_part_is_named(parts: list[Path]) -> None:
     """The part is named, not the model."""
     whole = parts[2].read_bytes()
     parts[2].write_bytes(whole[: len(whole) // 2])
@@ -101,7 +101,7 @@ def test_a_part_is_cut_short(parts: list[Path]) -> None:
     assert refusal(parts[0]) == f"Cannot use {parts[2]} as a model: it is empty."
 
 
-def test_the_first_part_under_another_name(parts: list[Path]) -> None:
+def test_a_renamed_first_part_is_refused(parts: list[Path]) -> None:
     other = parts[0].with_name("model.gguf")
     shutil.copy(parts[0], other)
     assert refusal(other) == (
@@ -110,5 +110,5 @@ def test_the_first_part_under_another_name(parts: list[Path]) -> None:
     )
 
 
-def test_a_later_part_is_no_model(parts: list[Path]) -> None:
+def test_a_later_part_is_refused(parts: list[Path]) -> None:
     assert "it is part 2 of a split model; give the path of the first part" in refusal(parts[1])

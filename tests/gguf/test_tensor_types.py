@@ -35,7 +35,9 @@ def refusal(model: Path, draft: Path | str | None) -> str:
 
 
 @pytest.mark.parametrize("name", ["blk.1.ffn_gate.weight", "token_embd.weight", "output.weight"])
-def test_they_are_refused_as_target_and_draft(tmp_path: Path, name: str) -> None:
+def test_tensor_types_without_a_kernel_are_refused_in_targets_and_drafts(
+    tmp_path: Path, name: str
+) -> None:
     sound = write_dense(tmp_path / "sound.gguf")
     broken = retyped(sound, name, Type.Q8_1)
     why = f"its tensor {name} is of type q8_1"
@@ -46,7 +48,7 @@ def test_they_are_refused_as_target_and_draft(tmp_path: Path, name: str) -> None
 
 
 @pytest.mark.parametrize("kind", [Type.Q8_1, Type.Q8_K])
-def test_they_are_refused_in_heads(tmp_path: Path, kind: Type) -> None:
+def test_tensor_types_without_a_kernel_are_refused_in_heads(tmp_path: Path, kind: Type) -> None:
     target = write_dense(tmp_path / "target.gguf")
     head = retyped(write_eagle3(tmp_path / "head.gguf"), "fc.weight", Type.Q8_1)
     assert "its tensor fc.weight is of type q8_1" in refusal(target, head)
@@ -55,7 +57,7 @@ def test_they_are_refused_in_heads(tmp_path: Path, kind: Type) -> None:
 
 
 @pytest.mark.parametrize("kind", [Type.F16, Type.BF16, Type.Q4_0, Type.Q5_1, Type.Q8_0])
-def test_others_are_taken(tmp_path: Path, kind: Type) -> None:
+def test_other_tensor_types_are_accepted(tmp_path: Path, kind: Type) -> None:
     model = retyped(write_dense(tmp_path / "sound.gguf"), "blk.1.ffn_gate.weight", kind)
     with SpecSession(model, n_gpu_layers=0, n_threads=1) as session:
         assert len(session.generate([5, 6, 7], max_tokens=3, ignore_eos=True).tokens) == 3

@@ -38,28 +38,28 @@ def refusal(path: Path) -> str:
         ["\\xc5\\xbc", *(f"\\x{i:02x}" for i in range(1, 90))],
     ],
 )
-def test_rwkv_without_all_bytes_is_refused(tmp_path: Path, tokens: list[str]) -> None:
+def test_rwkv_tokenizer_without_all_bytes_is_refused(tmp_path: Path, tokens: list[str]) -> None:
     path = retokenized(tmp_path, tokens, model="rwkv")
     assert "its tokenizer, rwkv, has no token for the single byte" in refusal(path)
 
 
-def test_t5_without_an_unknown_token_is_refused(tmp_path: Path) -> None:
+def test_t5_tokenizer_without_an_unknown_token_is_refused(tmp_path: Path) -> None:
     path = retokenized(tmp_path, ["a"], model="t5", unknown_token_id=2**32 - 1)
     assert "its tokenizer, t5, has no token for what it does not know" in refusal(path)
 
 
-def test_plamo_with_a_token_that_takes_minutes_is_refused(tmp_path: Path) -> None:
+def test_plamo_tokenizer_with_very_long_tokens_is_refused(tmp_path: Path) -> None:
     """llama.cpp sorts all ends of each token."""
     path = retokenized(tmp_path, ["a", "ab" * 15_000], model="plamo2")
     assert "its first 2 tokens are too long for its tokenizer, plamo2" in refusal(path)
 
 
-def test_a_byte_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_a_byte_token_with_another_text_is_refused(tmp_path: Path) -> None:
     path = retokenized(tmp_path, ["a", "b"], token_type=[6] * N_VOCAB)
     assert 'its token 0 is a byte by its type, but its text is "a"' in refusal(path)
 
 
-def test_what_the_standard_library_says_is_not_quoted(tmp_path: Path) -> None:
+def test_errors_of_the_standard_library_are_not_quoted(tmp_path: Path) -> None:
     """Of a model called Phi-3 llama.cpp takes for granted that there is a token </s>."""
     whole = retokenized(tmp_path, ["<unk>", "<s>", "a"])
     rewrite(whole, path := tmp_path / "phi.gguf", {"general.name": "phi-3"}, {})
@@ -67,7 +67,7 @@ def test_what_the_standard_library_says_is_not_quoted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["\u017c", "a\u20acb", "\0", "\N{GRINNING FACE}"])
-def test_a_text_without_tokens_is_an_error(tmp_path: Path, text: str) -> None:
+def test_a_text_that_has_no_tokens_is_refused(tmp_path: Path, text: str) -> None:
     path = retokenized(tmp_path, ["<unk>", "<s>", "</s>", "a"])
     with (
         SpecSession(path, n_gpu_layers=0, n_threads=1) as session,

@@ -64,7 +64,7 @@ def softmax(row: list[float], temperature: float) -> list[float]:
     return [weight / total for weight in weights]
 
 
-def test_rows_are_the_logits_before_each_token(target: LogitsModel) -> None:
+def test_rows_are_the_logits_of_the_pytorch_network(target: LogitsModel) -> None:
     """Against the PyTorch network, as stored: see models/reference.py."""
     data = DATA / "reference.json"
     reference = json.loads(data.read_text("utf-8"))
@@ -77,7 +77,7 @@ def test_rows_are_the_logits_before_each_token(target: LogitsModel) -> None:
     assert (target.rows(prompt, 5) == target.rows(prompt, 1)[4:]).all()
 
 
-def test_generated_text_is_a_session_s(texts: dict[float, list[Text]]) -> None:
+def test_generated_texts_equal_a_sessions(texts: dict[float, list[Text]]) -> None:
     """With the KV memory and the attention that llama-cpp-python has by default; near-ties may tip
     all the same."""
     same = 0
@@ -95,7 +95,7 @@ def test_generated_text_is_a_session_s(texts: dict[float, list[Text]]) -> None:
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_alpha_of_a_few_rows(
+def test_alpha_matches_sums_in_plain_python(
     target: LogitsModel, texts: dict[float, list[Text]], temperature: float
 ) -> None:
     """One token at a time through llama-cpp-python, and sums in plain Python."""
@@ -130,7 +130,7 @@ def test_alpha_of_a_few_rows(
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.5, 1.0])
-def test_a_model_accepts_itself(
+def test_a_model_accepts_all_its_own_drafts(
     target: LogitsModel, texts: dict[float, list[Text]], temperature: float
 ) -> None:
     with LogitsModel(BUNDLED_MODEL, n_ctx=160, **CPU) as twin:
@@ -145,7 +145,7 @@ def test_a_model_accepts_itself(
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.5, 1.0])
-def test_the_rules_keep_to_the_theory(
+def test_acceptance_rules_match_the_theory(
     target: LogitsModel, draft: LogitsModel, texts: dict[float, list[Text]], temperature: float
 ) -> None:
     rules = alpha.compare_rules(target, draft, texts[temperature], "draft")
@@ -170,7 +170,9 @@ def test_the_rules_keep_to_the_theory(
     assert rules.bound.mean <= rules.overlap.mean
 
 
-def test_lenience(target: LogitsModel, draft: LogitsModel, texts: dict[float, list[Text]]) -> None:
+def test_lenience_raises_acceptance_by_its_formula(
+    target: LogitsModel, draft: LogitsModel, texts: dict[float, list[Text]]
+) -> None:
     for temperature in (0.0, 1.0):
         estimates = alpha.measure(
             target, texts[temperature], [DraftModel("draft", draft)], (1.0, 0.5, 0.1)
@@ -194,7 +196,7 @@ def test_lenience(target: LogitsModel, draft: LogitsModel, texts: dict[float, li
 
 
 @pytest.mark.parametrize(("temperature", "lenience"), [(0.0, 0.3), (1.0, 1.0), (1.0, 0.3)])
-def test_sessions_accept_as_much(
+def test_alpha_matches_the_acceptance_of_a_session(
     target: LogitsModel, draft: LogitsModel, temperature: float, lenience: float
 ) -> None:
     """A session that drafts one token a round, and alpha on the very text it came to."""
@@ -219,7 +221,7 @@ def test_sessions_accept_as_much(
     assert abs(accepted / drafted - one.alpha.mean) < 4 * error
 
 
-def test_counting(target: LogitsModel) -> None:
+def test_unigrams_and_bigrams_count_tokens(target: LogitsModel) -> None:
     tokens = [5, 7, 5, 8, 5, 7, 5]
     unigram = Unigram().distributions(tokens, 6, 1.0, 10)
     assert unigram[0].tolist() == [0, 0, 0, 0, 0, 3 / 6, 0, 2 / 6, 1 / 6, 0]
@@ -237,7 +239,9 @@ def test_counting(target: LogitsModel) -> None:
     assert not Bigram().distributions([1, 2], 1, 1.0, 10).any()
 
 
-def test_unigrams_against_counts(target: LogitsModel, texts: dict[float, list[Text]]) -> None:
+def test_alpha_of_unigrams_matches_counts(
+    target: LogitsModel, texts: dict[float, list[Text]]
+) -> None:
     (one,) = alpha.measure(target, texts[1.0][:2], [Unigram()])
     betas = []
     for text in texts[1.0][:2]:
@@ -249,7 +253,7 @@ def test_unigrams_against_counts(target: LogitsModel, texts: dict[float, list[Te
     assert one.alpha.mean == pytest.approx(np.mean(betas), abs=1e-6)
 
 
-def test_probabilities() -> None:
+def test_probabilities_match_softmax() -> None:
     logits = np.array([[1.0, 3.0, -np.inf], [2.0, 2.0, 0.0]], np.float32)
     assert probabilities(logits, 0.0).tolist() == [[0, 1, 0], [1, 0, 0]]
     for temperature in (0.5, 1.0, 3.0):
@@ -258,7 +262,7 @@ def test_probabilities() -> None:
     assert probabilities(logits, 1e-310).tolist() == [[0, 1, 0], [0.5, 0.5, 0]]
 
 
-def test_errors_are_those_of_whole_texts() -> None:
+def test_errors_of_estimates_are_over_whole_texts() -> None:
     """Where all tokens of a text agree, there are as many observations as texts."""
     values = np.array([0.1, 0.4, 0.9, 0.2, 0.6])
     estimate = Estimate.of([np.full(100, value) for value in values])
@@ -271,12 +275,14 @@ def test_errors_are_those_of_whole_texts() -> None:
 
 
 @pytest.mark.parametrize("lenience", [0.0, -1.0, 1.1, math.nan])
-def test_bad_lenience(target: LogitsModel, texts: dict[float, list[Text]], lenience: float) -> None:
+def test_bad_lenience_is_refused(
+    target: LogitsModel, texts: dict[float, list[Text]], lenience: float
+) -> None:
     with pytest.raises(ArgumentError, match="lenience must be more than 0 and at most 1"):
         alpha.measure(target, texts[0.0], [Unigram()], (lenience,))
 
 
-def test_no_texts(target: LogitsModel, draft: LogitsModel) -> None:
+def test_measuring_without_texts_is_refused(target: LogitsModel, draft: LogitsModel) -> None:
     drafters: list[Approximation] = [Unigram()]
     with pytest.raises(ArgumentError, match="at least one text"):
         alpha.measure(target, [], drafters)
@@ -284,12 +290,12 @@ def test_no_texts(target: LogitsModel, draft: LogitsModel) -> None:
         alpha.compare_rules(target, draft, [], "draft")
 
 
-def test_no_model(tmp_path: Path) -> None:
+def test_a_missing_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError):
         LogitsModel(tmp_path / "none.gguf", n_ctx=32)
 
 
-def test_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_alpha_command_prints_tables(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["alpha", *SMALL, "--temp", "0", "1", "--lenience", "1", "0.3", "1"]) == 0
     out = capsys.readouterr().out
     for words in ("unigram", "bigram", "n-grams to 4", "matches", "draft-q8_0.gguf", "v(9)",
@@ -300,7 +306,7 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(line.endswith("|") for line in tables)
 
 
-def test_command_with_speed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_alpha_command_measures_speed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["alpha", *SMALL, "--temp", "1", "--speed", "--repeat", "1", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert [one["gamma"] for one in result["speeds"]] == [*range(1, 9)] * 2
@@ -314,7 +320,7 @@ def test_command_with_speed(capsys: pytest.CaptureFixture[str]) -> None:
     assert min(result["v"]) > 0
 
 
-def test_command_over_a_folder(
+def test_alpha_command_measures_every_draft_of_a_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], write: Callable[[str, str], str]
 ) -> None:
     folder = tmp_path / "models"
@@ -343,7 +349,7 @@ def write(tmp_path: Path) -> Callable[[str, str], str]:
     return one
 
 
-def test_bad_commands(
+def test_bad_alpha_options_give_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], write: Callable[[str, str], str]
 ) -> None:
     (tmp_path / "empty").mkdir()
@@ -370,7 +376,7 @@ def test_bad_commands(
         assert error.count("\n") == 1
 
 
-def test_a_text_ends_where_the_model_ends_it(tmp_path: Path) -> None:
+def test_a_generated_text_ends_at_the_end_token(tmp_path: Path) -> None:
     path = tmp_path / "scripted.gguf"
     write_scripted_model(path, ["a", "b", "c"])
     with LogitsModel(path, n_ctx=64, **CPU) as model:

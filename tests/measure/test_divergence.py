@@ -20,7 +20,7 @@ x86 = pytest.mark.skipif(EXACT_HERE is not True, reason="exactness is claimed fo
 
 
 @x86
-def test_none_in_the_exact_configuration(capsys: pytest.CaptureFixture[str]) -> None:
+def test_exact_sessions_do_not_diverge(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*SMALL, "--exact", "on"]) == 0
     out = capsys.readouterr().out
     assert "0 of 3 generations differ from plain decoding (48 tokens; 3 in the exact" in out
@@ -32,7 +32,9 @@ def test_none_in_the_exact_configuration(capsys: pytest.CaptureFixture[str]) -> 
     "options",
     [["-kv", "q8_0"], ["--exact", "on", "--temp", "1"], ["--exact", "on", "-md", "ngram"]],
 )
-def test_json(capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
+def test_divergence_json_has_every_comparison(
+    capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
     assert main([*SMALL, "--json", *options]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["count"] == len(result["comparisons"]) == 3
@@ -42,14 +44,14 @@ def test_json(capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
     assert result["gap_median"] is None
 
 
-def test_outside_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_divergence_of_inexact_sessions_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever it finds, it reports it and succeeds."""
     assert main([*SMALL, "--exact", "off", "-kv", "f16"]) == 0
     assert "0 in the exact configuration" in capsys.readouterr().out
 
 
 @x86
-def test_several_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_divergence_of_several_requests_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     """Of an exact session none differs; of a shared memory, whatever it finds."""
     assert main([*SMALL, "--n-seq", "2", "--exact", "on"]) == 0
     out = capsys.readouterr().out
@@ -61,7 +63,7 @@ def test_several_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert result["n_tokens"] == 48
 
 
-def test_prompts_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prompts_are_read_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "prompts.jsonl"
     path.write_text('{"prompt": "def f(x):"}\n\n{"prompt": "import os\\n", "more": 1}\n', "utf-8")
     assert workloads.read_prompts(path) == ["def f(x):", "import os\n"]
@@ -75,7 +77,7 @@ def test_prompts_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert 'line 1 has no "prompt".' in capsys.readouterr().err
 
 
-def test_packaged_prompts() -> None:
+def test_packaged_prompts_come_from_the_workloads() -> None:
     some = workloads.packaged_prompts(workloads.HELD_OUT)
     assert len(some) == sum(len(workloads.load(name)) for name in workloads.HELD_OUT)
     assert {workloads.load(name)[0].prompt for name in workloads.HELD_OUT} == set(some[:4])
@@ -97,7 +99,7 @@ def generation(tokens: list[int], *, exact: bool = True, top: Any = None) -> Any
     return SimpleNamespace(tokens=tokens, stats=stats, logprobs=logprobs)
 
 
-def test_comparisons() -> None:
+def test_comparison_finds_the_first_difference_and_its_gap() -> None:
     top = {3: -0.5, 4: -0.75}
     same = compare(generation([1, 2, 3]), generation([1, 2, 3]))
     assert same == Comparison(None, None, True, 3, 0.5)
@@ -109,7 +111,7 @@ def test_comparisons() -> None:
     assert (ended.first, ended.gap) == (2, None)
 
 
-def test_report() -> None:
+def test_report_summarises_comparisons() -> None:
     found = [
         Comparison(None, None, True, 100, 0.5),
         Comparison(10, 0.25, False, 100, 0.5),
@@ -137,7 +139,9 @@ def test_report() -> None:
         (["--exact", "on", "-kv", "f16"], "exact"),
     ],
 )
-def test_bad_input(capsys: pytest.CaptureFixture[str], options: list[str], sentence: str) -> None:
+def test_bad_divergence_options_give_one_sentence(
+    capsys: pytest.CaptureFixture[str], options: list[str], sentence: str
+) -> None:
     assert main([*SMALL, *options]) == 2
     error = capsys.readouterr().err
     assert sentence in error

@@ -11,7 +11,7 @@ from specllama.theory import DecodeTimes
 CPU = {"n_threads": 1, "n_gpu_layers": 0, "n_ctx": 256}
 
 
-def test_alpha_of_rounds() -> None:
+def test_alpha_of_rounds_ignores_tokens_after_a_rejection() -> None:
     """Tokens behind a rejected one are not judged."""
     assert speed.alpha_of([(4, 4), (4, 1), (4, 0)]) == 5 / 7
     assert speed.alpha_of([(2, 2)]) == 1
@@ -19,7 +19,7 @@ def test_alpha_of_rounds() -> None:
     assert speed.alpha_of([]) == 0
 
 
-def test_every_width_is_timed() -> None:
+def test_target_times_has_a_time_for_every_width() -> None:
     with SpecSession(draft=None, **CPU) as session:
         prompt = session.tokenize("def f(x):\n")
     v = costs.target_times(None, prompt, 5, 2, **CPU)
@@ -28,7 +28,7 @@ def test_every_width_is_timed() -> None:
     assert costs.draft_step(None, BUNDLED_DRAFT, prompt, 1, **CPU) > 0
 
 
-def test_speeds() -> None:
+def test_speeds_are_measured_for_every_setting() -> None:
     with SpecSession(draft=None, **CPU) as session:
         prompts = [session.tokenize(text) for text in ("def f(x):\n", "import os\n")]
     turns = []

@@ -36,7 +36,7 @@ def model(scripted: Script) -> Path:
     return scripted(PIECES, chat_template=TEMPLATE)
 
 
-def test_the_models_own_template(model: Path, open_session: Open) -> None:
+def test_chat_renders_with_the_models_template(model: Path, open_session: Open) -> None:
     session = open_session(model, kv_type="f16")
     # BOS is written by the template, once.
     assert session.render_chat([user("u"), user("a")]) == [BOS, FIRST, FIRST + 2]
@@ -47,14 +47,14 @@ def test_the_models_own_template(model: Path, open_session: Open) -> None:
     assert session.chat([user("u")], template_args={"extra": "b"}).text == "cd"
 
 
-def test_a_template_without_bos(model: Path, open_session: Open) -> None:
+def test_a_template_without_bos_gets_it(model: Path, open_session: Open) -> None:
     """It comes first all the same, as the model wants it in every text."""
     template = TEMPLATE.removeprefix("{{ bos_token }}")
     session = open_session(model, kv_type="f16", chat_template=template)
     assert session.render_chat([user("u"), user("a")]) == [BOS, FIRST, FIRST + 2]
 
 
-def test_in_an_event_loop(model: Path, open_session: Open) -> None:
+def test_chats_run_in_an_event_loop(model: Path, open_session: Open) -> None:
     session = open_session(model, kv_type="f16")
 
     async def converse() -> tuple[str, str, str]:
@@ -74,7 +74,7 @@ def test_in_an_event_loop(model: Path, open_session: Open) -> None:
     assert asyncio.run(converse()) == (":abcd", "cd", "bc")
 
 
-def test_several_choices(model: Path, open_session: Open) -> None:
+def test_n_gives_several_choices(model: Path, open_session: Open) -> None:
     session = open_session(model, kv_type="f16")
     two = session.chat([user("u")], n=2, seed=7)
     assert [one.text for one in two] == [":abcd"] * 2
@@ -104,14 +104,14 @@ def test_several_choices(model: Path, open_session: Open) -> None:
         ({"bos_token": 5}, "template_args may not have bos_token"),
     ],
 )
-def test_what_a_template_is_passed(
+def test_bad_template_arguments_are_refused(
     model: Path, open_session: Open, arguments: Any, message: str
 ) -> None:
     with pytest.raises(ArgumentError, match=message):
         open_session(model, kv_type="f16").chat([user("u")], template_args=arguments)
 
 
-def test_turns_reuse_the_memory(model: Path, open_session: Open) -> None:
+def test_later_turns_reuse_the_memory(model: Path, open_session: Open) -> None:
     session = open_session(model, kv_type="f16")
     first = session.chat([user("u")], max_tokens=3)
     turns = [user("u"), {"role": "assistant", "content": first.text}, user("a")]
@@ -121,18 +121,20 @@ def test_turns_reuse_the_memory(model: Path, open_session: Open) -> None:
     assert second.stats.reused_tokens == second.stats.prompt_tokens - 2
 
 
-def test_a_model_without_a_template(open_session: Open) -> None:
+def test_a_model_without_a_template_cannot_chat(open_session: Open) -> None:
     with pytest.raises(ModelError, match="has no chat template; use generate"):
         open_session().chat([user("hello")])
 
 
-def test_a_template_that_cannot_be_read(scripted: Script, open_session: Open) -> None:
+def test_a_broken_template_is_refused(scripted: Script, open_session: Open) -> None:
     session = open_session(scripted(PIECES, chat_template="{% if %}"), kv_type="f16")
     with pytest.raises(ModelError, match="chat template cannot be read"):
         session.chat([user("u")])
 
 
-def test_a_template_of_ones_own(model: Path, open_session: Open, tmp_path: Path) -> None:
+def test_chat_template_replaces_the_models_template(
+    model: Path, open_session: Open, tmp_path: Path
+) -> None:
     (path := tmp_path / "own.jinja").write_text(own := "{{ begin }}{{ messages[0].content }}")
     for given in (own, path):
         options = {"chat_template": given, "template_args": {"begin": "c"}}
@@ -170,12 +172,12 @@ def test_a_template_of_ones_own(model: Path, open_session: Open, tmp_path: Path)
         ({"template_args": {"messages": []}}, "template_args may not have messages"),
     ],
 )
-def test_no_template(model: Path, options: dict[str, Any], message: str) -> None:
+def test_bad_chat_templates_are_refused(model: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         SpecSession(model, **options)
 
 
-def test_a_content_in_parts(model: Path, open_session: Open) -> None:
+def test_content_in_parts_is_joined(model: Path, open_session: Open) -> None:
     session = open_session(model, kv_type="f16")
     parts = [{"type": "text", "text": "u"}, {"type": "text", "text": "a"}]
     for content, text in ((parts, "u\na"), ([], "")):
@@ -184,7 +186,9 @@ def test_a_content_in_parts(model: Path, open_session: Open) -> None:
         assert list(session.render_chat(messages)) == list(session.render_chat(alike))
 
 
-def test_turns_of_the_same_side(scripted: Script, open_session: Open) -> None:
+def test_consecutive_turns_of_one_role_are_joined_if_the_template_requires(
+    scripted: Script, open_session: Open
+) -> None:
     """Of a template that wants them to alternate; results of tools are not counted."""
     strict = (
         "{% set ns = namespace(n=0) %}{% for m in messages %}"
@@ -211,7 +215,7 @@ def test_turns_of_the_same_side(scripted: Script, open_session: Open) -> None:
         read(answer, user("a"))
 
 
-def test_a_call_that_was_cut(scripted: Script, open_session: Open) -> None:
+def test_a_tool_call_with_cut_arguments_is_rendered(scripted: Script, open_session: Open) -> None:
     """Its arguments are no JSON, and a template may want to look into them."""
     template = (
         "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls or [] %}"
@@ -226,7 +230,7 @@ def test_a_call_that_was_cut(scripted: Script, open_session: Open) -> None:
 
 
 @pytest.mark.parametrize("without", [{}, {"content": None}])
-def test_templates_see_where_there_is_no_content(
+def test_templates_can_test_for_missing_content(
     scripted: Script, open_session: Open, without: dict[str, None]
 ) -> None:
     """Some tell calls by that."""
@@ -237,7 +241,9 @@ def test_templates_see_where_there_is_no_content(
     assert session.render_chat([answer, user("b")]) == [BOS, FIRST, FIRST + 2]
 
 
-def test_system_messages_in_between(scripted: Script, open_session: Open) -> None:
+def test_later_system_messages_move_to_the_front_if_the_template_requires(
+    scripted: Script, open_session: Open
+) -> None:
     """Of a template that knows them at the beginning only; another has them where they are."""
     strict = (
         "{% for m in messages %}{% if m.role == 'system' and not loop.first %}"
@@ -274,7 +280,9 @@ def test_system_messages_in_between(scripted: Script, open_session: Open) -> Non
         ([user([{"text": "\ud800"}])], "surrogate"),
     ],
 )
-def test_bad_messages(model: Path, open_session: Open, messages: Any, message: str) -> None:
+def test_bad_messages_are_refused(
+    model: Path, open_session: Open, messages: Any, message: str
+) -> None:
     with pytest.raises(ArgumentError, match=message):
         open_session(model, kv_type="f16").chat(messages)
 
@@ -293,7 +301,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("error", [ArgumentError("too long"), KeyboardInterrupt()])
-def test_what_is_not_answered_is_taken_back(error: BaseException) -> None:
+def test_unanswered_messages_are_removed(error: BaseException) -> None:
     chat = Chat(cast(Any, Failing(error)), None, {}, interactive=True, colored=False)
     with pytest.raises(type(error)):
         chat.ask("a question")
@@ -323,7 +331,7 @@ def test_what_is_not_answered_is_taken_back(error: BaseException) -> None:
         (KeyboardInterrupt(), "a file\nwhy?"),
     ],
 )
-def test_files_that_are_refused_do_not_wait(
+def test_files_of_a_refused_message_are_dropped(
     error: BaseException, again: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Else all later messages would be refused with them."""
@@ -338,7 +346,7 @@ def test_files_that_are_refused_do_not_wait(
     assert n_said == (again == "why?")
 
 
-def test_ctrl_c_again_where_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_ctrl_c_raises_keyboard_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[bool] = []
     clock = [0.0]
     monkeypatch.setattr("specllama._interrupt.monotonic", lambda: clock[0])
@@ -352,7 +360,7 @@ def test_ctrl_c_again_where_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(ended) == 3
 
 
-def test_calls_stay_when_turns_are_joined() -> None:
+def test_joining_turns_keeps_tool_calls() -> None:
     strict = (
         "{% for m in messages %}{% if not loop.first and m.role == loop.previtem.role %}"
         "{{ raise_exception('no turn') }}{% endif %}[{{ m.role }}]{{ m.content }}"
@@ -365,7 +373,7 @@ def test_calls_stay_when_turns_are_joined() -> None:
     assert prompt == "[user]u[assistant]b(1)[tool]c"
 
 
-def test_files_are_put_before_a_message_together_or_not_at_all(tmp_path: Path) -> None:
+def test_files_are_added_to_a_message_all_or_none(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a text")
     (tmp_path / "b.txt").write_bytes(b"\xff\xfe")
     model = Failing(KeyboardInterrupt())

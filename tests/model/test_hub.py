@@ -110,11 +110,11 @@ FILES = [
         ("a/b/mmproj-F16.gguf", ["mmproj-F16.gguf"]),
     ],
 )
-def test_which_file(name: str, files: list[str]) -> None:
+def test_a_hub_name_chooses_files(name: str, files: list[str]) -> None:
     assert HubName.parse(name).choose(FILES) == files
 
 
-def test_which_file_without_a_quant() -> None:
+def test_a_hub_name_without_a_quant_prefers_smaller_weights() -> None:
     name = HubName.parse("a/b")
     assert name.choose(["a-F16.gguf", "b-Q8_0.gguf"]) == ["b-Q8_0.gguf"]
     assert name.choose(["b-F16.gguf", "a-F32.gguf", "mmproj.gguf"]) == ["a-F32.gguf"]
@@ -135,7 +135,9 @@ def test_which_file_without_a_quant() -> None:
         ("a/b:Q2_K", [f"{i:02}.gguf" for i in range(25)], "18.gguf, 19.gguf and 5 more"),
     ],
 )
-def test_no_file(name: str, files: list[str], message: str) -> None:
+def test_a_hub_name_without_a_matching_file_is_refused(
+    name: str, files: list[str], message: str
+) -> None:
     with pytest.raises(ModelError, match=message):
         HubName.parse(name).choose(files)
 
@@ -144,12 +146,12 @@ def test_no_file(name: str, files: list[str], message: str) -> None:
     "name",
     ["", "a", "/b", "a/", "a/b:", "a/b/", "a/b:Q8_0/x.gguf", "a b/c", "a/b\n", "../b", "a/../b"],
 )
-def test_no_name(name: str) -> None:
+def test_bad_hub_names_are_refused(name: str) -> None:
     with pytest.raises(ArgumentError, match="names no model of the Hub"):
         HubName.parse(name)
 
 
-def test_names_are_checked_before_anything_is_loaded() -> None:
+def test_hub_names_are_checked_before_anything_is_loaded() -> None:
     with pytest.raises(ArgumentError, match="names no model of the Hub"):
         SpecSession("hf://nonsense")
     with pytest.raises(ArgumentError, match="names no model of the Hub"):
@@ -165,7 +167,7 @@ def test_names_are_checked_before_anything_is_loaded() -> None:
 # Downloads.
 
 
-def test_a_session_by_name(
+def test_from_pretrained_downloads_target_and_draft(
     run: Run, hub: HubServer, open_session: Callable[..., SpecSession]
 ) -> None:
     script = f"""if True:
@@ -184,7 +186,7 @@ def test_a_session_by_name(
     assert {file for file, _ in hub.downloads()} == {"target-Q8_0.gguf", "draft-Q4_K_M.gguf"}
 
 
-def test_a_file_is_downloaded_once_and_there_without_network(run: Run, hub: HubServer) -> None:
+def test_a_file_is_downloaded_once_and_works_offline(run: Run, hub: HubServer) -> None:
     path = fetched(run, "org/pair:Q8_0")
     assert path.read_bytes() == hub.repos["org/pair"]["draft-Q8_0.gguf"]
     assert fetched(run, "org/pair:Q8_0") == path
@@ -203,7 +205,7 @@ def test_a_file_is_downloaded_once_and_there_without_network(run: Run, hub: HubS
     assert message.endswith(f"see to the connection to {nobody} and try again.")
 
 
-def test_all_parts_come(run: Run, hub: HubServer) -> None:
+def test_all_parts_of_a_split_model_are_downloaded(run: Run, hub: HubServer) -> None:
     hub.repos["org/big"] = {f"m-{i:05}-of-00003.gguf": b"x" * i for i in (1, 2, 3)}
     path = fetched(run, "org/big")
     assert path.name == "m-00001-of-00003.gguf"
@@ -212,7 +214,7 @@ def test_all_parts_come(run: Run, hub: HubServer) -> None:
     assert fetched(run, "org/big", HF_HUB_OFFLINE="1") == path
 
 
-def test_a_broken_download_goes_on_where_it_was(run: Run, hub: HubServer) -> None:
+def test_a_broken_download_resumes(run: Run, hub: HubServer) -> None:
     # huggingface_hub writes 10 MiB at a time; what was in flight after the last of them is lost.
     whole = b"".join(i.to_bytes(4, "little") for i in range(8 << 20))
     hub.repos["org/big"] = {"big.gguf": whole}
@@ -225,7 +227,7 @@ def test_a_broken_download_goes_on_where_it_was(run: Run, hub: HubServer) -> Non
     assert hub.downloads() == [("big.gguf", span) for span in spans]
 
 
-def test_a_download_that_keeps_breaking_off(run: Run, hub: HubServer) -> None:
+def test_a_download_that_keeps_failing_gives_one_sentence(run: Run, hub: HubServer) -> None:
     hub.breaks["target-Q8_0.gguf"] = [1_000_000] + [0] * 20
     message = refusal(run, "org/pair/target-Q8_0.gguf")
     assert message.startswith("HubError: The download of target-Q8_0.gguf from org/pair failed (")
@@ -237,7 +239,7 @@ def test_a_download_that_keeps_breaking_off(run: Run, hub: HubServer) -> None:
     assert fetched(run, "org/pair/target-Q8_0.gguf").read_bytes() == whole
 
 
-def test_what_the_hub_refuses(run: Run, hub: HubServer) -> None:
+def test_refusals_of_the_hub_name_the_cause(run: Run, hub: HubServer) -> None:
     hub.gated.add("org/pair")
     for name, message in {
         "org/nothing": f"ModelError: There is no repository org/nothing at {hub.endpoint}, or it",
@@ -253,14 +255,14 @@ def test_what_the_hub_refuses(run: Run, hub: HubServer) -> None:
     assert fetched(run, "org/draft-GGUF", HF_TOKEN=hub.token)
 
 
-def test_a_download_that_cannot_be_stored(run: Run, tmp_path: Path) -> None:
+def test_a_download_that_cannot_be_stored_gives_one_sentence(run: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no directory")
     message = refusal(run, "org/pair", HF_HUB_CACHE=str(tmp_path / "file" / "hub"))
     assert message.startswith("HubError: The download of draft-Q8_0.gguf from org/pair cannot be s")
     assert message.endswith("Not a directory.")
 
 
-def test_without_huggingface_hub(run: Run) -> None:
+def test_a_missing_huggingface_hub_gives_the_install_command(run: Run) -> None:
     script = """if True:
         import sys
         sys.modules["huggingface_hub"] = None
@@ -280,7 +282,9 @@ def test_without_huggingface_hub(run: Run) -> None:
 SPEC_CLI = ["-c", "from specllama_light.command import spec_cli; spec_cli()"]
 
 
-def test_spec_cli(run: Run, hub: HubServer, open_session: Callable[..., SpecSession]) -> None:
+def test_spec_cli_downloads_by_name(
+    run: Run, hub: HubServer, open_session: Callable[..., SpecSession]
+) -> None:
     expected = open_session().generate(PROMPT, max_tokens=30).text
     prompt = ["-p", PROMPT, "-n", "30"]
     for models in (
@@ -297,7 +301,7 @@ def test_spec_cli(run: Run, hub: HubServer, open_session: Callable[..., SpecSess
     assert len(hub.requests) == n_requests
 
 
-def test_spec_cli_explains_itself_without_the_hub(run: Run, hub: HubServer) -> None:
+def test_spec_cli_prints_help_without_the_hub(run: Run, hub: HubServer) -> None:
     for option in ("--help", "-h", "--version", "--list-devices"):
         process = run(*SPEC_CLI, "-hf", "org/pair", "-hfd", "org/nothing", option)
         assert process.returncode == 0, process.stderr
@@ -313,14 +317,14 @@ def test_spec_cli_explains_itself_without_the_hub(run: Run, hub: HubServer) -> N
         (["-p", "x", "-hf"], "-hf needs a value"),
     ],
 )
-def test_spec_cli_with_bad_names(run: Run, arguments: list[str], message: str) -> None:
+def test_spec_cli_refuses_bad_hub_names(run: Run, arguments: list[str], message: str) -> None:
     process = run(*SPEC_CLI, *arguments)
     assert process.returncode == 2
     assert process.stderr.startswith(f"spec-cli: {message}")
     assert len(process.stderr.strip().splitlines()) == 1
 
 
-def test_bench_and_chat(run: Run, hub: HubServer) -> None:
+def test_bench_and_chat_take_hub_names(run: Run, hub: HubServer) -> None:
     options = ["-ngl", "0", "-t", "1"]
     process = run(
         "-m", "specllama", "bench", "-hf", "org/pair:target-Q8_0", "-hfd", "org/draft-GGUF",

@@ -50,7 +50,7 @@ def tokens(session: SpecSession, text: str) -> list[int]:
     return session.tokenize(text, add_special=False, parse_special=False)
 
 
-def test_prompts(model: Path, open_session: Open) -> None:
+def test_infill_prompts_follow_the_models_format(model: Path, open_session: Open) -> None:
     session = open_session(model)
     assert session.has_infill
     bos = session.tokenize("")
@@ -71,7 +71,7 @@ def test_prompts(model: Path, open_session: Open) -> None:
     assert found.left_out == []
 
 
-def test_what_is_far_from_the_gap_is_left_out() -> None:
+def test_long_infill_prompts_keep_the_text_near_the_gap() -> None:
     """On a vocabulary of characters."""
     prompts = InfillPrompts(FimTokens(-1, -2, -3, -1, -1)._replace(prefix=1, suffix=2, middle=3),
                             [], lambda text: [ord(one) for one in text])  # fmt: skip
@@ -92,7 +92,7 @@ def test_what_is_far_from_the_gap_is_left_out() -> None:
     assert "A" * 50 in "".join(map(chr, infill.left_out))
 
 
-def test_a_gap_is_filled(model: Path, open_session: Open) -> None:
+def test_infill_generates_from_the_rendered_prompt(model: Path, open_session: Open) -> None:
     session = open_session(model)
     expected = session.generate(session.render_infill(BEFORE, BEHIND).tokens, max_tokens=12)
     assert session.infill(BEFORE, BEHIND, max_tokens=12).tokens == expected.tokens
@@ -118,7 +118,7 @@ def test_a_gap_is_filled(model: Path, open_session: Open) -> None:
             call(BEFORE, BEHIND, files=[("a.py", "x")])
 
 
-def test_what_is_left_out_is_copied_from(model: Path, open_session: Open) -> None:
+def test_text_left_out_of_the_prompt_is_drafted_from(model: Path, open_session: Open) -> None:
     session = open_session(model, n_ctx=256)
     text = session.generate("def g(a, b):\n", max_tokens=60).text
     plain = session.infill(BEFORE, BEHIND, max_tokens=40)
@@ -129,7 +129,7 @@ def test_what_is_left_out_is_copied_from(model: Path, open_session: Open) -> Non
     assert helped.stats.accepted > plain.stats.accepted
 
 
-def test_a_model_without_tokens_for_it(open_session: Open) -> None:
+def test_a_model_without_infill_tokens_is_refused(open_session: Open) -> None:
     session = open_session()
     assert not session.has_infill
     with pytest.raises(ModelError, match="no tokens for filling in the middle"):
@@ -143,7 +143,7 @@ def test_a_model_without_tokens_for_it(open_session: Open) -> None:
         assert "no tokens for filling" in answer.json()["error"]["message"]
 
 
-def test_completions_with_a_suffix(server: Server) -> None:
+def test_completions_with_a_suffix_fill_in(server: Server) -> None:
     options: dict[str, Any] = {"model": "m", "max_tokens": 12, "temperature": 0, "suffix": BEHIND}
     answer = server.openai().completions.create(prompt=BEFORE, **options)
     expected = server.session.infill(BEFORE, BEHIND, max_tokens=12)
@@ -158,7 +158,7 @@ def test_completions_with_a_suffix(server: Server) -> None:
         assert (error["param"], error["message"][: len(param)]) == (param, param)
 
 
-def test_infill_as_llama_server_has_it(server: Server) -> None:
+def test_infill_endpoint_answers_as_llama_server(server: Server) -> None:
     body: dict[str, Any] = {
         "input_prefix": BEFORE[:-5], "prompt": BEFORE[-5:], "input_suffix": BEHIND,
         "input_extra": [{"filename": "a.py", "text": "x = 1\n"}, {"text": "y"}],
@@ -189,21 +189,21 @@ def test_infill_as_llama_server_has_it(server: Server) -> None:
 
 
 @pytest.mark.parametrize("field", ["input_prefix", "prompt", "input_suffix"])
-def test_infill_names_the_field_that_is_no_text(server: Server, field: str) -> None:
+def test_infill_endpoint_names_the_field_with_a_lone_surrogate(server: Server, field: str) -> None:
     body = {"input_prefix": "a", "input_suffix": "b", field: "\ud800"}
     error = server.post("/infill", json.dumps(body).encode()).json()["error"]
     assert error["message"].startswith(f"{field} holds a lone surrogate")
     assert error["param"] == field
 
 
-def test_infill_leaves_out_what_may_not_be_asked(server: Server) -> None:
+def test_infill_endpoint_keeps_to_max_prompt(server: Server) -> None:
     body = {"input_prefix": "x = 1\n" * 200, "input_suffix": BEHIND, "n_predict": 2}
     with serve(server.session, max_prompt=40) as limited:
         answer = limited.post("/infill", body)
     assert answer.json()["tokens_evaluated"] <= 40
 
 
-def test_infill_of_more_than_there_is_room_for(server: Server) -> None:
+def test_infill_endpoint_bounds_n_predict_by_the_context(server: Server) -> None:
     """No prompt makes room for tokens that hardly anybody means."""
     body = {"input_prefix": BEFORE, "input_suffix": BEHIND, "temperature": 0}
     few = server.post("/infill", body | {"n_predict": 1}).json()
@@ -213,7 +213,7 @@ def test_infill_of_more_than_there_is_room_for(server: Server) -> None:
     assert many["tokens_evaluated"] + many["tokens_predicted"] <= server.session.n_ctx
 
 
-def test_a_file_is_taken_in_where_it_fits_exactly() -> None:
+def test_an_extra_file_is_included_if_it_fits() -> None:
     """On a vocabulary of characters. What names the repository and this file takes room, too."""
     prompts = InfillPrompts(FimTokens(1, 2, 3, 4, 5), [6], lambda text: [ord(one) for one in text])
     n_all = len(prompts.make("x", "y", [("a", "A" * 20)], 1000).tokens)
@@ -224,7 +224,7 @@ def test_a_file_is_taken_in_where_it_fits_exactly() -> None:
         assert (ord("A") in infill.left_out) == (most < n_all)
 
 
-def test_the_server_copies_from_what_it_leaves_out(server: Server) -> None:
+def test_infill_endpoint_drafts_from_text_left_out(server: Server) -> None:
     body = {"input_prefix": BEFORE, "input_suffix": BEHIND, "n_predict": 40, "temperature": 0}
     with serve(server.session, max_prompt=60) as limited:
         plain = limited.post("/infill", body).json()

@@ -17,7 +17,7 @@ class Screen(io.StringIO):
         return True
 
 
-def test_a_bar_is_gone_when_loading_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_progress_bar_is_cleared_when_loading_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", screen := Screen())
 
     def load() -> None:

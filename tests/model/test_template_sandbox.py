@@ -159,19 +159,19 @@ def test_a_template_that_does_not_end_is_stopped(
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_what_cannot_be_read_is_no_template(name: str) -> None:
+def test_unparsable_templates_are_refused(name: str) -> None:
     with pytest.raises(ModelError, match="chat template cannot be read: "):
         ChatTemplate(UNREADABLE[name], bos="", eos="")
 
 
 @pytest.mark.parametrize("name", REFUSING)
-def test_what_a_template_may_not_do_refuses_the_messages(name: str) -> None:
+def test_forbidden_operations_of_a_template_refuse_the_messages(name: str) -> None:
     template = ChatTemplate(REFUSING[name], bos="", eos="")
     with pytest.raises(ArgumentError, match="The chat template refuses these messages: "):
         template.render(ASKED)
 
 
-def test_a_session_says_so(scripted: Callable[..., Path]) -> None:
+def test_a_session_reports_a_template_that_takes_too_long(scripted: Callable[..., Path]) -> None:
     """The text and the sentence are those of the template, whoever asks; later messages of the same
     session get the same answer."""
     model = scripted(["yes", "no"], chat_template=LONG["macros"])

@@ -73,7 +73,7 @@ def root_mean_square(values: NDArray[np.float32]) -> float:
 
 
 @both
-def test_tokenizer_agrees(role: str) -> None:
+def test_tokens_of_llama_cpp_equal_the_reference(role: str) -> None:
     llama = Llama(str(bundled(role)), vocab_only=True, verbose=False)
     for case in REFERENCE["texts"]:
         text = case["text"].encode()
@@ -84,7 +84,7 @@ def test_tokenizer_agrees(role: str) -> None:
 
 
 @both
-def test_logits_agree_as_bundled(role: str) -> None:
+def test_logits_of_the_bundled_files_are_near_the_reference(role: str) -> None:
     rows = logits(bundled(role))
     assert root_mean_square(differences(role, rows)) < Q8_TOLERANCE
     agreement = np.mean(rows.argmax(-1) == REFERENCE["models"][role]["best"])
@@ -92,7 +92,7 @@ def test_logits_agree_as_bundled(role: str) -> None:
 
 
 @both
-def test_logits_agree_in_float32(role: str, tmp_path: Path) -> None:
+def test_logits_in_float32_equal_the_reference(role: str, tmp_path: Path) -> None:
     """The same weights in float32, by way of models/pad.py: no rounding left to hide behind."""
     path = tmp_path / "float32.gguf"
     command = [sys.executable, MODELS / "pad.py", bundled(role), path, "--size=26M", "--type=f32"]
@@ -108,7 +108,7 @@ def tensor_bytes(path: Path) -> dict[str, NDArray[Any]]:
 
 
 @both
-def test_swapped_layers_are_noticed(role: str, tmp_path: Path) -> None:
+def test_swapped_layers_change_the_logits(role: str, tmp_path: Path) -> None:
     path = tmp_path / "swapped.gguf"
     shutil.copy(bundled(role), path)
     tensors = tensor_bytes(path)
@@ -118,7 +118,7 @@ def test_swapped_layers_are_noticed(role: str, tmp_path: Path) -> None:
 
 
 @both
-def test_other_rope_convention_is_noticed(role: str, tmp_path: Path) -> None:
+def test_another_rope_convention_changes_the_logits(role: str, tmp_path: Path) -> None:
     """Order queries and keys as rotary pairs (i, i + half) would want them."""
     path = tmp_path / "half.gguf"
     shutil.copy(bundled(role), path)
@@ -130,7 +130,7 @@ def test_other_rope_convention_is_noticed(role: str, tmp_path: Path) -> None:
     assert root_mean_square(differences(role, logits(path))) > 10 * Q8_TOLERANCE
 
 
-def test_data_card_names_the_files() -> None:
+def test_the_data_card_has_the_hashes_of_the_files() -> None:
     card = (MODELS / "README.md").read_text(encoding="utf-8")
     stated = dict(re.findall(r"`([\w-]+\.gguf)`[^\n]*`([0-9a-f]{64})`", card))
     files = {path.name: path.read_bytes() for path in MODELS.glob("*.gguf")}
@@ -144,7 +144,7 @@ def test_data_card_names_the_files() -> None:
     reason="training needs torch and tokenizers",
 )
 @pytest.mark.parametrize("script", ["train.py", "train_head.py", "train_head.py --target"])
-def test_training_in_small(script: str, tmp_path: Path) -> None:
+def test_training_runs_resumes_and_exports_in_small(script: str, tmp_path: Path) -> None:
     """Train, resume, export and evaluate; without torch.compile, which needs a C++ compiler."""
     file, *other = script.split()
     command = [sys.executable, str(MODELS / file), "--smoke", "--no-compile"]

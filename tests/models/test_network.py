@@ -78,7 +78,7 @@ KINDS: dict[str, Callable[[RandomModel], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_computes_what_llama_cpp_does(
+def test_the_network_computes_llama_cpps_logits(
     kind: str, tmp_path: Path, load_gguf: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(random_model, "FLOATS", ("weight",))  # nothing is rounded to Q8_0
@@ -92,7 +92,7 @@ def test_it_computes_what_llama_cpp_does(
     assert np.abs(ordinary - expected).max() > 100 * FLOAT_TOLERANCE
 
 
-def test_a_real_model(load_gguf: Any) -> None:
+def test_the_network_computes_the_logits_of_a_real_model(load_gguf: Any) -> None:
     """Q4_1 weights, for which llama.cpp rounds activations to eight bits."""
     path = real_model("smollm2")
     tokens = [1, *range(1000, 30000, 700)]
@@ -109,14 +109,14 @@ def test_a_real_model(load_gguf: Any) -> None:
         (lambda path: write_dense(path, **{"rope.dimension_count": HEAD // 2}), "rotary positions"),
     ],
 )
-def test_others_are_refused(
+def test_other_architectures_are_refused(
     write: Callable[[Path], Path], why: str, tmp_path: Path, load_gguf: Any
 ) -> None:
     with pytest.raises(SystemExit, match=why):
         load_gguf(write(tmp_path / "model.gguf"))
 
 
-def test_texts_that_grow_together(tmp_path: Path, load_gguf: Any) -> None:
+def test_texts_of_different_lengths_grow_as_alone(tmp_path: Path, load_gguf: Any) -> None:
     """Token by token, the shorter ones behind what they do not attend to, as alone and at once."""
     import network as module
 

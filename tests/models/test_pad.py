@@ -53,7 +53,9 @@ def metadata(path: Path) -> dict[str, object]:
     ("megabytes", "more"),
     [(20, []), (30, ["--layers=3"]), (60, ["--layers=2", "--embedding=1024"])],
 )
-def test_padded_target_says_the_same(megabytes: int, more: list[str], tmp_path: Path) -> None:
+def test_a_padded_model_generates_the_same_tokens(
+    megabytes: int, more: list[str], tmp_path: Path
+) -> None:
     padded = tmp_path / "padded.gguf"
     result = pad(TARGET, padded, f"--size={megabytes}M", "--type=q8_0", *more)
     assert result.returncode == 0, result.stderr
@@ -64,7 +66,7 @@ def test_padded_target_says_the_same(megabytes: int, more: list[str], tmp_path: 
 
 
 @pytest.mark.parametrize("weight_type", ["f32", "f16", "bf16", "q4_0"])
-def test_size_does_not_matter(weight_type: str, tmp_path: Path) -> None:
+def test_the_padded_size_changes_no_token(weight_type: str, tmp_path: Path) -> None:
     small, big = tmp_path / "small.gguf", tmp_path / "big.gguf"
     assert pad(TARGET, small, "--size=25M", f"--type={weight_type}").returncode == 0
     more = ["--layers=1", "--embedding=1024"] if weight_type == "bf16" else ["--layers=1"]
@@ -72,7 +74,7 @@ def test_size_does_not_matter(weight_type: str, tmp_path: Path) -> None:
     assert greedy(small) == greedy(big)
 
 
-def test_original_blocks_stay_bit_for_bit(tmp_path: Path) -> None:
+def test_padding_keeps_the_original_blocks_bit_for_bit(tmp_path: Path) -> None:
     padded = tmp_path / "padded.gguf"
     assert pad(TARGET, padded, "--size=10M", "--type=q8_0").returncode == 0
     new = {tensor.name: tensor.data for tensor in gguf.GGUFReader(padded).tensors}
@@ -81,7 +83,7 @@ def test_original_blocks_stay_bit_for_bit(tmp_path: Path) -> None:
         assert np.array_equal(new[tensor.name][corner], tensor.data), tensor.name
 
 
-def test_metadata_stay(tmp_path: Path) -> None:
+def test_padding_keeps_the_metadata(tmp_path: Path) -> None:
     padded = tmp_path / "padded.gguf"
     assert pad(TARGET, padded, "--size=20M", "--type=bf16", "--layers=2").returncode == 0
     before, after = metadata(TARGET), metadata(padded)
@@ -95,7 +97,7 @@ def test_metadata_stay(tmp_path: Path) -> None:
     assert after["llama.block_count"] == 8
 
 
-def test_a_longer_embedding_changes_what_depends_on_it(tmp_path: Path) -> None:
+def test_a_longer_embedding_changes_the_dependent_metadata(tmp_path: Path) -> None:
     padded = tmp_path / "padded.gguf"
     result = pad(TARGET, padded, "--size=40M", "--type=q8_0", "--embedding=1024")
     assert result.returncode == 0, result.stderr
@@ -144,7 +146,9 @@ def cut_file(tmp_path: Path) -> Path:
         (lambda tmp_path: tmp_path / "absent.gguf", "absent.gguf"),
     ],
 )
-def test_bad_source(make: Callable[[Path], Path], message: str, tmp_path: Path) -> None:
+def test_bad_sources_are_refused(
+    make: Callable[[Path], Path], message: str, tmp_path: Path
+) -> None:
     result = pad(make(tmp_path), tmp_path / "out.gguf", "--size=20M", "--type=q8_0")
     assert result.returncode == 2
     assert message in result.stderr
@@ -166,14 +170,16 @@ def test_bad_source(make: Callable[[Path], Path], message: str, tmp_path: Path) 
         (["--size=6M", "--type=q8_0", "--embedding=1024"], "and an embedding of 1024"),
     ],
 )
-def test_bad_request(arguments: list[str], message: str, tmp_path: Path) -> None:
+def test_bad_padding_requests_are_refused(
+    arguments: list[str], message: str, tmp_path: Path
+) -> None:
     result = pad(TARGET, tmp_path / "out.gguf", *arguments)
     assert result.returncode == 2
     assert message in result.stderr
     assert not (tmp_path / "out.gguf").exists()
 
 
-def test_source_is_never_overwritten(tmp_path: Path) -> None:
+def test_the_source_is_never_overwritten(tmp_path: Path) -> None:
     copy = tmp_path / "copy.gguf"
     shutil.copy(TARGET, copy)
     result = pad(copy, copy, "--size=20M", "--type=q8_0")

@@ -59,7 +59,7 @@ def allot(chains: Sequence[Sequence[float]], curve: str) -> list[int]:
 
 @pytest.mark.parametrize("curve", sorted(CURVES))
 @pytest.mark.parametrize("seed", range(8))
-def test_nothing_saves_more(curve: str, seed: int) -> None:
+def test_selected_rows_save_the_most_time(curve: str, seed: int) -> None:
     rng = random.Random(seed)
     chains = [survivals(rng, 5) for _ in range(4)]
     pending = [rng.randrange(1, 4) for _ in chains]
@@ -84,7 +84,7 @@ def test_nothing_saves_more(curve: str, seed: int) -> None:
 
 @pytest.mark.parametrize("curve", sorted(CURVES))
 @pytest.mark.parametrize("seed", range(20))
-def test_of_a_tree_the_best_subtree(curve: str, seed: int) -> None:
+def test_the_best_subtree_of_a_tree_is_selected(curve: str, seed: int) -> None:
     rng = random.Random(seed)
     parents: list[int] = []
     gains: list[float] = []
@@ -117,7 +117,7 @@ def test_a_row_is_never_worth_more_than_the_one_before_it() -> None:
 
 @pytest.mark.parametrize("slope", [0.05, 0.3, 0.6, 1.0])
 @pytest.mark.parametrize("seed", range(8))
-def test_of_more_rows_than_are_learned_too(slope: float, seed: int) -> None:
+def test_selection_is_optimal_beyond_the_learned_widths(slope: float, seed: int) -> None:
     """Stairs up to 65 rows, a straight line beyond: as many of the best rows as save the most."""
     rng = random.Random(seed)
 
@@ -138,7 +138,7 @@ def test_of_more_rows_than_are_learned_too(slope: float, seed: int) -> None:
     assert sum(row.gain for row in allotment.chosen) == pytest.approx(gains[:n].sum())
 
 
-def test_stakes_bound_what_a_decode_is_made_longer() -> None:
+def test_draft_budgets_bound_the_extra_time_of_a_decode() -> None:
     for stake, length in ((0.5, 2), (1.1, 4), (0.0, 0)):
         allotment = Allotment()
         add_chain(allotment, [0.9] * 6, stake=stake)
@@ -147,7 +147,7 @@ def test_stakes_bound_what_a_decode_is_made_longer() -> None:
         assert lengths(allotment, 2) == [length, 0]
 
 
-def test_of_a_sequence_no_more_than_it_may_have() -> None:
+def test_selection_keeps_to_the_limit_of_a_sequence() -> None:
     allotment = Allotment()
     allotment.add_sequence(most=3)
     first = allotment.add_row(COMMITTED, 0.9, 0.9)
@@ -162,7 +162,7 @@ def test_of_a_sequence_no_more_than_it_may_have() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_in_a_split_memory_those_that_draft_draft_as_much(seed: int) -> None:
+def test_per_sequence_memories_get_drafts_of_equal_length(seed: int) -> None:
     rng = random.Random(seed)
     chains = [survivals(rng, 5) for _ in range(6)]
 
@@ -189,7 +189,7 @@ def test_in_a_split_memory_those_that_draft_draft_as_much(seed: int) -> None:
     assert saved(g) == pytest.approx(max(map(saved, range(6))))
 
 
-def test_drafts_shrink_under_load() -> None:
+def test_drafts_become_shorter_with_more_sequences() -> None:
     draft = [0.8 ** (i + 1) for i in range(16)]
 
     def drafted(n: int) -> float:
@@ -203,7 +203,7 @@ def test_drafts_shrink_under_load() -> None:
     assert sum(allot([[0.9 * p for p in draft]] * 64, "linear")) == 0
 
 
-def test_the_likelier_draft_gets_more() -> None:
+def test_the_likelier_draft_gets_more_rows() -> None:
     a, b = allot([[1.0] * 8, [0.5 ** (i + 1) for i in range(8)]], "in between")
     assert a == 8
     assert b < 4

@@ -22,7 +22,7 @@ def learned(name: str, widths: list[int], *, times: int = 1, factor: float = 1.0
 
 
 @pytest.mark.parametrize("name", CURVES)
-def test_measured_points_are_met(name: str) -> None:
+def test_the_curve_meets_measured_points(name: str) -> None:
     widths = [1, 2, 4, 8, 16, 32, 64]
     curve = learned(name, widths, times=3)
     for n in widths:
@@ -30,7 +30,7 @@ def test_measured_points_are_met(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CURVES)
-def test_points_between_measured_ones_have_their_height(name: str) -> None:
+def test_points_between_measured_widths_are_interpolated(name: str) -> None:
     curve = learned(name, [1, 2, 4, 8, 16, 32, 64], times=3)
     for n in range(1, 65):
         lower, upper = 2 ** int(math.log2(n)), 2 ** math.ceil(math.log2(n))
@@ -38,7 +38,7 @@ def test_points_between_measured_ones_have_their_height(name: str) -> None:
         assert 0.8 * around.min() < curve.seconds(n) < 1.25 * around.max()
 
 
-def test_a_stair_stays_a_stair() -> None:
+def test_a_stair_is_learned_as_a_stair() -> None:
     curve = learned("staircase", list(range(1, 34)), times=4)
     truth = CURVES["staircase"]
     for n in range(1, 34):
@@ -46,7 +46,7 @@ def test_a_stair_stays_a_stair() -> None:
     assert curve.seconds(9) > 1.6 * curve.seconds(8)
 
 
-def test_nothing_is_known_at_first() -> None:
+def test_an_unmeasured_curve_is_monotone_and_uncertain() -> None:
     curve = CostCurve()
     ratios = [curve.seconds(n) / curve.seconds(1) for n in range(1, 66)]
     assert ratios == sorted(ratios)
@@ -80,7 +80,7 @@ def test_a_slower_machine_moves_all_points_together() -> None:
     assert (after / before > 1.6).all()
 
 
-def test_a_shape_that_changes_is_noticed() -> None:
+def test_a_curve_that_changes_its_shape_is_relearned() -> None:
     curve = learned("flat", [1, 2, 4, 8, 16], times=20)
     for _ in range(400):
         for n in (1, 8):
@@ -89,7 +89,7 @@ def test_a_shape_that_changes_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("per_token", [0.0, 2e-6])
-def test_the_slope_over_the_context(per_token: float) -> None:
+def test_the_slope_over_the_context_is_learned(per_token: float) -> None:
     rng = np.random.default_rng(3)
     truth = CURVES["bf16"]
 
@@ -106,7 +106,7 @@ def test_the_slope_over_the_context(per_token: float) -> None:
             assert curve.seconds(n, context) == pytest.approx(seconds(n, context), rel=0.12)
 
 
-def test_no_slope_is_seen_in_noise() -> None:
+def test_noise_gives_no_slope_over_the_context() -> None:
     rng = np.random.default_rng(4)
     curve = CostCurve()
     for context in range(2000):
@@ -114,7 +114,7 @@ def test_no_slope_is_seen_in_noise() -> None:
     assert curve.seconds(1, 2000) == pytest.approx(curve.seconds(1, 0), rel=0.1)
 
 
-def test_points_are_kept_from_one_session_to_the_next() -> None:
+def test_saved_points_restore_the_curve() -> None:
     first = learned("q8_0", [1, 2, 4, 8, 16, 32], times=5)
     points = first.points()
     assert [n + 1 for n, seconds in enumerate(points.seconds) if seconds] == [1, 2, 4, 8, 16, 32]
@@ -130,7 +130,7 @@ def test_points_are_kept_from_one_session_to_the_next() -> None:
     assert second.seconds(8) > 1.6 * first.seconds(8)
 
 
-def test_probes_come_in_order_of_use_and_end() -> None:
+def test_probes_double_in_width_and_end() -> None:
     curve = CostCurve()
     probed = []
     while n := curve.next_probe(40):
@@ -142,7 +142,7 @@ def test_probes_come_in_order_of_use_and_end() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, math.nan, math.inf, -math.inf, 1e300, 1e-300])
-def test_times_that_cannot_be_are_ignored(seconds: float) -> None:
+def test_impossible_times_are_ignored(seconds: float) -> None:
     curve = learned("bf16", [1, 2, 4])
     before = [curve.seconds(n) for n in range(1, 66)]
     curve.observe(2, 0, seconds)
@@ -154,7 +154,7 @@ def test_times_that_cannot_be_are_ignored(seconds: float) -> None:
 
 
 @pytest.mark.parametrize("damage", [2.0, 1e308, math.inf, math.nan, -1.0])
-def test_of_a_kept_curve_only_what_can_be_is_believed(damage: float) -> None:
+def test_impossible_values_of_a_saved_curve_are_ignored(damage: float) -> None:
     """A token of context takes less than a decode."""
     sound = CostCurve()
     sound.restore(CurvePoints([1.0] * 65))
@@ -171,7 +171,7 @@ def test_of_a_kept_curve_only_what_can_be_is_believed(damage: float) -> None:
         assert (kept.context_base, kept.context_per_token, kept.change) == (0, 0, 0)
 
 
-def test_widths_and_contexts_that_cannot_be() -> None:
+def test_impossible_widths_and_contexts_are_ignored() -> None:
     curve = learned("bf16", [1, 2, 4])
     before = [curve.seconds(n) for n in range(1, 66)]
     for n, context in ((0, 0), (-1, 0), (66, 0), (10**9, 0), (2, -1)):
@@ -186,7 +186,7 @@ def test_widths_and_contexts_that_cannot_be() -> None:
     assert curve.next_probe(65) == 1
 
 
-def test_more_tokens_cost_less_than_one_only_beyond_doubt() -> None:
+def test_wider_decodes_are_cheaper_only_with_clear_evidence() -> None:
     """As on a processor with a slow kernel for single rows; but not by noise."""
     rng = np.random.default_rng(0)
     slow, noisy = CostCurve(), CostCurve()

@@ -70,7 +70,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("curve", CURVES)
 @pytest.mark.parametrize("text", TEXTS)
-def test_as_fast_as_the_best_fixed_length(curve: str, text: str) -> None:
+def test_the_planner_is_as_fast_as_the_best_fixed_length(curve: str, text: str) -> None:
     run = planned(TEXTS[text], CURVES[curve], planner_for(curve), start=WARM_UP)
     best = best_fixed(TEXTS[text], CURVES[curve], WARM_UP)
     assert best / run.seconds_per_token >= (0.96 if curve in ("f16", "q4_k_m_amx") else 0.97)
@@ -78,7 +78,9 @@ def test_as_fast_as_the_best_fixed_length(curve: str, text: str) -> None:
 
 @pytest.mark.parametrize("curve", CURVES)
 @pytest.mark.parametrize("calibrated", [True, False])
-def test_nothing_accepted_costs_nothing(curve: str, calibrated: bool) -> None:
+def test_drafts_that_are_never_accepted_cost_at_most_a_percent(
+    curve: str, calibrated: bool
+) -> None:
     """From the first token on."""
     text = text_of(np.zeros(3000), 1)
     planner = planner_for(curve) if calibrated else Planner()
@@ -87,7 +89,7 @@ def test_nothing_accepted_costs_nothing(curve: str, calibrated: bool) -> None:
 
 
 @pytest.mark.parametrize("curve", CURVES)
-def test_phases_are_followed(curve: str) -> None:
+def test_the_planner_follows_changes_between_copying_and_free_text(curve: str) -> None:
     """Copying for 64 tokens, free for 64, and the drafter sees no difference."""
     text = alternating(24_000, 64, 6)
     run = planned(text, CURVES[curve], planner_for(curve), start=WARM_UP)
@@ -103,7 +105,7 @@ def test_phases_are_followed(curve: str) -> None:
     )
 
 
-def test_a_stair_is_crossed() -> None:
+def test_the_planner_crosses_a_stair_of_the_curve() -> None:
     """What stops at the first token that does not pay stops at 1 here, at 1.04 x."""
     text = text_of(np.full(20_000, 0.97), 7)
     run = planned(text, CURVES["metal_like"], planner_for("metal_like"), start=WARM_UP)
@@ -111,21 +113,21 @@ def test_a_stair_is_crossed() -> None:
 
 
 @pytest.mark.parametrize("curve", CURVES)
-def test_without_calibration(curve: str) -> None:
+def test_the_planner_is_as_fast_without_calibration(curve: str) -> None:
     text = TEXTS["copied"]
     run = planned(text, CURVES[curve], Planner(), start=WARM_UP)
     assert best_fixed(text, CURVES[curve], WARM_UP) / run.seconds_per_token >= 0.97
 
 
 @pytest.mark.parametrize("curve", CURVES)
-def test_outliers_do_not_derail(curve: str) -> None:
+def test_outliers_do_not_slow_the_planner(curve: str) -> None:
     text = TEXTS["copied"]
     run = planned(text, CURVES[curve], planner_for(curve), start=WARM_UP, outliers=0.01)
     assert best_fixed(text, CURVES[curve], WARM_UP) / run.seconds_per_token >= 0.97
 
 
 @pytest.mark.parametrize("curve", CURVES)
-def test_a_machine_that_slows_down(curve: str) -> None:
+def test_the_planner_adapts_to_a_slower_machine(curve: str) -> None:
     text = TEXTS["copied"]
     v = CURVES[curve]
     half = len(text) // 2
@@ -146,7 +148,9 @@ def model_text(rate: np.ndarray, seed: int, *, telling: bool) -> Text:
 @pytest.mark.parametrize("curve", ["linear", "staircase", "bf16", "f16", "q4_0", "cuda_like"])
 @pytest.mark.parametrize("rate", [0.0, 0.3, 0.6, 0.8])
 @pytest.mark.parametrize("c", [0.03, 0.1])
-def test_draft_model(curve: str, rate: float, c: float) -> None:
+def test_the_planner_with_a_draft_model_is_as_fast_as_the_best_fixed_length(
+    curve: str, rate: float, c: float
+) -> None:
     text = model_text(np.full(8000, rate), 1, telling=False)
     step = c * float(CURVES[curve][1])
     run = planned_with_model(text, CURVES[curve], planner_for(curve), step, start=2000)
@@ -155,7 +159,7 @@ def test_draft_model(curve: str, rate: float, c: float) -> None:
 
 
 @pytest.mark.parametrize("curve", ["linear", "bf16", "cuda_like"])
-def test_a_useless_draft_model_is_not_made_to_catch_up(curve: str) -> None:
+def test_a_useless_draft_model_is_not_asked(curve: str) -> None:
     """The longer it was silent, the more a look at it costs."""
     plain = float(CURVES[curve][1])
     text = model_text(np.zeros(8000), 1, telling=False)
@@ -169,7 +173,7 @@ def test_a_useless_draft_model_is_not_made_to_catch_up(curve: str) -> None:
 
 
 @pytest.mark.parametrize("curve", ["linear", "bf16", "cuda_like"])
-def test_a_draft_model_that_knows_when_it_is_right(curve: str) -> None:
+def test_confident_draft_models_beat_the_best_fixed_length(curve: str) -> None:
     """Its probabilities are worth more than any fixed length."""
     rate = np.random.default_rng(0).beta(1.5, 0.6, 8000)
     text = model_text(rate, 2, telling=True)

@@ -44,7 +44,7 @@ def asked(planner: Planner, draft: list[Evidence], copies: list[Evidence] | None
     return planner.goes_on(turn, draft, 0.005 * len(draft))
 
 
-def test_a_draft_model_stops_where_nothing_could_win() -> None:
+def test_a_draft_model_stops_when_no_continuation_can_pay() -> None:
     sure, unsure = Evidence(Source.model, 0, 0.99), Evidence(Source.model, 0, 0.01)
     planner = planner_for("bf16")
     planner.draft_cost.observe(1, 0, 0.005)
@@ -54,7 +54,7 @@ def test_a_draft_model_stops_where_nothing_could_win() -> None:
     assert not asked(planner, [sure] * MAX_DRAFT)
 
 
-def test_a_draft_model_is_not_asked_where_a_copy_is_better() -> None:
+def test_a_draft_model_is_not_asked_if_a_copy_is_better() -> None:
     planner = planner_for("bf16")
     planner.draft_cost.observe(1, 0, 0.03)
     copy = [Evidence(Source.match, 40 + i) for i in range(MAX_DRAFT)]
@@ -92,7 +92,7 @@ def verify(planner: Planner, phase: Phase, n_draft: int, n_accepted: int) -> Non
 
 
 @pytest.mark.parametrize("n_tokens", [0, 1200])
-def test_a_width_beyond_the_stake_keeps_nobody_from_a_shorter_one(n_tokens: int) -> None:
+def test_a_width_beyond_the_budget_does_not_prevent_a_shorter_draft(n_tokens: int) -> None:
     """Of 4-bit weights on a processor with one thread: the widest decode has the cheapest tokens,
     but is too much to bet; far into the context, too."""
     widths = {1: 1, 2: 2, 4: 3.3, 8: 6.1, 12: 7.5, 16: 6.5, 17: 8.1, 32: 11.2, 64: 13.3, 65: 18}
@@ -110,7 +110,7 @@ def test_a_width_beyond_the_stake_keeps_nobody_from_a_shorter_one(n_tokens: int)
             assert chosen.n_draft >= 15 or i == 0
 
 
-def test_no_draft_grows_towards_a_width_beyond_the_stake() -> None:
+def test_no_draft_grows_towards_a_width_beyond_the_budget() -> None:
     sure = [Evidence(Source.model, 0, 0.99)] * 8
     planner = calibrated_planner(curve_of({1: 1, 2: 4, 9: 4, 10: 14, MAX_DRAFT + 1: 14}))
     planner.draft_cost.observe(1, 0, 0.001 * planner.cost.seconds(1, 0))
@@ -121,7 +121,7 @@ def test_no_draft_grows_towards_a_width_beyond_the_stake() -> None:
     assert not planner.goes_on(Turn(planner.begin(), 0), sure, 0)
 
 
-def test_the_better_draft_is_taken() -> None:
+def test_the_better_draft_is_chosen() -> None:
     planner = planner_for("bf16")
     phase = planner.begin()
     poor = [Evidence(Source.ngram, 2, 0.2)] * 8
@@ -139,7 +139,7 @@ def test_the_better_draft_is_taken() -> None:
 
 
 @pytest.mark.parametrize("most", [-1, 0, 1, 3, 64, 1000])
-def test_the_cap_is_kept(most: int) -> None:
+def test_max_draft_is_kept(most: int) -> None:
     planner = planner_for("flat")
     turn = turn_of(planner, planner.begin(), [PERFECT * 2], max_draft=most)
     choice = turn.choice
@@ -161,7 +161,7 @@ def test_pending_tokens_shift_the_cost() -> None:
     assert 0 < choose(planner, phase, [PERFECT], 300, n_pending=65).n_draft < len(PERFECT)
 
 
-def test_overhead_makes_drafts_longer() -> None:
+def test_overhead_of_a_round_makes_drafts_longer() -> None:
     """A network round trip is paid per round."""
     planner = planner_for("linear")
     draft = [Evidence(Source.ngram, 4, 1.0)] * MAX_DRAFT
@@ -172,7 +172,7 @@ def test_overhead_makes_drafts_longer() -> None:
     assert far > near + 2
 
 
-def test_a_request_made_slower_is_cautious() -> None:
+def test_a_request_that_lost_time_drafts_less() -> None:
     """It drafts only what promises more than it takes, until what was lost is made good."""
     planner = planner_for("linear")
     phase = planner.begin()
@@ -192,7 +192,7 @@ def test_a_request_made_slower_is_cautious() -> None:
     assert (after.n_draft, after.saved) == (before.n_draft, before.saved)
 
 
-def test_what_is_sure_is_drafted_in_spite_of_what_was_lost() -> None:
+def test_certain_drafts_are_kept_after_losses() -> None:
     """Where sixteen tokens cost eight, a copy that counted half would never be drafted again."""
     planner = planner_for("q4_0")
     copy = [Evidence(Source.match, 60 + i) for i in range(MAX_DRAFT)]
@@ -212,7 +212,7 @@ def test_what_is_sure_is_drafted_in_spite_of_what_was_lost() -> None:
     assert choose(planner, phase, [doubtful]).saved < after.saved
 
 
-def test_what_copies_have_lost_says_nothing_of_what_a_grammar_forces() -> None:
+def test_losses_of_copies_do_not_reduce_grammar_drafts() -> None:
     planner = planner_for("q4_k_m")
     phase = planner.begin()
     copy = [Evidence(Source.match, 20 + i) for i in range(MAX_DRAFT)]
@@ -232,7 +232,7 @@ def test_what_copies_have_lost_says_nothing_of_what_a_grammar_forces() -> None:
     assert choose(planner, later, [forced]).n_draft == before.n_draft
 
 
-def test_longer_matches_are_worth_more() -> None:
+def test_longer_matches_get_longer_drafts() -> None:
     planner = planner_for("bf16")
     lengths = []
     for m in (1, 4, 16, 64):
@@ -242,7 +242,7 @@ def test_longer_matches_are_worth_more() -> None:
     assert lengths[-1] > lengths[0] + 4
 
 
-def test_what_broke_off_a_copy_is_distrusted_until_it_is_known() -> None:
+def test_the_token_that_broke_off_a_copy_is_distrusted_at_first() -> None:
     planner = planner_for("bf16")
     copy = [Evidence(Source.match, 8 + i) for i in range(MAX_DRAFT)]
     doubtful = [Evidence(Source.match, 8, confidence=0), *copy[1:]]
@@ -258,7 +258,7 @@ def test_what_broke_off_a_copy_is_distrusted_until_it_is_known() -> None:
     assert n_draft(doubtful) == 0
 
 
-def test_no_draft_risks_more_than_its_stake_and_what_was_saved() -> None:
+def test_no_draft_risks_more_than_its_budget_and_the_time_saved() -> None:
     for stair, dares in ((7.0, True), (11.0, False)):  # that all drafts cost, however long
         planner = calibrated_planner(curve_of({1: 1, 2: 1 + stair, MAX_DRAFT + 1: 1 + stair}))
         learn(planner, planner.begin(), PERFECT, 1.0, 400)
@@ -271,7 +271,7 @@ def test_no_draft_risks_more_than_its_stake_and_what_was_saved() -> None:
         assert choose(planner, phase, [PERFECT]).n_draft > 60
 
 
-def test_temperatures_are_learned_apart() -> None:
+def test_temperatures_are_learned_separately() -> None:
     planner = planner_for("bf16")
     copy = [Evidence(Source.match, 4 + i) for i in range(MAX_DRAFT)]
     before = choose(planner, planner.begin(0.0), [copy])
@@ -281,7 +281,7 @@ def test_temperatures_are_learned_apart() -> None:
     assert choose(planner, planner.begin(1.5), [copy]).n_draft == 0
 
 
-def test_what_follows_a_wrong_token_is_not_counted() -> None:
+def test_tokens_after_a_rejected_one_are_not_learned_from() -> None:
     """A draft of which the first token was wrong says nothing of the others."""
     planner = planner_for("bf16")
     first, second = Evidence(Source.ngram, 2, 1.0), Evidence(Source.ngram, 8, 1.0)
@@ -294,7 +294,7 @@ def test_what_follows_a_wrong_token_is_not_counted() -> None:
     assert choose(planner, fresh, [[second] * 8]).n_draft == 8
 
 
-def test_strange_evidence_is_survived() -> None:
+def test_impossible_evidence_gives_finite_choices() -> None:
     planner = planner_for("bf16")
     phase = planner.begin(float("nan"), -5)
     strange = [

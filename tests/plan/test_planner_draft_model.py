@@ -47,7 +47,7 @@ def learn_of_model(one: Planner, n_right: int) -> None:
         one.learn(turn)
 
 
-def test_it_checks_what_is_likely_right_where_a_row_costs_less_than_a_step() -> None:
+def test_draft_model_checks_copies_if_rows_are_cheaper_than_steps() -> None:
     cheap = planner(FLAT, 0.02)
     assert cheap.n_guess(chosen(cheap, copy(40), 2000)) == 8
     dear = planner(FLAT, 0.02, row=2)
@@ -56,7 +56,7 @@ def test_it_checks_what_is_likely_right_where_a_row_costs_less_than_a_step() -> 
     assert dear.n_guess(turn) == 0
 
 
-def test_a_copy_is_checked_by_one_that_is_at_hand() -> None:
+def test_a_copy_is_checked_by_a_draft_model_that_is_up_to_date() -> None:
     one = planner(FLAT, 0.02)
     near = chosen(one, copy(40), 2000)
     near.n_guess = near.choice.n_draft
@@ -68,7 +68,7 @@ def test_a_copy_is_checked_by_one_that_is_at_hand() -> None:
     assert not one.goes_on(far, [])
 
 
-def test_the_account_of_one_that_checks_is_beside_what_was_chosen() -> None:
+def test_checks_of_a_draft_model_are_charged_to_it() -> None:
     """Copies are right. One that agrees costs its steps; one that does not loses them, too."""
 
     def n_checks(n_agreed: int) -> int:
@@ -97,7 +97,7 @@ def test_the_account_of_one_that_checks_is_beside_what_was_chosen() -> None:
     assert 0 < n_checks(0) < n_checks(8) < 200
 
 
-def test_what_it_has_drafted_is_verified_in_place_of_what_was_chosen() -> None:
+def test_tokens_of_the_draft_model_replace_the_chosen_copy() -> None:
     one = planner(FLAT, 0.02)
     for required in (False, True):
         turn = Turn(one.begin(0.0, 100), 100)
@@ -108,7 +108,7 @@ def test_what_it_has_drafted_is_verified_in_place_of_what_was_chosen() -> None:
 
 
 @pytest.mark.parametrize("n_rest", [0, 4])
-def test_what_others_have_behind_its_tokens_teaches_nothing(n_rest: int) -> None:
+def test_continuations_of_other_drafters_are_not_learned_from(n_rest: int) -> None:
     one = planner(FLAT, 0.02)
     before = chosen(one, copy(20, 4), 1000).choice.tokens
     phase = one.begin(0.0, 0)
@@ -122,7 +122,7 @@ def test_what_others_have_behind_its_tokens_teaches_nothing(n_rest: int) -> None
     assert (after == before) == (n_rest == 4)
 
 
-def test_a_draft_goes_on_with_what_another_has_behind_the_same_tokens() -> None:
+def test_add_rest_appends_the_continuation_of_another_draft() -> None:
     def draft(*tokens: int) -> Draft:
         return Draft([*tokens], [Evidence(Source.match, token) for token in tokens])
 
@@ -180,7 +180,7 @@ def answer(
     return asking, speeds
 
 
-def test_one_for_which_prompts_are_read_in_vain_is_not_asked_for_each() -> None:
+def test_a_useless_draft_model_does_not_read_every_prompt() -> None:
     one = planner(FLAT, 0.4)
     a_prompt = one.draft_cost.seconds(251, 0)
     assert a_prompt > 4
@@ -192,7 +192,7 @@ def test_one_for_which_prompts_are_read_in_vain_is_not_asked_for_each() -> None:
     assert sum(seconds > 0 for seconds in asking) < 10
 
 
-def test_a_prompt_is_not_read_if_the_answer_cannot_become_long_enough() -> None:
+def test_a_draft_model_does_not_read_the_prompt_of_a_short_answer() -> None:
     one = planner(FLAT, 0.4)
     asking, _ = answer(one, 60, 20, n_prompt=250, max_tokens=20)
     assert sum(asking) == 0
@@ -200,7 +200,7 @@ def test_a_prompt_is_not_read_if_the_answer_cannot_become_long_enough() -> None:
     assert asking[0] > one.draft_cost.seconds(251, 0)
 
 
-def test_a_prompt_that_takes_longer_than_may_be_lost_is_not_read_to_try_one() -> None:
+def test_a_draft_model_does_not_read_a_prompt_beyond_its_budget() -> None:
     one = planner([*read_curves(CURVES)["q4_k_m"]], 0.05)
     assert one.draft_cost.seconds(4001, 0) > 9
     asking, _ = answer(one, 3, 300, max_draft=20, n_prompt=4000)
@@ -209,13 +209,13 @@ def test_a_prompt_that_takes_longer_than_may_be_lost_is_not_read_to_try_one() ->
     assert asking[0] > 0
 
 
-def test_and_for_which_it_pays_is_asked_for_each() -> None:
+def test_a_good_draft_model_is_asked_for_every_prompt() -> None:
     asking, speeds = answer(planner(FLAT, 0.1), 20, 60)
     assert min(asking) > 0
     assert min(speeds) > 2
 
 
-def test_one_that_drafts_nothing_is_asked_hardly_more_often_than_one_that_is_wrong() -> None:
+def test_empty_drafts_of_a_draft_model_count_as_wrong_ones() -> None:
     """As one with a least probability (draft_p_min), or that is still taking in a prompt."""
 
     def n_asked(n_drafted: int) -> int:
@@ -239,7 +239,7 @@ def test_one_that_drafts_nothing_is_asked_hardly_more_often_than_one_that_is_wro
 
 
 @pytest.mark.parametrize("curve", ["q4_k_m", "q4_0", "metal_like"])
-def test_one_that_does_not_seem_to_pay_is_tried(curve: str) -> None:
+def test_a_draft_model_that_seems_useless_is_still_tried(curve: str) -> None:
     """Of tokens believed as at first no draft pays there, of tokens that are right long ones do."""
     stairs = [*read_curves(CURVES)[curve]]
     _, speeds = answer(planner(stairs, 0.05), 2, 120, max_draft=20)

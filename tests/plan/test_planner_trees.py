@@ -50,7 +50,7 @@ def teach(one: Planner, first: float, second: float, n: int = 2000) -> Phase:
     return phase
 
 
-def test_second_guesses_ride_where_width_is_free() -> None:
+def test_branches_are_verified_if_width_is_free() -> None:
     one = planner(FLAT)
     phase = teach(one, 0.5, 0.6)
     draft = model(0.5, 0.5, 0.5)
@@ -65,7 +65,7 @@ def test_second_guesses_ride_where_width_is_free() -> None:
 
 
 @pytest.mark.parametrize("curve", ["flat", "steep"])
-def test_and_not_where_they_are_wrong_or_dear(curve: str) -> None:
+def test_branches_are_not_verified_if_wrong_or_expensive(curve: str) -> None:
     one = planner(FLAT if curve == "flat" else STEEP)
     phase = teach(one, 0.9, 0.0 if curve == "flat" else 0.5)
     draft = model(0.5, 0.5)
@@ -79,7 +79,7 @@ def test_and_not_where_they_are_wrong_or_dear(curve: str) -> None:
     assert turn.choice.tokens - chain.choice.tokens < 0.02
 
 
-def test_no_row_comes_without_its_parent() -> None:
+def test_every_row_of_a_tree_has_its_parent() -> None:
     rng = np.random.default_rng(2)
     for _ in range(200):
         curve = np.sort(rng.uniform(1, rng.uniform(1.1, 8), 64)).tolist()
@@ -103,7 +103,7 @@ def test_no_row_comes_without_its_parent() -> None:
         assert turn.choice.saved >= chain.choice.saved - 1e-9
 
 
-def test_several_share_a_decode() -> None:
+def test_trees_of_several_sequences_share_a_decode() -> None:
     one = planner(FLAT)
     phases = [teach(one, 0.5, 0.6), teach(one, 0.5, 0.6)]
     draft = model(0.5, 0.5)

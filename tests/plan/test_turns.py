@@ -32,26 +32,26 @@ def lengths(turns: list[Turn]) -> list[int]:
     return [turn.choice.n_draft for turn in turns]
 
 
-def test_where_width_is_free_all_draft() -> None:
+def test_all_sequences_draft_if_width_is_free() -> None:
     assert lengths(turns_of(calibrated(CURVES["flat"]), [SURE] * 4)) == [8] * 4
 
 
-def test_where_each_row_costs_a_decode_nobody_drafts() -> None:
+def test_no_sequence_drafts_if_every_row_costs_a_decode() -> None:
     assert lengths(turns_of(calibrated(CURVES["steep"]), [VAGUE] * 8)) == [0] * 8
 
 
-def test_drafts_shrink_by_what_others_draft() -> None:
+def test_drafts_become_shorter_next_to_drafts_of_others() -> None:
     planner = calibrated(CURVES["linear"])
     (alone,) = lengths(turns_of(planner, [SURE]))
     assert alone > max(lengths(turns_of(planner, [SURE] * 4)))
 
 
-def test_the_likelier_drafts_come_first() -> None:
+def test_the_likelier_draft_is_longer() -> None:
     sure, vague = lengths(turns_of(calibrated(CURVES["bf16"]), [SURE, VAGUE]))
     assert sure > vague
 
 
-def test_what_is_required_is_verified_whole() -> None:
+def test_a_required_draft_is_verified_whole() -> None:
     """Whatever it is, and beside whom: what was drawn is verified, or the text is distorted."""
     planner = calibrated(CURVES["steep"])
     one, other = Turn(planner.begin(), 0), Turn(planner.begin(), 0)
@@ -63,7 +63,7 @@ def test_what_is_required_is_verified_whole() -> None:
     assert other.choice.n_draft == 0
 
 
-def test_what_was_drawn_is_verified_whole_or_not_at_all() -> None:
+def test_a_drawn_draft_is_verified_whole_or_not_at_all() -> None:
     for curve, n_draft in (("flat", len(SURE)), ("steep", 0)):
         planner = calibrated(CURVES[curve])
         turn = Turn(planner.begin(), 0)
@@ -73,14 +73,14 @@ def test_what_was_drawn_is_verified_whole_or_not_at_all() -> None:
 
 
 @pytest.mark.parametrize("curve", CURVES)
-def test_decoded_alike_they_draft_as_much_or_nothing(curve: str) -> None:
+def test_sequences_of_a_split_memory_draft_equally_or_not_at_all(curve: str) -> None:
     planner = Planner(split=True)
     for _ in range(5):
         taught(planner, curve)
     assert len({*lengths(turns_of(planner, [SURE, SURE[:3], VAGUE, SURE])), 0}) <= 2
 
 
-def test_who_drafts_nothing_pays_for_nobody() -> None:
+def test_a_sequence_without_drafts_is_not_charged_for_others() -> None:
     """A neighbour's wrong drafts are the neighbour's."""
     planner = calibrated(CURVES["linear"])
     silent, wrong = planner.begin(), planner.begin()
@@ -104,7 +104,7 @@ def test_who_drafts_nothing_pays_for_nobody() -> None:
     assert saved(wrong) < before[1]
 
 
-def test_drafts_of_many_keep_within_the_most_rows() -> None:
+def test_drafts_of_many_sequences_keep_to_the_most_rows() -> None:
     """One that decodes alone need not."""
     planner = taught(Planner(most_rows=7), "flat")
     assert sum(lengths(turns_of(planner, [SURE] * 4))) == 7 - 4

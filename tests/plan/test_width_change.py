@@ -35,7 +35,7 @@ def copy(n: int, length: int) -> list[Evidence]:
     return [Evidence(Source.match, length + i) for i in range(n)]
 
 
-def test_a_doubtful_draft_is_not_worth_a_change() -> None:
+def test_a_doubtful_draft_does_not_change_the_width() -> None:
     doubtful, sure = copy(3, 2), copy(MAX_DRAFT, 60)
     assert choose(planner_of(0), doubtful) == (3, 0)
     assert choose(planner_of(2), doubtful) == (0, 0)
@@ -44,7 +44,7 @@ def test_a_doubtful_draft_is_not_worth_a_change() -> None:
     assert n_padding == 0
 
 
-def test_where_decodes_are_wide_a_doubtful_draft_is_padded() -> None:
+def test_a_doubtful_draft_is_padded_to_the_base_width() -> None:
     doubtful = copy(3, 2)
     planner = planner_of(2)
     planner.observe_decode(17, 0, 1.32)
@@ -55,7 +55,7 @@ def test_where_decodes_are_wide_a_doubtful_draft_is_padded() -> None:
     assert choose(unpadded, doubtful)[1] == 0
 
 
-def test_decodes_that_a_change_made_dearer_are_not_learned_from() -> None:
+def test_decodes_slowed_by_a_width_change_are_not_learned_from() -> None:
     planner = planner_of(2)
     before = planner.cost.seconds(8)
     for seconds in (3.0, 3.0):
@@ -65,7 +65,7 @@ def test_decodes_that_a_change_made_dearer_are_not_learned_from() -> None:
     assert before < planner.cost.seconds(8) < 1.5
 
 
-def test_a_change_is_kept_with_the_curve() -> None:
+def test_the_width_change_cost_is_saved_with_the_curve() -> None:
     planner = planner_of(2)
     points = planner.cost.points()
     assert points.change == 2
@@ -84,7 +84,7 @@ def speeds(costs: Costs) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("name", ["h100_7b", "h100_1.5b"])
-def test_who_knows_of_changes_is_faster(name: str) -> None:
+def test_knowing_the_width_change_cost_is_faster(name: str) -> None:
     told, untold = (speeds(read_costs(GPUS, told=one)[name]) for one in (True, False))
     assert told[0] > 1.03 * untold[0]
     assert told[1] > 1.1 * untold[1]

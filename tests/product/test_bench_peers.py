@@ -20,7 +20,7 @@ from peers import Run, Setting
 Captured = pytest.CaptureFixture[str]
 
 
-def test_it_runs(capsys: Captured) -> None:
+def test_bench_peers_prints_a_table_for_every_contestant(capsys: Captured) -> None:
     main(["-n", "66", "--repeat", "1", "--texts", "1", "-kv", "q8_0"])
     lines = capsys.readouterr().out.splitlines()
     for name in ("specllama plain", "specllama ngram", "llama-cpp-python lookup 10"):
@@ -36,14 +36,16 @@ def test_it_runs(capsys: Captured) -> None:
     ]
 
 
-def test_too_few_tokens(capsys: Captured) -> None:
+def test_bench_peers_refuses_too_few_tokens(capsys: Captured) -> None:
     with pytest.raises(SystemExit) as exit_:
         main(["-n", "1"])
     assert exit_.value.code == 2
     assert "-n must be at least 2" in capsys.readouterr().err
 
 
-def test_programs_that_are_not_there(tmp_path: Path, capsys: Captured) -> None:
+def test_bench_peers_refuses_a_folder_without_llama_server(
+    tmp_path: Path, capsys: Captured
+) -> None:
     with pytest.raises(SystemExit) as exit_:
         main(["--llama-cpp", str(tmp_path)])
     assert exit_.value.code == 2
@@ -54,7 +56,7 @@ def setting(peer: str, name: str) -> Setting:
     return Setting(peer, name, lambda: nullcontext(lambda prompt, n: Run([], 0, 0.0, 0.0)))
 
 
-def test_the_best_setting_is_that_of_the_median() -> None:
+def test_the_best_setting_is_chosen_by_the_median() -> None:
     def turns(*times: float) -> list[list[Run]]:
         return [
             [Run([1, 2], 10, seconds, 2 * seconds), Run([3], 30, 3 * seconds, 6 * seconds)]
@@ -70,7 +72,7 @@ def test_the_best_setting_is_that_of_the_median() -> None:
     assert against_best(runs, mine, [lucky], whole_speeds) == pytest.approx(3)
 
 
-def test_who_tells_of_whole_answers() -> None:
+def test_whole_answers_are_compared_if_timed() -> None:
     tells, silent = setting("peer", "tells"), setting("peer", "silent")
     runs = {"code": {tells: [[Run([1], 1, 1.0, 2.0)]], silent: [[Run(None, 1, 1.0, None)]]}}
     assert tells_whole(tells, runs)
@@ -92,7 +94,7 @@ def test_settings_near_the_best_of_their_peer_go_on() -> None:
     ]
 
 
-def test_where_tokens_differ() -> None:
+def test_difference_names_the_texts_that_differ() -> None:
     plain = [Run([1, 2, 3], 2, 1.0, 1.0), Run([4, 5, 6], 2, 1.0, 1.0)]
     assert difference([Run([1, 2], 1, 1.0, 1.0), Run(None, 2, 1.0, 1.0)], plain) == ""
     assert "differ from 1" in difference([plain[0], Run([4, 9], 1, 1.0, 1.0)], plain)

@@ -13,7 +13,7 @@ BENCHES = sorted((ROOT / "benchmarks").glob("bench_*.py"))
 
 
 @pytest.mark.parametrize("path", BENCHES, ids=lambda path: path.stem)
-def test_it_finds_what_it_needs(path: Path) -> None:
+def test_every_benchmark_can_be_imported_as_a_program(path: Path) -> None:
     """As a program of its own, without what pytest adds to the path."""
     script = f"import sys; sys.path[0] = {str(path.parent)!r}; import {path.stem}"
     done = subprocess.run(

@@ -19,7 +19,7 @@ def passed(output: str) -> int:
     return int(ran[1])
 
 
-def test_what_needs_no_llama_cpp() -> None:
+def test_cpp_tests_without_llama_cpp_pass() -> None:
     build = ROOT / "build" / "tests"  # stays, so that only what has changed is compiled
     configure(
         ROOT,
@@ -32,7 +32,7 @@ def test_what_needs_no_llama_cpp() -> None:
     assert passed(run("ctest", "--test-dir", build, "--verbose")) > 20
 
 
-def test_the_public_headers_and_a_drafter(
+def test_cpp_tests_of_the_installed_library_pass(
     installed_library: Path,
     tmp_path: Path,
     bundled_model: Path,

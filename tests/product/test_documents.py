@@ -14,10 +14,12 @@ EXAMPLES = re.findall(
 
 
 @pytest.mark.parametrize("i", range(len(EXAMPLES)))
-def test_examples_run(i: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_of_the_python_docs_run(
+    i: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(EXAMPLES[i], "docs/python.md", "exec"), {})
 
 
-def test_there_are_some() -> None:
+def test_python_docs_have_examples() -> None:
     assert len(EXAMPLES) > 2

@@ -92,7 +92,7 @@ def check(exact: bool, expected: list[Generation]) -> Check:
     return same
 
 
-def test_drafts_beside_other_requests(
+def test_drafts_next_to_other_requests_change_no_token(
     opened: Open, check: Check, expected: list[Generation]
 ) -> None:
     drafter = MostlyRight()
@@ -105,7 +105,7 @@ def test_drafts_beside_other_requests(
     assert 0 < n_accepted < sum(generation.stats.drafted for generation in generations)
 
 
-def test_a_draft_model(
+def test_a_model_drafts_for_itself_unless_it_is_recurrent(
     model: Path, opened: Open, check: Check, name: str, expected: list[Generation]
 ) -> None:
     """The model drafts for itself, or is refused."""
@@ -120,7 +120,9 @@ def test_a_draft_model(
         assert generation.stats.accepted > 0
 
 
-def test_what_is_said_goes_on(opened: Open, check: Check, expected: list[Generation]) -> None:
+def test_reused_and_cached_prompts_change_no_token(
+    opened: Open, check: Check, expected: list[Generation]
+) -> None:
     """From its end; from where it is edited; after another text, with a copy in main memory."""
     session = opened("ngram", spec_length=4, cache_ram=-1)
     for i in (3, 5):
@@ -133,7 +135,9 @@ def test_what_is_said_goes_on(opened: Open, check: Check, expected: list[Generat
     assert again.stats.reused_tokens > 0
 
 
-def test_requests_that_begin_alike(opened: Open, check: Check, expected: list[Generation]) -> None:
+def test_requests_with_a_common_prefix_change_no_token(
+    opened: Open, check: Check, expected: list[Generation]
+) -> None:
     """The first is not done when the others take over what it has."""
     session = opened("ngram", spec_length=4, n_seq=4)
     first = session.stream(PROMPTS[5], **OPTIONS)
@@ -145,7 +149,7 @@ def test_requests_that_begin_alike(opened: Open, check: Check, expected: list[Ge
     check(first.result(), 5)
 
 
-def test_a_state_goes_on_in_another_session(
+def test_a_saved_state_continues_in_another_session(
     opened: Open, check: Check, expected: list[Generation], tmp_path: Path
 ) -> None:
     first = opened("ngram", spec_length=4)

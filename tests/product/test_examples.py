@@ -28,7 +28,9 @@ def counted(line: str) -> dict[str, float]:
     }
 
 
-def test_a_drafter_in_cpp(installed_library: Path, tmp_path: Path, bundled_model: Path) -> None:
+def test_the_cpp_drafter_example_drafts(
+    installed_library: Path, tmp_path: Path, bundled_model: Path
+) -> None:
     configure(
         EXAMPLES / "drafter",
         tmp_path,
@@ -44,7 +46,7 @@ def test_a_drafter_in_cpp(installed_library: Path, tmp_path: Path, bundled_model
     assert numbers["errors"] == 0
 
 
-def test_a_drafter_in_python(bundled_model: Path) -> None:
+def test_the_python_drafter_example_drafts(bundled_model: Path) -> None:
     text, line = said([sys.executable, EXAMPLES / "drafter.py", bundled_model, PROMPT])
     assert text.strip()
     numbers = counted(line)
@@ -52,7 +54,7 @@ def test_a_drafter_in_python(bundled_model: Path) -> None:
     assert numbers["errors"] == 0
 
 
-def test_a_file_is_rewritten(bundled_model: Path, tmp_path: Path) -> None:
+def test_the_apply_edit_example_rewrites_a_file(bundled_model: Path, tmp_path: Path) -> None:
     model, file = tmp_path / "chat.gguf", tmp_path / "stack.py"
     template = "{{ messages[0].content }}\n```python\n"
     options = ["--chat-template", template, bundled_model, model]
@@ -68,7 +70,7 @@ def test_a_file_is_rewritten(bundled_model: Path, tmp_path: Path) -> None:
     assert numbers["drafted"] >= numbers["accepted"] >= 0
 
 
-def test_what_is_no_file_is_said(bundled_model: Path, tmp_path: Path) -> None:
+def test_the_apply_edit_example_reports_a_missing_file(bundled_model: Path, tmp_path: Path) -> None:
     command = [sys.executable, EXAMPLES / "apply_edit.py", bundled_model, tmp_path / "none", "x"]
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     assert process.returncode == 1

@@ -118,7 +118,7 @@ def is_ours(header: str) -> bool:
 
 
 @pytest.mark.parametrize("room", MAY_INCLUDE)
-def test_a_room_includes_what_it_may(room: str) -> None:
+def test_rooms_include_only_allowed_headers(room: str) -> None:
     n_seen = 0
     for path in sources():
         if room_of(path) != room:
@@ -137,7 +137,7 @@ def test_every_file_is_in_a_room() -> None:
     assert {room_of(path) for path in sources()} == set(MAY_INCLUDE)
 
 
-def test_a_header_is_asked_for_by_its_place() -> None:
+def test_headers_are_included_by_their_path() -> None:
     """No "../", and our own headers in quotes, so that the rules above see them."""
     for path in sources():
         for line in path.read_text().splitlines():
@@ -147,7 +147,7 @@ def test_a_header_is_asked_for_by_its_place() -> None:
                 assert not (is_ours(header) and "<" in line), f"{path}: {line}"
 
 
-def test_what_is_pure_is_built_without_llama_cpp() -> None:
+def test_pure_rooms_are_built_without_llama_cpp() -> None:
     """Then the compiler enforces it."""
     listed = (CSRC / "CMakeLists.txt").read_text()
     pure = listed[listed.index("specllama_pure OBJECT") :].split(")")[0].split()[2:]

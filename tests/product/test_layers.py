@@ -86,13 +86,13 @@ def test_rooms_import_downwards(module: str) -> None:
     assert above == []
 
 
-def test_what_loads_fast_imports_nothing_else_at_once() -> None:
+def test_specllama_light_imports_nothing_else_at_once() -> None:
     light = [path for name, path in MODULES.items() if room(name) == "specllama_light"]
     at_once = {name for path in light for name, at_top in imports(path) if at_top}
     assert {room(name) for name in at_once} == {"specllama_light"}
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
+def test_imports_of_modules_have_no_cycles() -> None:
     # A package counts as what it imports; who imports a part of it needs no more than the part.
     graph = {name: {one for one, _ in imports(path)} - {name} for name, path in MODULES.items()}
     graph["specllama._core"] = set()  # C++: its stub names types of Python's
@@ -102,7 +102,7 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     assert len(order) == len(MODULES) > 100
 
 
-def test_every_room_says_what_it_is() -> None:
+def test_every_room_has_a_docstring() -> None:
     rooms = [name for name, path in MODULES.items() if path.stem == "__init__"]
     assert len(rooms) > 10
     for name in rooms:

@@ -39,7 +39,7 @@ class Known(Drafter):
         return [(token + self.shift) % self.n_vocab for token in self.generated[at:][:max_tokens]]
 
 
-def test_there_are_enough_prompts() -> None:
+def test_there_are_at_least_24_prompts() -> None:
     assert len(PROMPTS) >= 24
 
 
@@ -107,7 +107,7 @@ def test_any_drafter_changes_no_token(
 @pytest.mark.parametrize(
     ("temperature", "acceptance"), [(0.0, "coupled"), (1.0, "coupled"), (1.0, "rejection")]
 )
-def test_a_random_drafter(
+def test_random_drafts_are_accepted_with_probability_1_over_v(
     temperature: float,
     acceptance: str,
     tmp_path: Path,
@@ -133,7 +133,7 @@ def test_a_random_drafter(
     assert abs(n_accepted - expected) < 4 * math.sqrt(expected)
 
 
-def test_the_draft_may_fill_the_batch(
+def test_drafts_that_fill_the_batch_change_no_token(
     plain_tokens: dict[str, list[int]], open_session: Callable[..., SpecSession]
 ) -> None:
     session = open_session(n_batch=8, spec_length=64)

@@ -19,7 +19,7 @@ needs_cross_compiler = pytest.mark.skipif(
 
 
 @needs_cross_compiler
-def test_all_of_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cpp_sources_compile_for_macos(monkeypatch: pytest.MonkeyPatch) -> None:
     build = ROOT / "build" / "macos"  # stays, so that only what has changed is compiled
     monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(build / "cache"))
     compiler = f"{sys.executable};-m;ziglang;{{}};-target;{TARGET}"

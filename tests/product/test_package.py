@@ -30,7 +30,7 @@ def test_one_libllama_is_mapped() -> None:
     assert llama_cpp.llama_version().decode() == _core.llama_cpp_version
 
 
-def test_another_llama_cpp_python_is_refused() -> None:
+def test_another_version_of_llama_cpp_python_is_refused() -> None:
     script = (
         "from importlib import metadata\nmetadata.version = lambda name: '0.0.1'\nimport specllama"
     )
@@ -43,7 +43,7 @@ def test_another_llama_cpp_python_is_refused() -> None:
     assert "but 0.0.1 is installed; run: pip install llama-cpp-python==" in last
 
 
-def test_the_package_has_what_it_promises() -> None:
+def test_the_package_has_its_programs_models_and_types() -> None:
     for name in ("bin/spec-cli", "models/target-q8_0.gguf", "models/draft-q8_0.gguf"):
         assert (PACKAGE / name).is_file(), name
     source = Path(specllama.__file__).parent
@@ -57,13 +57,13 @@ def test_public_names_are_documented() -> None:
             assert getattr(specllama, name).__doc__, name
 
 
-def test_devices() -> None:
+def test_list_devices_includes_the_cpu() -> None:
     devices = list_devices()
     assert any(device.name == "CPU" for device in devices)
     assert all(device.memory_free <= device.memory_total for device in devices)
 
 
-def test_the_command_explains_itself() -> None:
+def test_the_command_prints_help() -> None:
     process = subprocess.run(
         [sys.executable, "-m", "specllama", "--help"], capture_output=True, text=True, check=True
     )
@@ -77,7 +77,7 @@ def test_the_command_explains_itself() -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
 @pytest.mark.parametrize("arguments", [["models"], ["--help"], ["--version"], ["corpus", "-h"]])
-def test_an_output_that_takes_nothing(arguments: list[str]) -> None:
+def test_a_full_output_device_gives_one_sentence(arguments: list[str]) -> None:
     command = [sys.executable, "-m", "specllama", *arguments]
     with open("/dev/full", "w") as full:
         process = subprocess.run(

@@ -169,11 +169,11 @@ WAYS = {
 }  # fmt: skip
 
 
-def test_some_draws(folder: Path) -> None:
+def test_random_options_change_no_token(folder: Path) -> None:
     assert sum(Comparison(folder, seed).run() for seed in range(N_DRAWS)) > 100
 
 
 @pytest.mark.slow
-def test_many_draws(folder: Path) -> None:
+def test_many_random_options_change_no_token(folder: Path) -> None:
     for seed in range(N_DRAWS, N_DRAWS + 1000):
         Comparison(folder, seed).run()

@@ -116,7 +116,7 @@ def near(open_real: Open, name: str) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("name", CHATTY)
-def test_a_conversation(open_real: Open, name: str) -> None:
+def test_real_models_hold_a_conversation(open_real: Open, name: str) -> None:
     """A system message, two turns, whole and streamed; what is known is not decoded again."""
     session = open_real(name, "ngram")
     talk: list[dict[str, str]] = [
@@ -144,7 +144,7 @@ def test_a_conversation(open_real: Open, name: str) -> None:
     assert second.finish_reason in ("stop", "length")
 
 
-def test_a_base_model_has_no_template(open_real: Open) -> None:
+def test_a_base_model_cannot_chat(open_real: Open) -> None:
     session = open_real("gemma", "ngram")
     assert not session.has_chat_template
     with pytest.raises(ModelError, match=r"^The model has no chat template; use generate"):
@@ -154,7 +154,9 @@ def test_a_base_model_has_no_template(open_real: Open) -> None:
 
 
 @pytest.mark.parametrize(("name", "drafter"), DRAFTED)
-def test_drafts_change_no_token_but_near_ties(open_real: Open, name: str, drafter: str) -> None:
+def test_drafts_change_no_token_of_real_models_but_near_ties(
+    open_real: Open, name: str, drafter: str
+) -> None:
     plain, drafting = open_real(name), open_real(name, drafter)
     prompt = copying_prompt(plain, name)
     limits = near(open_real, name)
@@ -187,7 +189,7 @@ def test_drafts_change_no_token_but_near_ties(open_real: Open, name: str, drafte
 
 
 @pytest.mark.parametrize("name", EXACT_COPIES)
-def test_drafts_change_nothing_of_an_exact_copy(
+def test_drafts_change_no_bit_of_exact_copies(
     open_real: Open, exact_copy: Callable[[str], Path], name: str
 ) -> None:
     """To the last token and the last bit."""
