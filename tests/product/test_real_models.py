@@ -248,7 +248,7 @@ def test_greedy_tokens_are_those_of_llama_cpp_python(
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_grammars_and_schemas(open_real: Open, name: str) -> None:
+def test_real_models_follow_grammars_and_schemas(open_real: Open, name: str) -> None:
     session = open_real(name, "ngram")
     assert session.generate(
         "Is the sea salty? Answer:", grammar='root ::= " yes" | " no"', max_tokens=8
@@ -268,7 +268,7 @@ def numbered(count: int) -> str:
 
 
 @pytest.mark.parametrize("exact", [False, True])
-def test_back_behind_a_sliding_window(
+def test_prompts_shorter_than_a_sliding_window_are_decoded_again(
     open_real: Open, exact_copy: Callable[[str], Path], exact: bool
 ) -> None:
     """Prompts that share a part of a text three times as long as the window of Gemma 3: what has
@@ -291,7 +291,7 @@ def test_back_behind_a_sliding_window(
         assert distance is None or distance < limit
 
 
-def test_a_long_answer_that_is_left_out(open_real: Open) -> None:
+def test_a_dropped_long_answer_keeps_the_reusable_prefix(open_real: Open) -> None:
     """The windows of Gemma 3 have moved on, as behind a long thought; other conversations take
     turns with this one."""
     session = open_real("gemma", "ngram", cache_ram=-1, n_batch=128)
@@ -313,7 +313,7 @@ def test_a_long_answer_that_is_left_out(open_real: Open) -> None:
 
 
 @pytest.mark.parametrize("name", ["qwen-0.5b", "gemma", "smollm2"])
-def test_states(open_real: Open, tmp_path: Path, name: str) -> None:
+def test_real_models_continue_saved_states(open_real: Open, tmp_path: Path, name: str) -> None:
     session = open_real(name, "ngram")
     limit, _ = near(open_real, name)
     prompt = copying_prompt(session, name)
@@ -341,14 +341,16 @@ def test_states(open_real: Open, tmp_path: Path, name: str) -> None:
         ("gemma", "smollm2", r"its tokenizer is of another type\.$"),
     ],
 )
-def test_drafts_of_another_vocabulary(target: str, draft: str, message: str) -> None:
+def test_draft_models_of_another_vocabulary_are_refused(
+    target: str, draft: str, message: str
+) -> None:
     path = real_model(draft)
     with pytest.raises(ModelError, match=message) as caught:
         SpecSession(real_model(target), path, n_ctx=256)
     assert str(caught.value).startswith(f"The draft model {path} cannot draft for ")
 
 
-def test_three_at_once(open_real: Open) -> None:
+def test_three_requests_at_once_answer_correctly(open_real: Open) -> None:
     session = open_real("qwen-0.5b", "ngram", n_seq=3)
     asked = {"France": "Paris", "Italy": "Rome", "Japan": "Tokyo", "Spain": "Madrid"}
     prompts = [
@@ -366,7 +368,7 @@ def test_three_at_once(open_real: Open) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_how_texts_end(open_real: Open, name: str) -> None:
+def test_texts_of_real_models_end_by_length_stop_and_end_token(open_real: Open, name: str) -> None:
     session = open_real(name, "ngram")
     counting = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,"
     whole = session.generate(counting, max_tokens=24, logit_bias=endless(session, name))
@@ -393,7 +395,7 @@ def test_how_texts_end(open_real: Open, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_characters_of_several_tokens(open_real: Open, name: str) -> None:
+def test_chunks_of_real_models_end_between_characters(open_real: Open, name: str) -> None:
     """No chunk ends inside one, whoever drafted its tokens."""
     session = open_real(name, "ngram")
     line = "你好, 世界 \N{ROCKET}\N{PARTY POPPER} žluťoučký kůň ᚠᛇᚻ\n"
@@ -410,7 +412,7 @@ def test_characters_of_several_tokens(open_real: Open, name: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel by /proc")
-def test_repacked_weights_lie_in_huge_pages_where_these_are_given_on_request() -> None:
+def test_repacked_weights_use_huge_pages_if_available() -> None:
     given = Path("/sys/kernel/mm/transparent_hugepage/enabled")
     if not given.exists() or "[never]" in given.read_text():
         pytest.skip("There are no huge pages on this machine.")

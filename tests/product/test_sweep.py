@@ -101,7 +101,9 @@ class Bench:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_sample(kind: str, tmp_path: Path, open_session: Open) -> None:
+def test_drafts_change_no_token_in_a_sample_of_settings(
+    kind: str, tmp_path: Path, open_session: Open
+) -> None:
     """The settings, shuffled and dealt out to the kinds; each kind gets three more."""
     shuffled = random.Random(0).sample(SETTINGS, len(SETTINGS))
     dealt = shuffled[KINDS.index(kind) :: len(KINDS)]
@@ -112,7 +114,9 @@ def test_a_sample(kind: str, tmp_path: Path, open_session: Open) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_whole(kind: str, tmp_path: Path, open_session: Open) -> None:
+def test_drafts_change_no_token_in_all_settings(
+    kind: str, tmp_path: Path, open_session: Open
+) -> None:
     runs = itertools.product(range(N_SEEDS), SETTINGS)
     compared = Bench(kind, tmp_path, open_session).compare(
         (index, setting) for index, (_, setting) in enumerate(runs)

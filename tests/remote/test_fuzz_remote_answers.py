@@ -57,7 +57,7 @@ def test_wrong_answers_are_refused_in_bounded_time_and_memory(
 
 
 @pytest.mark.parametrize(("mode", "kinds"), [("lockstep", REPLIES), ("ahead", FRAMES)])
-def test_each_kind_of_flood_silence_and_noise_is_bounded(
+def test_floods_silence_and_noise_of_a_server_are_bounded(
     mode: str, kinds: dict[str, Any], tmp_path: Path
 ) -> None:
     n = len(kinds)

@@ -82,7 +82,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("draft", DRAFTS)
-def test_the_same_tokens_whoever_drafts(
+def test_a_served_target_gives_the_same_tokens_with_every_drafter(
     connect: Connect, local: SpecSession, draft: str, options: dict[str, Any], mode: str
 ) -> None:
     session = connect(DRAFTS[draft]())
@@ -100,7 +100,9 @@ def test_the_same_tokens_whoever_drafts(
 
 
 @pytest.mark.parametrize("draft", ["ngram", BUNDLED_DRAFT], ids=["ngram", "draft model"])
-def test_with_a_fixed_length(connect: Connect, local: SpecSession, draft: Any, mode: str) -> None:
+def test_a_served_target_gives_the_same_tokens_with_a_fixed_length(
+    connect: Connect, local: SpecSession, draft: Any, mode: str
+) -> None:
     found = connect(draft, spec_length=3).generate(MODULE, max_tokens=N)
     same(found, local.generate(MODULE, max_tokens=N))
     assert max(found.stats.drafted_by_position, default=0) > 0
@@ -108,7 +110,7 @@ def test_with_a_fixed_length(connect: Connect, local: SpecSession, draft: Any, m
         assert len(found.stats.drafted_by_position) <= 3
 
 
-def test_no_draft_is_longer_than_the_server_verifies(server: Server, local: SpecSession) -> None:
+def test_drafts_keep_to_the_servers_longest_draft(server: Server, local: SpecSession) -> None:
     """Its length is fixed."""
     expected = local.generate(MODULE, max_tokens=N)
     for given in ({}, {"spec_length": 16}):
@@ -120,7 +122,7 @@ def test_no_draft_is_longer_than_the_server_verifies(server: Server, local: Spec
         assert drafter.longest == FIXED["spec_length"]
 
 
-def test_auto_changes_the_way_between_generations(server: Server, local: SpecSession) -> None:
+def test_auto_changes_the_mode_between_generations(server: Server, local: SpecSession) -> None:
     """By what is known of it, which is set here, so that the clock has no say."""
     expected = local.generate(MODULE, max_tokens=N)
     with SpecSession(target=server.url, draft=Wrong()) as session:
@@ -134,7 +136,7 @@ def test_auto_changes_the_way_between_generations(server: Server, local: SpecSes
             same(session.generate(MODULE, max_tokens=N), expected)
 
 
-def test_right_drafts_are_used(connect: Connect, local: SpecSession, mode: str) -> None:
+def test_right_drafts_save_rounds(connect: Connect, local: SpecSession, mode: str) -> None:
     expected = local.generate(MODULE, max_tokens=N)
     drafter = Meddling(expected.tokens, {}, n_most=4)
     found = connect(drafter, spec_length=4).generate(MODULE, max_tokens=N)
@@ -144,7 +146,9 @@ def test_right_drafts_are_used(connect: Connect, local: SpecSession, mode: str) 
         assert found.stats.by_drafter["other"][1] >= N - found.stats.rounds - 1
 
 
-def test_a_drafter_that_is_often_right(connect: Connect, local: SpecSession) -> None:
+def test_a_drafter_that_is_sometimes_right_changes_no_token(
+    connect: Connect, local: SpecSession
+) -> None:
     expected = local.generate(MODULE, max_tokens=N, temperature=1.0, seed=3)
     drafter = SometimesRight(local.n_vocab)
     drafter.coming = expected.tokens
@@ -173,7 +177,9 @@ MORE: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("options", MORE.values(), ids=MORE)
-def test_all_options(connect: Connect, local: SpecSession, options: dict[str, Any]) -> None:
+def test_a_served_target_takes_all_generation_options(
+    connect: Connect, local: SpecSession, options: dict[str, Any]
+) -> None:
     prompt = PROMPTS["near the limit"] if options.get("max_tokens", N) is None else MODULE
     options = {"max_tokens": N} | options
     expected = local.generate(prompt, **options)
@@ -186,7 +192,9 @@ def test_all_options(connect: Connect, local: SpecSession, options: dict[str, An
     assert not chunks or chunks[-1].finish_reason == expected.finish_reason
 
 
-def test_several_at_once(connect: Connect, local: SpecSession) -> None:
+def test_several_requests_to_a_served_target_get_their_own_tokens(
+    connect: Connect, local: SpecSession
+) -> None:
     names = ["module", "json", "csv", "emoji", "function"]
     session = connect("ngram", n_seq=2)
     for draft in ("ngram", BUNDLED_DRAFT):
@@ -203,7 +211,7 @@ def test_several_at_once(connect: Connect, local: SpecSession) -> None:
         same(one, expected)
 
 
-def test_more_at_once_than_the_server_has_places(connect: Connect, local: SpecSession) -> None:
+def test_more_requests_than_the_servers_slots_finish(connect: Connect, local: SpecSession) -> None:
     """Who waits there for a place keeps nobody here waiting, who then would lose his."""
     session = connect("ngram", n_seq=5)
     expected = local.generate(MODULE, max_tokens=20, n=5, temperature=1.0, seed=7)
@@ -212,7 +220,7 @@ def test_more_at_once_than_the_server_has_places(connect: Connect, local: SpecSe
         same(one, other)
 
 
-def test_from_asyncio(connect: Connect, local: SpecSession) -> None:
+def test_a_served_target_works_in_an_event_loop(connect: Connect, local: SpecSession) -> None:
     session = connect("ngram", n_seq=2)
 
     async def main() -> None:
@@ -230,7 +238,7 @@ def test_from_asyncio(connect: Connect, local: SpecSession) -> None:
     asyncio.run(main())
 
 
-def test_chat_and_what_is_known_of_the_model(smollm2: Path) -> None:
+def test_chat_and_tokenizer_of_a_served_target_equal_the_models(smollm2: Path) -> None:
     messages = [{"role": "user", "content": "Say hello."}]
     with (
         SpecSession(smollm2, **EXACT, exact=EXACT_HERE, n_ctx=256, offers=True) as there,
@@ -249,7 +257,7 @@ def test_chat_and_what_is_known_of_the_model(smollm2: Path) -> None:
         assert there.model_description in session.model_description
 
 
-def test_what_the_server_refuses(connect: Connect, server: Server) -> None:
+def test_refusals_of_the_server_become_our_exceptions(connect: Connect, server: Server) -> None:
     session = connect("ngram")
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"max_tokens": 5000}, "max_tokens is 5000"),
@@ -266,7 +274,7 @@ def test_what_the_server_refuses(connect: Connect, server: Server) -> None:
     assert session.generate(MODULE, max_tokens=3).finish_reason == "length"
 
 
-def test_what_cannot_be_had(connect: Connect) -> None:
+def test_options_without_support_by_the_server_are_refused(connect: Connect) -> None:
     session = connect()
     for options in ({"trace": True}, {"acceptance": "rejection"}):
         with pytest.raises(ArgumentError, match="cannot be had of a target elsewhere"):
@@ -280,7 +288,7 @@ def test_what_cannot_be_had(connect: Connect) -> None:
             call()
 
 
-def test_a_call_waits_for_what_was_cancelled(connect: Connect) -> None:
+def test_a_call_waits_for_a_cancelled_request(connect: Connect) -> None:
     session = connect(draft="ngram")
     expected = session.generate(MODULE, max_tokens=3).tokens
     for _ in range(10):

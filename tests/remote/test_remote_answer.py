@@ -31,7 +31,7 @@ def read(told: dict[str, Any], asked: Asked = ASKED) -> Answer:
     return Answer.read(fields, asked)
 
 
-def test_a_right_answer_is_read() -> None:
+def test_a_valid_answer_is_read() -> None:
     answer = read(RIGHT)
     assert (answer.tokens, answer.n, answer.n_drafted, answer.done) == ([5, 6], 9, 3, False)
     assert [(one.token, one.text, one.from_draft) for one in answer.chunks] == [

@@ -69,7 +69,7 @@ def n_aside(generation: Generation) -> int:
 @pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("mode", ["lockstep", "ahead"])
-def test_no_token_differs(
+def test_trees_verified_by_a_server_change_no_token(
     server: Server, local: SpecSession, mode: Any, place: str, options: dict[str, Any]
 ) -> None:
     drafter = Branching(local.n_vocab, place)
@@ -94,7 +94,9 @@ def test_no_token_differs(
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("mode", ["lockstep", "ahead"])
-def test_where_the_client_plans(server: Server, local: SpecSession, mode: Any, place: str) -> None:
+def test_planned_trees_verified_by_a_server_change_no_token(
+    server: Server, local: SpecSession, mode: Any, place: str
+) -> None:
     """What it tells is up to the clock; what comes is not."""
     drafter = Branching(local.n_vocab, place)
     options: dict[str, Any] = {"max_tokens": 80, "temperature": 1.0, "seed": 3}
@@ -105,7 +107,9 @@ def test_where_the_client_plans(server: Server, local: SpecSession, mode: Any, p
             same(session.generate(MODULE, **options), expected)
 
 
-def test_a_server_without_branches_verifies_the_trunk(chains: Server, local: SpecSession) -> None:
+def test_a_server_without_branches_verifies_the_main_path(
+    chains: Server, local: SpecSession
+) -> None:
     expected = local.generate(MODULE, max_tokens=N)
     for place in ("side", "trunk"):
         drafter = Branching(local.n_vocab, place)
@@ -121,7 +125,7 @@ def test_a_server_without_branches_verifies_the_trunk(chains: Server, local: Spe
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.7, 1.0])
-def test_second_choices_of_a_draft_model(
+def test_branches_of_a_draft_model_are_accepted(
     server: Server, local: SpecSession, temperature: float
 ) -> None:
     aside = 0
@@ -141,7 +145,7 @@ def test_second_choices_of_a_draft_model(
     assert aside > 5
 
 
-def test_second_choices_are_those_of_a_session_here(server: Server, local: SpecSession) -> None:
+def test_branches_equal_those_of_a_local_session(server: Server, local: SpecSession) -> None:
     """At temperature 0, but for near-ties: the draft models' memories are of other types."""
     here: Any = EXACT | TREES | {"exact": EXACT_HERE, "cascade": False}
     with (
@@ -162,7 +166,9 @@ def test_second_choices_are_those_of_a_session_here(server: Server, local: SpecS
         assert abs(aside_there - aside_here) <= 2
 
 
-def test_where_a_second_match_is_right(server: Server, local: SpecSession) -> None:
+def test_a_branch_from_a_second_match_is_accepted_by_a_server(
+    server: Server, local: SpecSession
+) -> None:
     """Of three pieces that begin alike the first is right, and the copy comes from the last."""
     plain = local.generate(MODULE, max_tokens=120)
     reference: list[int] = []
@@ -194,7 +200,9 @@ class Breaking(Branching):
 
 @pytest.mark.parametrize("place", ["side", "random"])
 @pytest.mark.parametrize("mode", ["lockstep", "ahead"])
-def test_connections_that_break(server: Server, local: SpecSession, mode: Any, place: str) -> None:
+def test_broken_connections_repeat_rounds_with_their_branches(
+    server: Server, local: SpecSession, mode: Any, place: str
+) -> None:
     """Rounds are asked for again, with their branches, and generations opened again."""
     options: dict[str, Any] = {"max_tokens": 60, "temperature": 1.0, "seed": 11, "logprobs": 1}
     expected = local.generate(MODULE, **options)
@@ -208,7 +216,9 @@ def test_connections_that_break(server: Server, local: SpecSession, mode: Any, p
 
 
 @pytest.mark.parametrize("mode", ["lockstep", "ahead"])
-def test_left_in_the_middle(server: Server, local: SpecSession, mode: Any) -> None:
+def test_an_abandoned_tree_leaves_nothing_on_the_server(
+    server: Server, local: SpecSession, mode: Any
+) -> None:
     """By its reader, by an interrupt in the drafter: nothing of a branch is left."""
     expected = local.generate(MODULE, max_tokens=60)
 
@@ -237,6 +247,8 @@ def test_left_in_the_middle(server: Server, local: SpecSession, mode: Any) -> No
         ({"spec_tree": 4, "spec_length": 17}, "spec_length times spec_tree must be 64 at most"),
     ],
 )
-def test_bad_options(chains: Server, options: dict[str, Any], message: str) -> None:
+def test_bad_tree_options_with_a_served_target_are_refused(
+    chains: Server, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ArgumentError, match=message):
         SpecSession(target=chains.url, **options)

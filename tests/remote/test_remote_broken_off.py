@@ -18,7 +18,9 @@ from targets import MODULE, Connect, same
 N = 40
 
 
-def test_a_stream_that_is_left_or_ended_by_another(connect: Connect, local: SpecSession) -> None:
+def test_an_abandoned_or_replaced_stream_keeps_its_tokens(
+    connect: Connect, local: SpecSession
+) -> None:
     session = connect("ngram")
     with session.stream(MODULE, max_tokens=200) as stream:
         first = [next(stream) for _ in range(3)]
@@ -57,7 +59,9 @@ def until_interrupted(session: SpecSession, **options: Any) -> None:
         session.generate(MODULE, max_tokens=N, **options)
 
 
-def test_an_interrupt_and_another_generation(connect: Connect, local: SpecSession) -> None:
+def test_a_generation_after_ctrl_c_gives_the_same_tokens(
+    connect: Connect, local: SpecSession
+) -> None:
     session = connect(Interrupting())
     with pytest.raises(KeyboardInterrupt):
         until_interrupted(session)
@@ -67,7 +71,7 @@ def test_an_interrupt_and_another_generation(connect: Connect, local: SpecSessio
     same(session.generate(MODULE, max_tokens=N), expected)
 
 
-def test_an_interrupted_text_has_what_a_stop_string_held_back(
+def test_an_interrupted_text_includes_text_held_back_for_stop_strings(
     connect: Connect, local: SpecSession, mode: str
 ) -> None:
     text = local.generate(MODULE, max_tokens=N).text
@@ -97,7 +101,7 @@ class Selfish(Drafter):
 
 
 @pytest.mark.parametrize("n_seq", [1, 2])
-def test_a_drafter_may_not_wait_for_its_own_session(
+def test_a_drafter_cannot_wait_for_its_own_session(
     connect: Connect, local: SpecSession, mode: str, n_seq: int
 ) -> None:
     drafter = Selfish()
@@ -124,7 +128,7 @@ class Leaving(Drafter):
 
 
 @pytest.mark.parametrize("n_seq", [1, 2])
-def test_a_drafter_may_not_wait_when_a_text_ends(connect: Connect, n_seq: int) -> None:
+def test_a_drafter_cannot_wait_for_its_session_in_end(connect: Connect, n_seq: int) -> None:
     drafter = Leaving()
     session = connect(drafter, n_seq=n_seq)
     stream = session.stream(MODULE, max_tokens=20)
@@ -152,7 +156,7 @@ class Lingering(Drafter):
         self.may_go_on.wait(60)
 
 
-def test_nobody_is_refused_because_a_stream_ends(connect: Connect) -> None:
+def test_a_call_during_the_end_of_a_stream_is_not_refused(connect: Connect) -> None:
     drafter = Lingering()
     session = connect(drafter)
     stream = session.stream(MODULE, max_tokens=200)
@@ -166,7 +170,7 @@ def test_nobody_is_refused_because_a_stream_ends(connect: Connect) -> None:
 
 
 @pytest.mark.parametrize("where", ["_keep", "close"])
-def test_an_interrupt_as_a_text_ends(
+def test_ctrl_c_at_the_end_of_a_text_leaves_the_session_usable(
     connect: Connect, monkeypatch: pytest.MonkeyPatch, mode: str, where: str
 ) -> None:
     if (mode, where) == ("lockstep", "_keep"):
@@ -184,7 +188,7 @@ def test_an_interrupt_as_a_text_ends(
     assert len(session.submit("x", max_tokens=3).result(30).tokens) == 3
 
 
-def test_a_round_that_takes_long_keeps_nobody_waiting(
+def test_a_slow_round_does_not_delay_other_requests(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = connect("ngram", n_seq=2)
@@ -207,6 +211,6 @@ def test_a_round_that_takes_long_keeps_nobody_waiting(
 
 
 @pytest.mark.parametrize("answer", ["", "x", "[]", "5", "[" * 100_000, b"\xff"])
-def test_what_is_no_answer_of_a_server(answer: str | bytes) -> None:
+def test_bytes_that_are_no_answer_are_ignored(answer: str | bytes) -> None:
     """A proxy may send anything."""
     assert Fields.parse("", answer) is None

@@ -65,7 +65,7 @@ LINES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("draft", [None, "ngram", BUNDLED_DRAFT], ids=["None", "ngram", "model"])
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
-def test_lines(
+def test_slow_and_narrow_connections_change_no_token(
     server: Server, expected: Generation, mode: str, line: dict[str, Any], draft: Any
 ) -> None:
     with (
@@ -77,7 +77,9 @@ def test_lines(
 
 
 @pytest.mark.parametrize("stop", [None, ["self.size", "offset)\n"]], ids=["plain", "stop"])
-def test_connections_that_break(server: Server, session: SpecSession, mode: str, stop: Any) -> None:
+def test_broken_connections_change_no_token(
+    server: Server, session: SpecSession, mode: str, stop: Any
+) -> None:
     """At a place that the drafter chooses, so that the clock has no say."""
     options = OPTIONS | {"max_tokens": 60, "temperature": 0.0, "stop": stop, "logprobs": None}
     expected = session.generate(MODULE, **options)
@@ -94,7 +96,7 @@ def test_connections_that_break(server: Server, session: SpecSession, mode: str,
             assert link.n_connections > 1
 
 
-def test_connections_that_break_while_a_stop_string_may_begin(server: Server, mode: str) -> None:
+def test_broken_connections_keep_text_held_back_for_stop_strings(server: Server, mode: str) -> None:
     """What was held back has its log-probabilities, too."""
     options: dict[str, Any] = {"max_tokens": 30, "logprobs": 1, "temperature": 1.0, "seed": 11}
     with SpecSession(draft=None, **EXACT, exact=EXACT_HERE) as local:
@@ -107,7 +109,7 @@ def test_connections_that_break_while_a_stop_string_may_begin(server: Server, mo
             same(remote.generate(MODULE, **options), expected)
 
 
-def test_over_a_long_way_the_target_does_not_wait(server: Server, expected: Generation) -> None:
+def test_a_long_round_trip_selects_ahead_mode(server: Server, expected: Generation) -> None:
     """300 ms there and back are many decodes of so small a model, on any machine."""
     with (
         slow_link(server.url, delay=0.15) as link,
@@ -117,7 +119,7 @@ def test_over_a_long_way_the_target_does_not_wait(server: Server, expected: Gene
         same(remote.generate(MODULE, **OPTIONS), expected)
 
 
-def test_the_next_generation_needs_one_trip(server: Server, expected: Generation) -> None:
+def test_the_next_generation_takes_one_round_trip(server: Server, expected: Generation) -> None:
     """To open a connection takes two more."""
     one_token = OPTIONS | {"max_tokens": 1}
     tokens = server.session.tokenize(MODULE)
@@ -132,7 +134,7 @@ def test_the_next_generation_needs_one_trip(server: Server, expected: Generation
                 assert link.n_trips == n_before + n_trips, mode
 
 
-def test_a_connection_that_was_given_up_meanwhile(
+def test_a_connection_closed_while_idle_is_reopened(
     session: SpecSession, expected: Generation
 ) -> None:
     """By the server, and by the line."""
@@ -148,7 +150,7 @@ def test_a_connection_that_was_given_up_meanwhile(
         same(remote.generate(MODULE, **OPTIONS), expected)
 
 
-def test_a_stream_that_is_left_leaves_no_rounds_behind(
+def test_an_abandoned_stream_leaves_no_rounds_on_the_server(
     server: Server, expected: Generation
 ) -> None:
     with SpecSession(target=server.url, target_mode="ahead", draft=None) as remote:
@@ -158,7 +160,9 @@ def test_a_stream_that_is_left_leaves_no_rounds_behind(
             same(remote.generate(MODULE, **OPTIONS), expected)
 
 
-def test_a_line_that_is_down_for_a_while(server: Server, expected: Generation, mode: str) -> None:
+def test_a_connection_that_returns_continues_the_generation(
+    server: Server, expected: Generation, mode: str
+) -> None:
     with slow_link(server.url) as link:
 
         def down() -> None:
@@ -171,7 +175,9 @@ def test_a_line_that_is_down_for_a_while(server: Server, expected: Generation, m
             same(remote.generate(MODULE, **OPTIONS), expected)
 
 
-def test_a_line_that_stays_down(server: Server, expected: Generation, mode: str) -> None:
+def test_a_connection_that_stays_down_raises_remote_error(
+    server: Server, expected: Generation, mode: str
+) -> None:
     """The error says so, what there was is kept, and the session can be used again."""
     with (
         slow_link(server.url) as link,
@@ -213,7 +219,7 @@ class Restarting:
         self.start()
 
 
-def test_a_server_that_is_started_again(session: SpecSession, mode: str) -> None:
+def test_a_restarted_server_continues_the_generation(session: SpecSession, mode: str) -> None:
     options: dict[str, Any] = {"max_tokens": 150, "temperature": 0.8, "seed": 1}
     expected = session.generate(MODULE, **options)
     server = Restarting(session)
@@ -235,7 +241,7 @@ def test_a_server_that_is_started_again(session: SpecSession, mode: str) -> None
         server.stop()
 
 
-def test_a_server_that_is_started_again_with_another_model(
+def test_a_restarted_server_with_another_model_is_refused(
     session: SpecSession, smollm2: Path, mode: str
 ) -> None:
     server = Restarting(session)
@@ -251,7 +257,9 @@ def test_a_server_that_is_started_again_with_another_model(
             server.stop()
 
 
-def test_two_clients_at_once(server: Server, expected: Generation, mode: str) -> None:
+def test_two_clients_of_a_server_get_the_same_tokens(
+    server: Server, expected: Generation, mode: str
+) -> None:
     found: list[Generation] = []
 
     def client() -> None:
@@ -268,9 +276,7 @@ def test_two_clients_at_once(server: Server, expected: Generation, mode: str) ->
         same(one, expected)
 
 
-def test_idle_generations_are_given_up_and_go_on(
-    session: SpecSession, expected: Generation
-) -> None:
+def test_an_expired_generation_is_opened_again(session: SpecSession, expected: Generation) -> None:
     """Whoever comes back finds it gone, and begins behind what he has; while the server computes,
     nobody is idle."""
     gone: list[int] = []
@@ -291,7 +297,7 @@ def test_idle_generations_are_given_up_and_go_on(
     assert len(gone) == 3
 
 
-def test_a_long_prompt_is_no_idle_time(session: SpecSession) -> None:
+def test_a_long_prompt_does_not_count_as_idle(session: SpecSession) -> None:
     prompt = PROMPTS["near the limit"]
     expected = session.generate(prompt, max_tokens=3).tokens
     with serve(session, idle=0.001) as server:
@@ -301,7 +307,7 @@ def test_a_long_prompt_is_no_idle_time(session: SpecSession) -> None:
             assert remote.generate(prompt, max_tokens=3).tokens == expected
 
 
-def test_a_client_that_dies_leaves_its_place(session: SpecSession, expected: Generation) -> None:
+def test_a_vanished_client_frees_its_slot(session: SpecSession, expected: Generation) -> None:
     with serve(session) as server, slow_link(server.url) as link:
         for mode in ("lockstep", "ahead"):
             remote = SpecSession(target=link.url, target_mode=mode, draft=None)  # type: ignore[arg-type]
@@ -325,7 +331,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
         done.wait(0.005)
 
 
-def test_a_slow_link_is_one(server: Server) -> None:
+def test_the_slow_link_delays_and_breaks(server: Server) -> None:
     """What a test leans on: a way takes as long as it says at least, and breaks when told to."""
     import time
 

@@ -177,7 +177,7 @@ class Load:
                     await socket.send(json.dumps({"n_before": len(prompt) + n, "draft": draft}))
 
 
-def test_no_place_lost_no_leak_no_wrong_answer() -> None:
+def test_two_hundred_vanishing_clients_leave_no_slot_occupied() -> None:
     with SpecSession(draft=None, **EXACT, exact=EXACT_HERE) as session:
         expected = {
             (name, seed): session.generate(

@@ -37,7 +37,7 @@ def server() -> Iterator[Server]:
     ],
     ids=str,
 )  # fmt: skip
-def test_options_of_the_server(options: dict[str, Any]) -> None:
+def test_options_of_the_servers_side_are_refused(options: dict[str, Any]) -> None:
     (name,) = options
     with pytest.raises(ArgumentError, match=f"{name} is for the server of the target to decide"):
         SpecSession(target="http://127.0.0.1:1", **options)
@@ -75,7 +75,7 @@ def test_options_of_the_server(options: dict[str, Any]) -> None:
         ({"draft": "mtp"}, "needs the model here"),
     ],
 )
-def test_arguments_that_cannot_be_used(
+def test_bad_target_arguments_are_refused(
     server: Server, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ArgumentError, match=message):
@@ -89,7 +89,9 @@ def test_the_scheme_of_a_url_may_be_in_capitals(server: Server) -> None:
             assert session.generate(MODULE, max_tokens=5).stats.generated_tokens == 5
 
 
-def test_a_draft_model_of_another_vocabulary(server: Server, tmp_path: Path) -> None:
+def test_a_draft_model_with_another_vocabulary_than_the_server_is_refused(
+    server: Server, tmp_path: Path
+) -> None:
     other = tmp_path / "other.gguf"
     write_dense(other)
     description = server.session.model_description
@@ -106,12 +108,14 @@ def test_arguments_are_checked_before_a_server_is_asked() -> None:
             SpecSession(target="http://127.0.0.1:1", **options)
 
 
-def test_a_server_that_is_not_there() -> None:
+def test_an_unreachable_server_is_refused() -> None:
     with pytest.raises(RemoteError, match=r"Cannot reach http://127\.0\.0\.1:1"):
         SpecSession(target="http://127.0.0.1:1")
 
 
-def test_chat_by_command(server: Server, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_chat_command_talks_to_a_served_target(
+    server: Server, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     template = tmp_path / "template"
     template.write_text("{% for one in messages %}{{ one.content }}{% endfor %}")
     expected = server.session.generate(MODULE, max_tokens=9).text
@@ -120,7 +124,7 @@ def test_chat_by_command(server: Server, tmp_path: Path, capfd: pytest.CaptureFi
     assert capfd.readouterr().out.strip() == expected.strip()
 
 
-def test_keys() -> None:
+def test_target_key_is_sent_to_the_server() -> None:
     options = EXACT | {"draft": None, "offers": True, "exact": EXACT_HERE}
     key = "secret \N{LATIN SMALL LETTER E WITH ACUTE}"
     with SpecSession(**options) as session, serve(session, api_keys=(key,)) as server:
@@ -183,7 +187,7 @@ class Peer(BaseHTTPRequestHandler):
         ("page", 502, r"Cannot reach http.*: HTTP status 502\."),
     ],
 )
-def test_peers_that_answer_wrongly(wrong: str, status: int, message: str) -> None:
+def test_wrong_answers_of_a_server_give_one_sentence(wrong: str, status: int, message: str) -> None:
     peer = type("Wrong", (Peer,), {"wrong": wrong, "status": status})
     with ThreadingHTTPServer(("127.0.0.1", 0), peer) as there:
         threading.Thread(target=there.serve_forever, daemon=True).start()
@@ -196,7 +200,7 @@ def test_peers_that_answer_wrongly(wrong: str, status: int, message: str) -> Non
         there.shutdown()
 
 
-def test_a_session_of_a_class_of_its_own(server: Server) -> None:
+def test_a_subclass_can_open_a_served_target(server: Server) -> None:
     class Mine(SpecSession):
         def __init__(self, url: str) -> None:
             super().__init__(target=url)

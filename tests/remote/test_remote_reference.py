@@ -16,7 +16,7 @@ OPTIONS: dict[str, Any] = {"max_tokens": N, "temperature": 1.0, "seed": 5}
 
 
 @pytest.mark.parametrize("mode", ["lockstep", "ahead"])
-def test_it_is_copied_from_however_long_it_is(mode: Any) -> None:
+def test_a_reference_of_any_length_is_drafted_from(mode: Any) -> None:
     """Also where it is longer than what a server takes in at once. How much comes in time, and how
     much pays, is the clock's to say, so that not every try must be good."""
     prompt = PROMPTS["function"]

@@ -34,7 +34,9 @@ def close(session: SpecSession) -> None:
 
 
 @pytest.mark.parametrize("n_seq", [1, 2])
-def test_a_session_is_closed_at_once(link: SlowLink, mode: Any, n_seq: int) -> None:
+def test_a_session_on_a_stalled_server_closes_at_once(
+    link: SlowLink, mode: Any, n_seq: int
+) -> None:
     session = SpecSession(target=link.url, target_mode=mode, n_seq=n_seq, draft="ngram")
     handles = [session.submit(MODULE, **ENDLESSLY) for _ in range(n_seq)]
     for handle in handles:
@@ -49,7 +51,7 @@ def test_a_session_is_closed_at_once(link: SlowLink, mode: Any, n_seq: int) -> N
             handle.result(0)
 
 
-def test_a_stream_is_left_at_once(link: SlowLink, mode: Any) -> None:
+def test_a_stream_on_a_stalled_server_is_abandoned_at_once(link: SlowLink, mode: Any) -> None:
     """Of several at once rounds go on without who waits for them."""
     with SpecSession(target=link.url, target_mode=mode, n_seq=2, draft=None) as session:
         streams = [session.stream(MODULE, **ENDLESSLY) for _ in range(2)]
@@ -59,7 +61,7 @@ def test_a_stream_is_left_at_once(link: SlowLink, mode: Any) -> None:
         close(session)
 
 
-def test_a_session_is_closed_that_opens_a_generation(link: SlowLink, mode: Any) -> None:
+def test_a_session_closes_while_a_generation_opens(link: SlowLink, mode: Any) -> None:
     session = SpecSession(target=link.url, target_mode=mode, draft=None)
     tokens = session.tokenize(MODULE)  # which the server does
     link.stalls = True
@@ -72,7 +74,7 @@ def test_a_session_is_closed_that_opens_a_generation(link: SlowLink, mode: Any) 
         handle.result(0)
 
 
-def test_who_takes_nothing_is_not_waited_for(
+def test_a_server_that_reads_nothing_raises_remote_error(
     link: SlowLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = Link.socket

@@ -25,7 +25,7 @@ def chains_of(one: Draft) -> list[list[int]]:
     return [tokens for tokens, _ in one.chains()]
 
 
-def test_chains_make_a_trunk_and_what_leaves_it() -> None:
+def test_chains_join_to_a_main_path_and_branches() -> None:
     one = draft(chain(), chain(1, 2, 3), chain(1, 2), chain(1, 5, 6), chain(4), chain(1, 2, 3, 7))
     assert one.tokens == [1, 2, 3]
     told = [(branch.depth, branch.tokens) for branch in one.branches]
@@ -33,7 +33,7 @@ def test_chains_make_a_trunk_and_what_leaves_it() -> None:
     assert chains_of(one) == [[1, 2, 3], [1, 5, 6], [4], [1, 2, 3, 7]]
 
 
-def test_what_is_left_behind_tokens() -> None:
+def test_a_draft_after_accepted_tokens_keeps_the_remaining_chains() -> None:
     one = draft(chain(1, 2, 3), chain(1, 5, 6, 7), chain(1, 5, 8), chain(4))
     assert chains_of(one.after([])) == chains_of(one)
     assert chains_of(one.after([1])) == [[2, 3], [5, 6, 7], [5, 8]]
@@ -45,7 +45,7 @@ def test_what_is_left_behind_tokens() -> None:
     assert one.agreed([1, 5, 6, 9]) == 1
 
 
-def test_what_is_told_has_an_end() -> None:
+def test_a_draft_sent_to_a_server_has_a_bounded_size() -> None:
     one = draft(chain(*range(1, 65)), *(chain(*range(i, i + 64)) for i in range(100, 900, 100)))
     body, evidence = one.told()
     assert len(evidence) == MOST_TOLD
@@ -53,7 +53,7 @@ def test_what_is_told_has_an_end() -> None:
     assert draft(chain(1, 2)).told()[0] == {"draft": [1, 2]}
 
 
-def test_a_tree_has_the_trunk_first() -> None:
+def test_a_tree_has_its_main_path_first() -> None:
     others = [draft(chain(1, 2), chain(1, 3, 4)), draft(chain(5, 6))]
     tree = Tree(others[1], others, guesses=2)
     assert tree.tokens == [5, 6, 1, 2, 3, 4]
@@ -67,7 +67,7 @@ def test_a_tree_has_the_trunk_first() -> None:
     assert Tree(Draft(), others, guesses=3).tokens == []
 
 
-def test_who_is_heard_about() -> None:
+def test_judged_rows_follow_the_accepted_path() -> None:
     """Of guesses at one position each once those before it were wrong."""
     tree = Tree(draft(chain(1, 2), chain(3, 4), chain(5)), guesses=3)
     assert list(tree.judged([1, 2])) == []
@@ -76,7 +76,7 @@ def test_who_is_heard_about() -> None:
     assert list(tree.judged([9])) == [(0, False), (2, False)]
 
 
-def test_a_tree_is_a_draft_again() -> None:
+def test_a_pruned_tree_becomes_a_draft_again() -> None:
     """Whatever is kept of it, as long as each has what it comes after."""
     rng = random.Random(2)
     for _ in range(300):
@@ -99,7 +99,7 @@ def path_of(tree: Tree, node: int) -> list[int]:
     return path[::-1]
 
 
-def test_a_branch_may_go_on_from_the_end() -> None:
+def test_a_branch_can_continue_the_end_of_the_main_path() -> None:
     one = Draft([1], chain(1).evidence, [Branch(1, [2], chain(2).evidence)])
     tree = Tree(one, guesses=2)
     assert tree.parents == [-1, 0]

@@ -72,7 +72,7 @@ def assert_same(there: Generation, here: Generation) -> None:
     [{}, SAMPLED, SAMPLED | {"top_p": 0.9, "min_p": 0.02}, SAMPLED | {"top_k": 64, "seed": 3}],
     ids=["greedy", "top_k", "top_p and min_p", "as many as can be"],
 )
-def test_tokens_are_those_of_a_session_here(
+def test_sglang_gives_the_tokens_of_a_local_session(
     remote: Callable[..., SpecSession], local: SpecSession, draft: Any, options: dict[str, Any]
 ) -> None:
     session = remote(draft, spec_length=4)
@@ -85,7 +85,7 @@ def test_tokens_are_those_of_a_session_here(
     assert (accepted > 0) == (draft is not None)
 
 
-def test_only_what_is_new_is_computed(
+def test_sglang_computes_only_new_tokens(
     remote: Callable[..., SpecSession], answers: StandIn, local: SpecSession
 ) -> None:
     session = remote(spec_length=4)
@@ -103,7 +103,7 @@ def test_only_what_is_new_is_computed(
     assert_same(there, local.generate(MODULE, max_tokens=60))
 
 
-def test_the_draft_model_is_the_tokenizer(
+def test_the_draft_models_tokenizer_is_used_for_sglang(
     remote: Callable[..., SpecSession], local: SpecSession
 ) -> None:
     session = remote(BUNDLED_DRAFT, tokenizer=None)
@@ -116,7 +116,7 @@ def test_the_draft_model_is_the_tokenizer(
         assert session.detokenize(tokens, special=True) == local.detokenize(tokens, special=True)
 
 
-def test_texts_come_as_from_a_session_here(
+def test_sglang_streams_and_stops_like_a_local_session(
     remote: Callable[..., SpecSession], local: SpecSession
 ) -> None:
     session = remote()
@@ -135,7 +135,7 @@ def test_texts_come_as_from_a_session_here(
     assert_same(there, local.generate(nearly_all, max_tokens=3))
 
 
-def test_an_end_and_broken_characters(scripted: Callable[..., Path]) -> None:
+def test_sglang_texts_end_and_have_whole_characters(scripted: Callable[..., Path]) -> None:
     rocket = "\N{ROCKET}".encode()
     pieces = ["Take ", "off", rocket[:1], rocket[1:2], rocket[2:3], rocket[3:], " now", b"\xc3"]
     model = scripted(pieces)
@@ -152,7 +152,9 @@ def test_an_end_and_broken_characters(scripted: Callable[..., Path]) -> None:
                 assert there.finish_reason == "stop"
 
 
-def test_logprobs_are_the_servers(remote: Callable[..., SpecSession], local: SpecSession) -> None:
+def test_sglang_logprobs_match_a_local_session(
+    remote: Callable[..., SpecSession], local: SpecSession
+) -> None:
     options: dict[str, Any] = SAMPLED | {"max_tokens": 30, "logprobs": 25}
     there, here = (one.generate(MODULE, **options) for one in (remote(), local))
     assert there.tokens == here.tokens
@@ -162,14 +164,16 @@ def test_logprobs_are_the_servers(remote: Callable[..., SpecSession], local: Spe
         assert [token for token, _ in a.top] == [token for token, _ in b.top]
 
 
-def test_several_at_once(remote: Callable[..., SpecSession], local: SpecSession) -> None:
+def test_several_requests_to_sglang_get_their_own_tokens(
+    remote: Callable[..., SpecSession], local: SpecSession
+) -> None:
     prompts = [PROMPTS[name] for name in SOME]
     session = remote(n_seq=3)
     for there, prompt in zip(session.generate(prompts, max_tokens=20), prompts, strict=True):
         assert_same(there, local.generate(prompt, max_tokens=20))
 
 
-def test_a_broken_connection_costs_a_repetition(
+def test_a_broken_connection_to_sglang_repeats_the_round(
     remote: Callable[..., SpecSession], answers: StandIn, local: SpecSession
 ) -> None:
     session = remote()
@@ -220,7 +224,7 @@ META: dict[str, Any] = {"finish_reason": {"type": "length"}, "input_top_logprobs
         ),
     ],
 )
-def test_errors_are_said_and_the_session_goes_on(
+def test_errors_of_sglang_leave_the_session_usable(
     remote: Callable[..., SpecSession],
     answers: StandIn,
     local: SpecSession,
@@ -242,7 +246,7 @@ class Reckless(Drafter):
         return [32]
 
 
-def test_no_id_beyond_the_servers_vocabulary_is_sent(scripted: Callable[..., Path]) -> None:
+def test_token_ids_beyond_the_sglang_vocabulary_are_not_sent(scripted: Callable[..., Path]) -> None:
     """One such id would end the server: the stand-in's end checks that it lives."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     words: list[str | bytes] = [f"word{one} " for one in letters]
@@ -260,7 +264,7 @@ def test_no_id_beyond_the_servers_vocabulary_is_sent(scripted: Callable[..., Pat
         assert max(max(body["input_ids"]) for body in answers.asked) < 32
 
 
-def test_a_server_that_goes(bundled_model: Path) -> None:
+def test_a_vanished_sglang_server_raises_remote_error(bundled_model: Path) -> None:
     with stand_in(bundled_model) as (_, url):
         session = SpecSession(target=url, tokenizer=bundled_model)
         stream = session.stream("def f(", max_tokens=50)
@@ -283,14 +287,14 @@ def test_a_server_that_goes(bundled_model: Path) -> None:
         ({"acceptance": "rejection"}, "rejection"),
     ],
 )
-def test_what_cannot_be_had_is_refused(
+def test_options_without_support_by_sglang_are_refused(
     remote: Callable[..., SpecSession], options: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ArgumentError, match=said):
         remote().generate("x", max_tokens=5, **options)
 
 
-def test_what_a_session_cannot_be_opened_with(
+def test_tokenizers_and_drafts_that_do_not_fit_sglang_are_refused(
     remote: Callable[..., SpecSession], smollm2: Path, scripted: Callable[..., Path]
 ) -> None:
     with pytest.raises(ModelError, match=r"Token \d+ is '.*' at http://.* and '.*' in .*SmolLM2"):
@@ -309,7 +313,7 @@ def test_what_a_session_cannot_be_opened_with(
         SpecSession(target="sglang+http://127.0.0.1:9", tokenizer=BUNDLED_MODEL)
 
 
-def test_the_length_of_a_context(
+def test_context_length_is_that_of_the_sglang_server(
     remote: Callable[..., SpecSession], answers: StandIn, local: SpecSession
 ) -> None:
     assert remote().n_ctx == local.n_ctx - 6

@@ -77,7 +77,7 @@ WRITE = {
 }
 
 
-def test_all_options_of_a_session_are_tried() -> None:
+def test_the_fuzz_test_covers_all_session_options() -> None:
     """Except for those that reach beyond this process, or name files, devices and callbacks."""
     beyond = {"model", "draft", "device", "draft_device", "rpc", "lora", "corpus", "target"}
     beyond |= {"target_mode", "target_key", "target_timeout", "tokenizer", "tensor_split"}
@@ -139,5 +139,5 @@ def try_case(index: int, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("n_cases", fuzz.sizes(500))
-def test_no_options_end_the_process(n_cases: int, tmp_path: Path) -> None:
+def test_random_options_never_end_the_process(n_cases: int, tmp_path: Path) -> None:
     assert fuzz_children.failures(__file__, n_cases, tmp_path) == []

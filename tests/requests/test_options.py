@@ -33,7 +33,7 @@ def accept(name: str, value: float) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLED)
-def test_the_core_holds_to_the_ranges(name: str) -> None:
+def test_the_core_enforces_the_documented_ranges(name: str) -> None:
     field = FIELDS[name]
     assert field.range is not None
     low, high = field.range.low, field.range.high
@@ -47,14 +47,14 @@ def test_the_core_holds_to_the_ranges(name: str) -> None:
             accept(name, field.kind(value) if math.isfinite(value) else value)
 
 
-def test_defaults_are_taken_like_given_values() -> None:
+def test_defaults_equal_explicit_default_values() -> None:
     given: Any = {name: field.default for name, field in FIELDS.items()}
     assert checked({})["stop"] == checked(given)["stop"] == []
     assert checked({})["max_tokens"] is None
     assert checked({"max_tokens": None})["max_tokens"] == -1
 
 
-def test_an_unknown_option() -> None:
+def test_an_unknown_option_raises_type_error() -> None:
     with pytest.raises(TypeError, match="no option 'temperatur' of"):
         checked({"temperatur": 1})  # type: ignore[typeddict-unknown-key]
 
@@ -68,24 +68,24 @@ def test_an_unknown_option() -> None:
         ("tools", "are the server's"),
     ],
 )
-def test_what_other_libraries_call_it(name: str, message: str) -> None:
+def test_names_of_other_libraries_give_a_hint(name: str, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         checked({name: 1})  # type: ignore[misc]
 
 
-def test_minus_one() -> None:
+def test_minus_one_means_no_limit_and_a_fresh_seed() -> None:
     """As llama.cpp has it: no limit, and a fresh seed."""
     assert checked({"max_tokens": -1, "seed": -1})["max_tokens"] == -1
     assert checked({"max_tokens": -1, "seed": -1})["seed"] is None
 
 
-def test_help_has_every_option() -> None:
+def test_docstring_has_every_option() -> None:
     text = " ".join((GenerateOptions.__doc__ or "").split())
     for name, field in FIELDS.items():
         assert f"{name}: {field.doc} ({field.by_default}" in text
 
 
-def test_the_document_has_every_option() -> None:
+def test_docs_have_every_option() -> None:
     rows = [
         f"| `{name}` | {field.by_default} | {field.range or ''} | {field.brief} |"
         for name, field in FIELDS.items()
@@ -93,7 +93,7 @@ def test_the_document_has_every_option() -> None:
     assert "\n".join(rows) in (DOCS / "python.md").read_text()
 
 
-def test_the_server_takes_what_its_document_says() -> None:
+def test_server_fields_are_documented_and_read() -> None:
     document = (DOCS / "server.md").read_text()
     named = {name: field.api for name, field in FIELDS.items() if field.api is not None}
     for name, api in named.items():
@@ -106,7 +106,7 @@ def test_the_server_takes_what_its_document_says() -> None:
 
 
 @pytest.mark.parametrize("name", ["ignore_eos", "cache_prompt"])
-def test_the_server_takes_flags(name: str) -> None:
+def test_server_fields_that_are_flags_must_be_booleans(name: str) -> None:
     assert name not in read_options(Fields({}), {})
     for value in (True, False):
         assert read_options(Fields({name: value}), {})[name] is value  # type: ignore[literal-required]
@@ -114,7 +114,7 @@ def test_the_server_takes_flags(name: str) -> None:
         read_options(Fields({name: 1}), {})
 
 
-def test_the_server_takes_breakers_as_a_list_or_as_its_json() -> None:
+def test_server_takes_dry_sequence_breakers_as_list_or_json() -> None:
     for given in (["\n", "x"], '["\\n", "x"]'):
         options = read_options(Fields({"dry_sequence_breakers": given}), {})
         assert options["dry_sequence_breakers"] == ["\n", "x"]
@@ -131,7 +131,9 @@ def test_the_server_takes_breakers_as_a_list_or_as_its_json() -> None:
         ("divergence", ["temperature"]),
     ],
 )
-def test_command_lines(capsys: pytest.CaptureFixture[str], command: str, names: list[str]) -> None:
+def test_command_help_has_every_option(
+    capsys: pytest.CaptureFixture[str], command: str, names: list[str]
+) -> None:
     with pytest.raises(SystemExit):
         main([command, "--help"])
     text = " ".join(capsys.readouterr().out.split())
@@ -142,7 +144,7 @@ def test_command_lines(capsys: pytest.CaptureFixture[str], command: str, names: 
         assert all(flag in text for flag in field.flags)
 
 
-def test_options_as_a_command_line_names_them() -> None:
+def test_errors_name_options_by_their_flags() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("-n", "--n-predict", type=int)
     parser.add_argument("-c", "--ctx-size", type=int)

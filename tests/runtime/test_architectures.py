@@ -127,7 +127,7 @@ def test_partly_accepted_drafts_change_no_token(
     assert 100 < accepted < drafted
 
 
-def test_after_a_partly_rejected_round_the_logits_are_as_fresh(
+def test_logits_after_a_rejected_draft_are_those_of_a_fresh_session(
     model: Path, open_session: Open, fresh: Fresh
 ) -> None:
     drafter = SometimesRight(N_VOCAB)
@@ -147,7 +147,9 @@ def test_after_a_partly_rejected_round_the_logits_are_as_fresh(
     assert checked > 20
 
 
-def test_what_must_be_decoded_again_stays_short(model: Path, kind: str, open_session: Open) -> None:
+def test_memories_without_rewind_redecode_few_tokens(
+    model: Path, kind: str, open_session: Open
+) -> None:
     """A memory that cannot be cut catches up now and then, in a round without a draft."""
     session = open_session(model, Wrong(), spec_length=4)
     rounds = session.generate([1, 5, 6], max_tokens=80, logit_bias={2: -math.inf}).stats.by_round
@@ -167,7 +169,7 @@ def test_what_must_be_decoded_again_stays_short(model: Path, kind: str, open_ses
     # As many as there are snapshots; too small a batch for one, and a state is saved; no draft.
     [(512, 16), (10, 8), (3, 1), (2, 1), (1, 0)],
 )
-def test_a_draft_is_no_longer_than_what_can_be_cut(
+def test_drafts_keep_to_the_number_of_snapshots(
     tmp_path: Path, open_session: Open, n_batch: int, longest: int
 ) -> None:
     model = WRITERS["hybrid with snapshots"](tmp_path / "random.gguf")
@@ -178,7 +180,7 @@ def test_a_draft_is_no_longer_than_what_can_be_cut(
     assert max(drafted for drafted, _ in generation.stats.by_round) == longest
 
 
-def test_the_next_prompt_is_as_in_a_fresh_session(
+def test_the_next_prompt_gives_the_tokens_of_a_fresh_session(
     model: Path, kind: str, open_session: Open, fresh: Fresh
 ) -> None:
     """Also where the common prefix is shorter than what a window still reaches."""
@@ -200,7 +202,9 @@ def test_the_next_prompt_is_as_in_a_fresh_session(
         session.generate(long, max_tokens=60)
 
 
-def test_a_conversation_goes_on(model: Path, kind: str, open_session: Open, fresh: Fresh) -> None:
+def test_a_continued_conversation_is_reused(
+    model: Path, kind: str, open_session: Open, fresh: Fresh
+) -> None:
     """What was said stays in the memory, also where it cannot be cut."""
     session = open_session(model)
     tokens = prompts(5)[-1]
@@ -217,9 +221,7 @@ def test_a_conversation_goes_on(model: Path, kind: str, open_session: Open, fres
         assert reused == held
 
 
-def test_a_conversation_is_taken_up_before_its_last_turn(
-    model: Path, open_session: Open, fresh: Fresh
-) -> None:
+def test_a_repeated_turn_is_reused(model: Path, open_session: Open, fresh: Fresh) -> None:
     session = open_session(model, None)
     tokens = prompts(5)[-1]
     options: dict[str, Any] = {"max_tokens": 20, "logprobs": 20, "logit_bias": {2: -math.inf}}
@@ -230,7 +232,7 @@ def test_a_conversation_is_taken_up_before_its_last_turn(
         fresh.check([*tokens, *turn], generation.logprobs[0])
 
 
-def test_stop_strings_cut_the_memory(model: Path, open_session: Open, fresh: Fresh) -> None:
+def test_a_stop_string_rewinds_the_memory(model: Path, open_session: Open, fresh: Fresh) -> None:
     session = open_session(model, spec_length=8)
     for prompt in prompts(6):
         whole = session.generate(prompt, max_tokens=60)

@@ -72,7 +72,7 @@ def model(kind: str, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("n_seq", [1, 3])
-def test_a_failed_decode_is_the_error_of_its_requests(
+def test_a_failed_decode_ends_its_requests_and_keeps_their_tokens(
     library: Path, model: Path, kind: str, n_seq: int
 ) -> None:
     """Each keeps what it had, and the memory is in order afterwards."""
@@ -89,7 +89,9 @@ def test_a_failed_decode_is_the_error_of_its_requests(
         assert outcome.of_saved == outcome.rest
 
 
-def test_what_fails_together_is_tried_alone(library: Path, model: Path, kind: str) -> None:
+def test_requests_that_fail_together_are_retried_alone(
+    library: Path, model: Path, kind: str
+) -> None:
     exact = platform.machine() == "x86_64" and kind not in ("recurrent", "hybrid")
     outcome = run(library, model, 2, "start", n_seq=3, exact=exact)
     for i, expected in enumerate(outcome.expected):
@@ -101,7 +103,9 @@ def test_what_fails_together_is_tried_alone(library: Path, model: Path, kind: st
         assert outcome.errors == [None] * 3
 
 
-def test_what_waits_meanwhile_is_not_misled(library: Path, model: Path, kind: str) -> None:
+def test_a_failed_decode_does_not_corrupt_waiting_requests(
+    library: Path, model: Path, kind: str
+) -> None:
     """Its state may be lost with a decode that it has no part in; then it ends."""
     exact = platform.machine() == "x86_64" and kind not in ("recurrent", "hybrid")
     options = json.dumps(EXACT | {"exact": exact or "auto"})
@@ -118,7 +122,9 @@ def test_what_waits_meanwhile_is_not_misled(library: Path, model: Path, kind: st
 
 
 @pytest.mark.parametrize("kind", ["eagle3", "mtp"])
-def test_a_head_is_not_misled(library: Path, tmp_path: Path, kind: str) -> None:
+def test_a_failed_decode_does_not_corrupt_a_heads_memory(
+    library: Path, tmp_path: Path, kind: str
+) -> None:
     write = write_glm if kind == "mtp" else write_dense
     model = write(tmp_path / "random.gguf")
     draft = "mtp" if kind == "mtp" else str(write_eagle3(tmp_path / "head.gguf"))
@@ -129,7 +135,9 @@ def test_a_head_is_not_misled(library: Path, tmp_path: Path, kind: str) -> None:
         assert outcome.found[i] + outcome.rest[i] == expected
 
 
-def test_a_draft_model_is_not_misled(library: Path, tmp_path: Path) -> None:
+def test_a_failed_decode_does_not_corrupt_the_draft_models_memory(
+    library: Path, tmp_path: Path
+) -> None:
     """It is the model itself: what it drafts is right for as long as its memory is."""
     model = write_dense(tmp_path / "random.gguf")
     exact = platform.machine() == "x86_64"
@@ -141,7 +149,7 @@ def test_a_draft_model_is_not_misled(library: Path, tmp_path: Path) -> None:
         assert outcome.found[i] + outcome.rest[i] == expected
 
 
-def test_of_a_shared_memory_too(library: Path, tmp_path: Path) -> None:
+def test_requests_of_a_shared_memory_are_retried_alone(library: Path, tmp_path: Path) -> None:
     model = WRITERS["dense"](tmp_path / "random.gguf")
     # Prompts are decoded together there, too.
     options = {"n_seq": 3, "n_batch": 128, "exact": False, "kv_type": "f16"}
@@ -150,7 +158,7 @@ def test_of_a_shared_memory_too(library: Path, tmp_path: Path) -> None:
     assert list(map(len, outcome.found)) == list(map(len, outcome.expected))
 
 
-def test_inside_a_tree(library: Path, tmp_path: Path) -> None:
+def test_a_decode_that_fails_inside_a_tree_keeps_the_tokens(library: Path, tmp_path: Path) -> None:
     """Each of its branches is a sequence to llama.cpp, so that it fails and a chain does not."""
     model = WRITERS["dense"](tmp_path / "random.gguf")
     draft = str(write_dense(tmp_path / "draft.gguf", seed=9))
@@ -163,7 +171,7 @@ def test_inside_a_tree(library: Path, tmp_path: Path) -> None:
         assert outcome.found[i] + outcome.rest[i] == expected
 
 
-def test_what_only_the_log_tells(library: Path) -> None:
+def test_a_device_error_reported_only_in_the_log_is_raised(library: Path) -> None:
     """A GPU computes when its decode has returned already."""
     script = f"""if True:
         import ctypes

@@ -37,7 +37,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("_core.Tokenizer(str(BUNDLED_MODEL))", 1),
     ],
 )
-def test_the_gil_is_free_meanwhile(library: Path, script: str, n_models: int) -> None:
+def test_the_gil_is_released_while_a_model_is_freed(
+    library: Path, script: str, n_models: int
+) -> None:
     command = [sys.executable, "-c", BEGIN + script + END, library]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(n_models), "0"]

@@ -36,21 +36,25 @@ def model(tmp_path: Path) -> Path:
     return drawn.write(tmp_path / "phi3.gguf", "phi3", 2, fields)
 
 
-def test_the_places_of_a_session_change_nothing(model: Path, open_session: Open) -> None:
+def test_n_seq_does_not_change_the_rope_factors(model: Path, open_session: Open) -> None:
     alone = open_session(model, n_ctx=SHORT).generate(PROMPT, **AN_ANSWER).tokens
     assert open_session(model, n_ctx=SHORT, n_seq=4).generate(PROMPT, **AN_ANSWER).tokens == alone
     # Or this test would say nothing.
     assert open_session(model, n_ctx=LONG).generate(PROMPT, **AN_ANSWER).tokens != alone
 
 
-def test_a_search_leaves_the_memory_as_it_was(model: Path, open_session: Open) -> None:
+def test_a_beam_search_leaves_the_long_rope_memory_unchanged(
+    model: Path, open_session: Open
+) -> None:
     expected = open_session(model, n_ctx=LONG).generate(PROMPT, **AN_ANSWER).tokens
     session = open_session(model, n_ctx=LONG)
     session.generate(PROMPT, n_beams=2, max_tokens=20)
     assert session.generate(PROMPT, **AN_ANSWER).tokens == expected
 
 
-def test_a_state_of_the_other_kind(model: Path, open_session: Open, tmp_path: Path) -> None:
+def test_a_state_with_other_rope_factors_is_refused(
+    model: Path, open_session: Open, tmp_path: Path
+) -> None:
     state = tmp_path / "state"
     short = open_session(model, n_ctx=SHORT)
     short.generate(PROMPT, **AN_ANSWER)

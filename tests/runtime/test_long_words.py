@@ -23,12 +23,12 @@ def recursing(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("n", [2047, 2049, 60_000, 600_000])
-def test_a_long_word_is_tokenized(recursing: Path, n: int) -> None:
+def test_long_words_are_tokenized(recursing: Path, n: int) -> None:
     with SpecSession(recursing, draft=None, n_threads=1) as session:
         assert session.detokenize(session.tokenize("ab" * n, add_special=False)) == "ab" * n
 
 
-def test_one_that_no_context_holds_is_refused(recursing: Path) -> None:
+def test_a_word_longer_than_the_context_is_refused(recursing: Path) -> None:
     with SpecSession(recursing, draft=None, n_threads=1) as session:
         with pytest.raises(ArgumentError, match="leaves no room in a context"):
             session.generate("a" * 100_000)

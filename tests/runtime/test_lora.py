@@ -43,7 +43,7 @@ def same(plain: Generation, tokens: list[int]) -> bool:
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.5, -1.0])
-def test_the_tokens_are_those_of_llama_cpp_python(
+def test_tokens_with_an_adapter_are_those_of_llama_cpp_python(
     scale: float, adapter: Path, bundled_model: Path, open_session: Open
 ) -> None:
     llama = llama_cpp.Llama(
@@ -70,7 +70,7 @@ def test_the_tokens_are_those_of_llama_cpp_python(
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("write", [write_dense, write_experts])
-def test_it_is_the_model_with_the_change_merged(
+def test_an_adapter_equals_the_merged_model(
     tmp_path: Path, write: Callable[[Path], Path], dtype: Any, open_session: Open
 ) -> None:
     """A change in numpy, of experts, too: the log-probabilities are the same."""
@@ -93,7 +93,9 @@ def test_it_is_the_model_with_the_change_merged(
             assert one.logprob == pytest.approx(other.logprob, abs=near)
 
 
-def test_several_adapters_add_up(tmp_path: Path, bundled_model: Path, open_session: Open) -> None:
+def test_several_adapters_are_summed(
+    tmp_path: Path, bundled_model: Path, open_session: Open
+) -> None:
     """So one and its opposite are nothing, and none has an effect at scale 0."""
     pairs = random_pairs(bundled_model, size=0.05)
     paths = [
@@ -123,7 +125,7 @@ def test_several_adapters_add_up(tmp_path: Path, bundled_model: Path, open_sessi
     ],
     ids=["ngram", "model", "tree", "together", "planned"],
 )
-def test_drafts_change_no_token(
+def test_drafts_change_no_token_with_an_adapter(
     draft: Any, options: dict[str, Any], adapter: Path, open_session: Open
 ) -> None:
     plain = open_session(draft=None, lora=adapter)
@@ -140,7 +142,7 @@ def test_drafts_change_no_token(
     assert n_accepted > 0
 
 
-def test_searches_and_saved_states_have_the_adapter(
+def test_beam_search_and_saved_states_use_the_adapter(
     tmp_path: Path, adapter: Path, bundled_model: Path, open_session: Open
 ) -> None:
     session = open_session(draft=None, lora=adapter)
@@ -162,7 +164,7 @@ def test_no_session_with_adapters_is_exact(adapter: Path) -> None:
         SpecSession(lora=adapter, exact=True)
 
 
-def test_the_command_lines(
+def test_commands_take_adapters(
     adapter: Path, open_session: Open, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Both read the same lists, and refuse the same."""
@@ -212,7 +214,7 @@ def test_the_command_lines(
         assert message in capsys.readouterr().err
 
 
-def test_what_is_no_adapter_of_the_model(tmp_path: Path, bundled_model: Path) -> None:
+def test_adapters_that_do_not_fit_are_refused(tmp_path: Path, bundled_model: Path) -> None:
     pairs = random_pairs(bundled_model, 4)
     name = "blk.0.attn_q.weight"
     a, b = pairs[name]
@@ -250,7 +252,7 @@ def test_what_is_no_adapter_of_the_model(tmp_path: Path, bundled_model: Path) ->
     assert "of the architecture a?b, not" in refusal(architecture="a\nb")
 
 
-def test_what_is_no_list_of_adapters(adapter: Path, tmp_path: Path) -> None:
+def test_bad_lists_of_adapters_are_refused(adapter: Path, tmp_path: Path) -> None:
     for lora, message in (
         (5, "lora must be the path of a GGUF file, a list"),
         (b"x.gguf", "lora must be the path"),
@@ -276,7 +278,7 @@ def test_what_is_no_list_of_adapters(adapter: Path, tmp_path: Path) -> None:
         SpecSession(lora=cut)
 
 
-def test_layers_of_prediction_are_changed_where_they_are_loaded(
+def test_adapters_of_mtp_layers_need_these_layers_loaded(
     tmp_path: Path, open_session: Open
 ) -> None:
     model = write_qwen(tmp_path / "model.gguf")
@@ -290,7 +292,7 @@ def test_layers_of_prediction_are_changed_where_they_are_loaded(
 
 
 @pytest.mark.parametrize("write", [write_qwen, write_experts, write_hybrid, write_sliding_window])
-def test_as_many_adapters_as_may_be_given(
+def test_the_largest_number_of_adapters_works(
     tmp_path: Path, write: Callable[[Path], Path], open_session: Open
 ) -> None:
     """Of all that is changed in `random_pairs`, in small batches: llama.cpp counts the nodes of the

@@ -58,7 +58,9 @@ PADDED = {"dense", "experts", "sliding window"}
     ("kind", "n_seq"),
     [*((kind, 1) for kind in WRITERS), *((kind, 4) for kind in WRITERS if kind != "experts")],
 )
-def test_it_changes_no_token(library: Path, tmp_path: Path, kind: str, n_seq: int) -> None:
+def test_padded_decodes_change_no_token(
+    library: Path, tmp_path: Path, kind: str, n_seq: int
+) -> None:
     model = WRITERS[kind](tmp_path / "random.gguf")
     near = 0.5 if n_seq > 1 and kind == "dense" else 0
     for change in (0, 0.3, 1.5):

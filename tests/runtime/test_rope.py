@@ -38,7 +38,9 @@ WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_tokens_are_those_of_llama_cpp_python(way: str, open_session: Open) -> None:
+def test_tokens_with_rope_options_are_those_of_llama_cpp_python(
+    way: str, open_session: Open
+) -> None:
     ours, theirs = WAYS[way]
     llama = llama_cpp.Llama(
         str(BUNDLED_MODEL), n_ctx=512, n_gpu_layers=0, flash_attn=True,
@@ -59,7 +61,7 @@ def test_tokens_are_those_of_llama_cpp_python(way: str, open_session: Open) -> N
 
 
 @pytest.mark.parametrize("draft", ["ngram", BUNDLED_DRAFT], ids=["ngram", "model"])
-def test_speculation_changes_no_token(draft: str | Path, open_session: Open) -> None:
+def test_drafts_change_no_token_with_rope_scaling(draft: str | Path, open_session: Open) -> None:
     ours, _ = WAYS["yarn"]
     options: dict[str, Any] = {"exact": EXACT_HERE, **ours}
     for temperature in (0.0, 1.0):
@@ -70,7 +72,7 @@ def test_speculation_changes_no_token(draft: str | Path, open_session: Open) -> 
         assert found.stats.drafted > 0
 
 
-def test_a_head_is_stretched_like_its_target(tmp_path: Path, open_session: Open) -> None:
+def test_rope_scaling_applies_to_heads(tmp_path: Path, open_session: Open) -> None:
     """It knows what comes next only if it turns positions as its target does."""
     write_knowing_pair(tmp_path, shares=False)
     options: dict[str, Any] = {"draft": tmp_path / "head.gguf", "spec_length": 4}
@@ -79,7 +81,7 @@ def test_a_head_is_stretched_like_its_target(tmp_path: Path, open_session: Open)
     assert found.stats.accepted > 0
 
 
-def test_states_are_for_one_way_of_turning(open_session: Open, tmp_path: Path) -> None:
+def test_a_state_with_other_rope_options_is_refused(open_session: Open, tmp_path: Path) -> None:
     ours, _ = WAYS["yarn"]
     state = tmp_path / "state"
     session = open_session(draft=None, **ours)
@@ -109,7 +111,7 @@ def test_states_are_for_one_way_of_turning(open_session: Open, tmp_path: Path) -
     ],
     ids=str,
 )
-def test_bad_options(options: dict[str, Any], message: str) -> None:
+def test_bad_rope_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         SpecSession(**options)
 
@@ -118,7 +120,7 @@ def spec_cli(*arguments: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run([executable(), *arguments], capture_output=True, check=False, timeout=120)
 
 
-def test_on_the_command_lines(open_session: Open, capfd: pytest.CaptureFixture[str]) -> None:
+def test_commands_take_rope_flags(open_session: Open, capfd: pytest.CaptureFixture[str]) -> None:
     ours, _ = WAYS["yarn"]
     expected = open_session(draft=None, **ours).generate(PROMPT, max_tokens=N).text
     flags = ["--rope-scaling", "yarn", "--rope-scale", "4", "--yarn-orig-ctx", "128"]
@@ -131,7 +133,7 @@ def test_on_the_command_lines(open_session: Open, capfd: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize("mode", ["none", "mmap", "mlock", "mmap+mlock", "dio"])
-def test_how_weights_are_read_changes_nothing(mode: str, open_session: Open) -> None:
+def test_load_modes_change_no_token(mode: str, open_session: Open) -> None:
     expected = open_session(draft=BUNDLED_DRAFT).generate(PROMPT, max_tokens=N).tokens
     session = open_session(draft=BUNDLED_DRAFT, load_mode=mode)
     assert session.generate(PROMPT, max_tokens=N).tokens == expected

@@ -49,7 +49,9 @@ def is_the_same(found: Generation, expected: Generation) -> bool:
 
 @pytest.mark.parametrize("seed", [*range(20), 3436, 4254])  # the last two once went wrong
 @pytest.mark.parametrize("kind", ["hybrid with snapshots", "delta net"])
-def test_in_any_order(open_session: Open, tmp_path: Path, kind: str, seed: int) -> None:
+def test_requests_in_any_order_get_their_own_tokens_with_snapshots(
+    open_session: Open, tmp_path: Path, kind: str, seed: int
+) -> None:
     model = WRITERS[kind](tmp_path / "random.gguf")
     rng, drafter = random.Random(seed), Knows()
     plain = open_session(model, None, **OPTIONS)
@@ -72,7 +74,9 @@ def test_in_any_order(open_session: Open, tmp_path: Path, kind: str, seed: int) 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_window_beside_states(open_session: Open, tmp_path: Path, seed: int) -> None:
+def test_sliding_windows_with_snapshots_give_the_same_tokens(
+    open_session: Open, tmp_path: Path, seed: int
+) -> None:
     """Two requests with one prompt, of which the window has forgotten the beginning."""
     fields = {"attention.sliding_window": WINDOW}
     model = write_hybrid_with_snapshots(tmp_path / "random.gguf", **fields)
@@ -90,7 +94,7 @@ def test_a_window_beside_states(open_session: Open, tmp_path: Path, seed: int) -
 
 @pytest.mark.parametrize("draft", [None, "ngram"])
 @pytest.mark.parametrize("kind", ["hybrid with snapshots", "delta net"])
-def test_in_the_shortest_contexts(
+def test_the_shortest_contexts_are_filled(
     open_session: Open, tmp_path: Path, kind: str, draft: Any
 ) -> None:
     """llama.cpp cuts a batch to the context asked for, and wants more rows in it than snapshots."""
@@ -101,7 +105,7 @@ def test_in_the_shortest_contexts(
         session.close()
 
 
-def test_a_model_trained_with_a_short_context(open_session: Open, tmp_path: Path) -> None:
+def test_a_model_with_a_context_of_8_tokens_fills_it(open_session: Open, tmp_path: Path) -> None:
     model = write_hybrid_with_snapshots(tmp_path / "whole.gguf")
     rewrite(model, short := tmp_path / "short.gguf", {"lfm2.context_length": 8}, {})
     session = open_session(short)

@@ -27,7 +27,7 @@ P = np.log(np.array([0.1, 0.4, 0.2, 0.3])).astype(np.float32)
     ids=str,
 )
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_lenience_brings_back_nothing_that_was_excluded(
+def test_lenience_accepts_no_excluded_token(
     options: dict[str, Any], left: set[int], temperature: float
 ) -> None:
     one = sampler(4, temperature=temperature, acceptance="rejection", lenience=0.3, **options)
@@ -39,7 +39,7 @@ def test_lenience_brings_back_nothing_that_was_excluded(
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_guesses_beside_the_first_can_come(temperature: float) -> None:
+def test_alternatives_exclude_tokens_as_the_first_choice_does(temperature: float) -> None:
     """In the order in which they would, if those before were forbidden."""
     row = np.log(np.array([0.3, 0.25, 0.2, 0.15, 0.06, 0.04])).astype(np.float32)
     one = sampler(6, temperature=temperature, xtc_probability=1.0, xtc_threshold=0.12)
@@ -50,7 +50,7 @@ def test_guesses_beside_the_first_can_come(temperature: float) -> None:
 
 
 @pytest.mark.parametrize("name", ["top_p", "typical_p", "xtc_probability"])
-def test_what_came_was_possible(name: str, open_session: Open) -> None:
+def test_generated_tokens_have_finite_logprobs(name: str, open_session: Open) -> None:
     """Also where a grammar refused what was chosen first."""
     options: dict[str, Any] = {name: 0.5, "temperature": 1.0, "logprobs": 3, "max_tokens": 30}
     session = open_session(draft="ngram")
@@ -64,7 +64,7 @@ def test_what_came_was_possible(name: str, open_session: Open) -> None:
         assert all(one.top[0][1] >= one.logprob for one in found.logprobs)
 
 
-def test_a_draft_model_repeats_itself_as_little_as_its_target(open_session: Open) -> None:
+def test_dry_and_xtc_apply_to_the_draft_model(open_session: Open) -> None:
     """The target drafts for itself, by the same samplers: all it drafts is accepted."""
     session = open_session(draft=BUNDLED_MODEL, spec_length=4)
     options: dict[str, Any] = {

@@ -95,7 +95,7 @@ def some_cut(rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-def test_what_is_left() -> None:
+def test_samplers_keep_the_tokens_of_llama_cpps_chain() -> None:
     rng = np.random.default_rng(5)
     n_cut = 0
     for case in range(400):
@@ -112,7 +112,7 @@ def test_what_is_left() -> None:
     assert n_cut > 300
 
 
-def test_greedy_takes_the_likeliest_that_is_left() -> None:
+def test_greedy_choice_is_the_likeliest_kept_token() -> None:
     rng = np.random.default_rng(6)
     n_others = 0
     for case in range(300):
@@ -143,7 +143,7 @@ def dry(vocab: Any, context: list[int], logits: Row, o: dict[str, Any]) -> NDArr
     return np.array([float(logits[token]) - left[token] for token in range(len(logits))])
 
 
-def test_repetitions(vocab: Any, texts: list[bytes]) -> None:
+def test_dry_penalties_equal_llama_cpps(vocab: Any, texts: list[bytes]) -> None:
     """With breakers that are tokens, which llama.cpp finds as exactly as texts are searched."""
     rng = np.random.default_rng(7)
     n_vocab = len(texts)

@@ -18,7 +18,7 @@ Open = Callable[..., SpecSession]
 PROMPT = PROMPTS["module"]
 
 
-def test_they_are_those_of_the_models_logits(open_session: Open, bundled_model: Path) -> None:
+def test_logprobs_are_those_of_the_models_logits(open_session: Open, bundled_model: Path) -> None:
     session = open_session()
     tokens = session.tokenize(PROMPT)
     generation = session.generate(tokens, max_tokens=30, logprobs=5, temperature=0.8, seed=1)
@@ -42,7 +42,9 @@ def test_they_are_those_of_the_models_logits(open_session: Open, bundled_model: 
 
 @pytest.mark.parametrize("processed", [False, True])
 @pytest.mark.parametrize("settings", [{}, {"temperature": 0.9, "top_k": 20, "top_p": 0.9}])
-def test_drafts_change_none(open_session: Open, settings: dict[str, Any], processed: bool) -> None:
+def test_drafts_change_no_logprob(
+    open_session: Open, settings: dict[str, Any], processed: bool
+) -> None:
     def generate(session: SpecSession) -> list[tuple[int, float, list[tuple[int, float]]]]:
         generation = session.generate(
             PROMPT, max_tokens=60, seed=2, logprobs=3, processed_logprobs=processed, **settings
@@ -55,7 +57,7 @@ def test_drafts_change_none(open_session: Open, settings: dict[str, Any], proces
     assert generate(open_session(draft=BUNDLED_DRAFT)) == expected
 
 
-def test_processed_ones_are_what_is_sampled_from(open_session: Open) -> None:
+def test_processed_logprobs_are_the_sampled_distribution(open_session: Open) -> None:
     session = open_session()
     options: dict[str, Any] = {"max_tokens": 40, "seed": 3, "logprobs": 100}
     cut = session.generate(
@@ -73,7 +75,7 @@ def test_processed_ones_are_what_is_sampled_from(open_session: Open) -> None:
     assert {one.logprob for one in greedy} == {0.0}
 
 
-def test_chunks_carry_them(open_session: Open) -> None:
+def test_chunks_have_logprobs(open_session: Open) -> None:
     session = open_session()
     chunks = list(session.stream(PROMPT, max_tokens=20, logprobs=0))
     assert all(chunk.logprobs is not None and chunk.logprobs.top == [] for chunk in chunks)
@@ -82,7 +84,7 @@ def test_chunks_carry_them(open_session: Open) -> None:
     assert session.generate(PROMPT, max_tokens=20).logprobs == []
 
 
-def test_they_end_where_the_tokens_end(open_session: Open) -> None:
+def test_logprobs_end_with_the_tokens(open_session: Open) -> None:
     session = open_session()
     whole = session.generate(PROMPT, max_tokens=60)
     cut = session.generate(PROMPT, max_tokens=60, stop=whole.text[30:34], logprobs=1)
@@ -90,12 +92,12 @@ def test_they_end_where_the_tokens_end(open_session: Open) -> None:
 
 
 @pytest.mark.parametrize("value", [-1, 101, 1.5, "3", True])
-def test_bad_numbers(open_session: Open, value: Any) -> None:
+def test_bad_logprobs_are_refused(open_session: Open, value: Any) -> None:
     with pytest.raises(ArgumentError, match="logprobs must be"):
         open_session().generate("x", logprobs=value)
 
 
-def test_what_a_grammar_forbids_is_not_among_the_likeliest(open_session: Open) -> None:
+def test_tokens_forbidden_by_a_grammar_are_not_in_top_logprobs(open_session: Open) -> None:
     """Its probability is 0, and minus infinity cannot be written in JSON."""
     generation = open_session().generate(
         "x = 1\n",

@@ -76,7 +76,9 @@ def follows(tokens: NDArray[np.int32], p: Probabilities) -> bool:
 
 @pytest.mark.parametrize("options", CUTS)
 @pytest.mark.parametrize("pair", PAIRS)
-def test_what_comes_is_distributed_as_the_target(pair: str, options: dict[str, Any]) -> None:
+def test_rejection_sampling_follows_the_target_distribution(
+    pair: str, options: dict[str, Any]
+) -> None:
     both, p, q = speculate(pair, **options)
     assert follows(both[:, 0], q)
     assert follows(both[:, 1], p)
@@ -86,7 +88,7 @@ def test_what_comes_is_distributed_as_the_target(pair: str, options: dict[str, A
 
 
 @pytest.mark.parametrize("pair", ["alike", "unlike", "disjoint"])
-def test_a_draft_without_alternative(pair: str) -> None:
+def test_rejection_of_point_mass_drafts_follows_the_target_distribution(pair: str) -> None:
     both, p, q = speculate(pair, point_mass=True)
     assert follows(both[:, 1], p)
     rate, expected = (both[:, 0] == both[:, 1]).mean(), (p * q).sum()
@@ -96,7 +98,9 @@ def test_a_draft_without_alternative(pair: str) -> None:
 @pytest.mark.parametrize("options", [CUTS[0], CUTS[1], {"top_k": 2}])
 @pytest.mark.parametrize("k", [2, 3, 4])
 @pytest.mark.parametrize("pair", PAIRS)
-def test_of_several_guesses_too(pair: str, k: int, options: dict[str, Any]) -> None:
+def test_rejection_of_several_candidates_follows_the_target_distribution(
+    pair: str, k: int, options: dict[str, Any]
+) -> None:
     """Drawn without replacement; more than there are tokens left; and nothing of one in common."""
     options = REJECTION | options
     target, draft = PAIRS[pair]
@@ -121,7 +125,7 @@ def test_of_several_guesses_too(pair: str, k: int, options: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("k", [2, 4])
 @pytest.mark.parametrize("pair", PAIRS)
-def test_coupled_guesses_change_nothing(pair: str, k: int) -> None:
+def test_coupled_candidates_change_no_choice(pair: str, k: int) -> None:
     target, draft = PAIRS[pair]
     one = sampler(len(target), temperature=1.0, top_k=9)
     all_of = one.speculate_many(target, draft, 1, N_DRAWS // 4, n_guesses=k)
@@ -138,7 +142,7 @@ def test_coupled_guesses_change_nothing(pair: str, k: int) -> None:
     assert greedy[: min(k, finite)].tolist() == np.argsort(-draft)[: min(k, finite)].tolist()
 
 
-def test_the_test_would_notice() -> None:
+def test_the_distribution_test_detects_drafts_that_are_not_drawn() -> None:
     """Accepting by chance what the drafter is surest of, instead of drawing it, is not enough."""
     target, draft = PAIRS["alike"]
     p, q = (kept_probabilities(x, [], OFF | REJECTION) for x in (target, draft))
@@ -150,7 +154,7 @@ def test_the_test_would_notice() -> None:
     assert not follows(tokens, p)
 
 
-def test_the_error_falls_as_one_over_the_root_of_n() -> None:
+def test_the_error_falls_with_the_root_of_the_sample_size() -> None:
     def error(n: int, first: int) -> float:
         both, p, _ = speculate("unlike", n, first=first)
         return float(np.linalg.norm(np.bincount(both[:, 1], minlength=len(p)) / n - p))
@@ -173,7 +177,7 @@ def test_tokens_at_consecutive_positions_are_independent() -> None:
 
 
 @pytest.mark.parametrize("lenience", [0.3, 0.8])
-def test_lenience_is_as_lossy_as_it_says(lenience: float) -> None:
+def test_lenience_changes_the_distribution_by_its_formula(lenience: float) -> None:
     both, p, q = speculate("alike", lenience=lenience)
     kept = np.minimum(q, p / lenience)
     residual = np.maximum(0, p - q)
@@ -184,7 +188,7 @@ def test_lenience_is_as_lossy_as_it_says(lenience: float) -> None:
     assert (both[:, 0] == both[:, 1]).mean() > np.minimum(p, q).sum()
 
 
-def test_greedy_lenience() -> None:
+def test_lenience_accepts_by_ratio_at_temperature_0() -> None:
     target = np.log(np.array([0.5, 0.3, 0.2], np.float32))
     for token, ratio in ((1, 0.6), (2, 0.4)):
         draft = np.zeros(3, np.float32)
@@ -253,7 +257,7 @@ SETUPS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("setup", SETUPS)
-def test_generated_texts_are_distributed_as_the_target(
+def test_generated_texts_follow_the_target_distribution(
     setup: str, pair: tuple[Path, Path], open_session: Open
 ) -> None:
     """First tokens; and second tokens, given each of the likeliest first ones."""
@@ -291,7 +295,7 @@ def test_generated_texts_are_distributed_as_the_target(
     assert n_tested >= 2
 
 
-def test_more_is_accepted_than_coupled(open_session: Open) -> None:
+def test_rejection_accepts_more_than_coupled(open_session: Open) -> None:
     session = open_session(draft=BUNDLED_DRAFT)
 
     def rate(acceptance: str) -> float:
@@ -310,7 +314,7 @@ def test_more_is_accepted_than_coupled(open_session: Open) -> None:
     assert rate("rejection") > rate("coupled")
 
 
-def test_more_is_accepted_of_drawn_ngrams(open_session: Open) -> None:
+def test_drawn_ngrams_are_accepted_more_often(open_session: Open) -> None:
     """Where two tokens are likely: sum min(p, q) is more than p of the most frequent one."""
     prompt = "0 1 1 0 1 0 0 0 1 1 1 0 1 0 1 1 0 0 1 0 0 1 0 1 1 1 0 1 1 0 0 1 0" * 4
 
@@ -327,7 +331,7 @@ def test_more_is_accepted_of_drawn_ngrams(open_session: Open) -> None:
     assert rate(True) > rate(False)
 
 
-def test_whether_a_drawn_draft_is_verified_does_not_depend_on_what_was_drawn(
+def test_verification_does_not_depend_on_the_drawn_token(
     open_session: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the planner decides, it has one token, though behind one of the two tokens that may be
@@ -361,14 +365,14 @@ def test_whether_a_drawn_draft_is_verified_does_not_depend_on_what_was_drawn(
     assert set(lengths) == {1}
 
 
-def test_plain_texts_do_not_depend_on_the_rule(open_session: Open) -> None:
+def test_the_acceptance_rule_changes_no_plain_text(open_session: Open) -> None:
     session = open_session(draft=None)
     options: dict[str, Any] = {"max_tokens": 50, "temperature": 0.9, "seed": 6}
     coupled = session.generate("import os", **options)
     assert session.generate("import os", acceptance="rejection", **options).tokens == coupled.tokens
 
 
-def test_the_same_session_repeats_itself(open_session: Open) -> None:
+def test_rejection_sampling_is_repeatable_in_a_session(open_session: Open) -> None:
     for draft in ("ngram", BUNDLED_DRAFT):
         session = open_session(draft=draft)
         options: dict[str, Any] = {"max_tokens": 80, "seed": 6, **REJECTION}
@@ -389,7 +393,9 @@ def test_the_same_session_repeats_itself(open_session: Open) -> None:
         ({"acceptance": "rejection", "lenience": "some"}, "lenience must be a number"),
     ],
 )
-def test_bad_options(open_session: Open, options: dict[str, Any], message: str) -> None:
+def test_bad_acceptance_options_are_refused(
+    open_session: Open, options: dict[str, Any], message: str
+) -> None:
     session = open_session()
     with pytest.raises(ArgumentError, match=message):
         session.generate("import os", **options)
@@ -405,12 +411,14 @@ def test_bad_options(open_session: Open, options: dict[str, Any], message: str) 
         ({"draft_min_p": 2.0}, "draft_min_p must be from 0"),
     ],
 )
-def test_bad_draft_options(open_session: Open, options: dict[str, Any], message: str) -> None:
+def test_bad_options_of_drawn_drafts_are_refused(
+    open_session: Open, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ArgumentError, match=message):
         open_session(draft=BUNDLED_DRAFT, **options)
 
 
-def test_a_draft_model_that_draws_alone(tmp_path: Path) -> None:
+def test_a_draft_model_that_draws_alone_keeps_to_the_batch(tmp_path: Path) -> None:
     """The target does not draw, its draft model does: what was drawn is verified whole, so nothing
     may stand beside it, or more would be decoded at once than there is room for."""
     model = write_dense(tmp_path / "target.gguf", n_layers=24)

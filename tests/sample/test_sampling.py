@@ -60,7 +60,7 @@ def test_choices_equal_those_of_the_reference() -> None:
         assert found == expected, (case, options)
 
 
-def test_greedy_takes_the_first_of_equals() -> None:
+def test_greedy_chooses_the_first_of_equal_logits() -> None:
     for n in (1, 31, 32, 33, 1000):
         logits = np.zeros(n, np.float32)
         assert sampler(n).choose(logits, [0]) == 0
@@ -68,7 +68,7 @@ def test_greedy_takes_the_first_of_equals() -> None:
         assert sampler(n).choose(logits, [0]) == n - 1
 
 
-def test_rows_and_contexts_of_another_vocabulary() -> None:
+def test_rows_and_contexts_of_another_size_are_refused() -> None:
     one = sampler(8, temperature=0.0, repeat_penalty=1.1, logit_bias=[(7, 1.0)])
     with pytest.raises(ArgumentError, match="must be 8 logits, not 5"):
         one.choose(np.zeros(5, np.float32), [0])
@@ -81,7 +81,7 @@ def test_rows_and_contexts_of_another_vocabulary() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="its limit is Linux's")
-def test_a_long_penalty_takes_no_memory_before_its_text() -> None:
+def test_a_long_penalty_window_allocates_nothing_in_advance() -> None:
     limited = """if True:
         import resource
         from specllama import _core
@@ -92,7 +92,7 @@ def test_a_long_penalty_takes_no_memory_before_its_text() -> None:
     subprocess.run([sys.executable, "-c", limited], check=True)
 
 
-def test_rows_that_are_no_numbers_or_have_nothing_left() -> None:
+def test_nan_rows_and_empty_rows_are_reported() -> None:
     for temperature in (0.0, 1.0):
         for at in (0, 35, 99):
             logits = np.zeros(100, np.float32)
@@ -232,7 +232,7 @@ def test_drafts_change_no_sampled_token(open_session: Open, seed: int) -> None:
     assert accepted > 300
 
 
-def test_a_resumed_text_goes_on_alike(open_session: Open) -> None:
+def test_a_resumed_text_continues_with_the_same_tokens(open_session: Open) -> None:
     session = open_session()
     tokens = session.tokenize(PROMPTS["module"])
     options: dict[str, Any] = {"temperature": 0.8, "seed": 3}
@@ -242,7 +242,7 @@ def test_a_resumed_text_goes_on_alike(open_session: Open) -> None:
     assert half + rest == whole
 
 
-def test_seeds(open_session: Open) -> None:
+def test_a_seed_repeats_the_text_and_is_reported(open_session: Open) -> None:
     session = open_session()
 
     def generate(seed: int | None) -> tuple[list[int], int]:
@@ -256,7 +256,7 @@ def test_seeds(open_session: Open) -> None:
     assert generate(seed)[0] == tokens
 
 
-def test_forbidden_tokens_do_not_come(open_session: Open) -> None:
+def test_tokens_with_a_bias_of_minus_infinity_are_not_generated(open_session: Open) -> None:
     session = open_session()
     free = session.generate(PROMPTS["module"], max_tokens=40)
     forbidden = dict.fromkeys(free.tokens[:10], -math.inf)
@@ -320,7 +320,7 @@ def test_bad_sampling_options(open_session: Open, option: str, value: Any, messa
     [{"presence_penalty": -1e39}, {"frequency_penalty": 1e300}, {"repeat_penalty": 1e-300}],
     ids=str,
 )
-def test_penalties_beyond_all_floats(
+def test_extreme_penalties_give_finite_logprobs(
     open_session: Open, penalty: dict[str, float], acceptance: str, draft: Any
 ) -> None:
     session = open_session(draft=draft, spec_length=4)

@@ -48,7 +48,7 @@ NODE = {
          "additionalProperties": False, "minProperties": 1, "maxProperties": 3},
     ],
 )  # fmt: skip
-def test_what_is_generated_is_valid(session: SpecSession, schema: Any) -> None:
+def test_generated_values_are_valid(session: SpecSession, schema: Any) -> None:
     validator = jsonschema.Draft202012Validator(schema)
     for found in values(session, schema):
         assert validator.is_valid(found), found
@@ -56,7 +56,7 @@ def test_what_is_generated_is_valid(session: SpecSession, schema: Any) -> None:
         assert found  # {} would be valid for some
 
 
-def test_what_is_generated_by_schemas_of_the_suite_is_valid(session: SpecSession) -> None:
+def test_generated_values_of_the_test_suite_are_valid(session: SpecSession) -> None:
     cases = [json.loads(line) for line in SUITE.read_text().splitlines()]
     n_valid = 0
     for case in cases[::9]:
@@ -75,7 +75,7 @@ def test_what_is_generated_by_schemas_of_the_suite_is_valid(session: SpecSession
     "name",
     ["", "_id", "$filter", "$ref", "@type", "1st", "\u540d", "\U0001f600", 'a"b', "a\\b", "string"],
 )
-def test_names_of_properties(session: SpecSession, name: str) -> None:
+def test_any_property_name_can_be_generated(session: SpecSession, name: str) -> None:
     properties = {name: {"type": "boolean"}, name + "!": {"type": "null"}, "-": {"type": "null"}}
     schema = {"type": "object", "properties": properties, "required": [name]}
     for found in values(session, schema):
@@ -84,7 +84,7 @@ def test_names_of_properties(session: SpecSession, name: str) -> None:
 
 
 @pytest.mark.parametrize("schema", [True, {}, "{}", '{"type": "integer"}'])
-def test_schemas_as_text_and_of_any_value(session: SpecSession, schema: Any) -> None:
+def test_schemas_can_be_text_and_allow_any_value(session: SpecSession, schema: Any) -> None:
     found = session.generate("x", json_schema=schema, max_tokens=400, logit_bias={}).text
     assert found == "" or found[0] in '{["-0123456789tfn'
 
@@ -94,13 +94,13 @@ class Cat(BaseModel):
     lives: int
 
 
-def test_a_model_of_pydantic_reads_what_is_generated(session: SpecSession) -> None:
+def test_a_pydantic_model_as_schema_reads_the_generated_text(session: SpecSession) -> None:
     found = session.generate("x", json_schema=Cat, max_tokens=300, temperature=1.0, seed=3)
     assert found.finish_reason == "stop"
     Cat.model_validate_json(found.text)
 
 
-def test_a_regular_expression(session: SpecSession) -> None:
+def test_a_regular_expression_constrains_the_text(session: SpecSession) -> None:
     for seed in range(4):
         options: dict[str, Any] = {"temperature": 1.5, "seed": seed, "max_tokens": 50}
         found = session.generate("x", regex=r"(ab|c/d){2,3}\.\d", **options)
@@ -108,7 +108,7 @@ def test_a_regular_expression(session: SpecSession) -> None:
         assert found.text.count("ab") + found.text.count("c/d") in (2, 3)
 
 
-def test_a_lark_grammar(session: SpecSession) -> None:
+def test_a_lark_grammar_constrains_the_text(session: SpecSession) -> None:
     grammar = '%llguidance {}\nstart: "say " word+\nword: /[a-c]{2}/ "."'
     found = session.generate("x", grammar=grammar, max_tokens=20, temperature=1.0, seed=1).text
     assert found.startswith("say ")
@@ -116,13 +116,13 @@ def test_a_lark_grammar(session: SpecSession) -> None:
 
 
 @pytest.mark.parametrize("constant", ["<s>", "</s>", "<|im_start|>", "<unk>", "<fim_prefix>"])
-def test_a_constant_that_is_the_text_of_a_control_token_comes_back_whole(
+def test_constants_that_look_like_control_tokens_come_back_whole(
     open_session: Open, constant: str
 ) -> None:
     found = open_session().generate("x", json_schema=held({"const": constant}))
     assert json.loads(found.text) == {"a": constant}
 
 
-def test_several_constraints_exclude_each_other(session: SpecSession) -> None:
+def test_several_constraints_at_once_are_refused(session: SpecSession) -> None:
     with pytest.raises(ArgumentError, match="one of grammar, json_schema and regex"):
         session.generate("x", json_schema={}, regex="a")

@@ -162,7 +162,9 @@ def obj(**properties: Any) -> dict[str, Any]:
         ({"const": {"$ref": 5, "a": {"$ref": "x"}}}, [{"$ref": 5, "a": {"$ref": "x"}}], [1]),
     ],
 )  # fmt: skip
-def test_what_a_schema_allows(schema: Any, may_come: list[Any], may_not: list[Any]) -> None:
+def test_a_schema_allows_valid_and_forbids_invalid_values(
+    schema: Any, may_come: list[Any], may_not: list[Any]
+) -> None:
     assert schema_grammar(schema).left == ()
     for value in may_come:
         assert allows(schema, value), value
@@ -171,12 +173,12 @@ def test_what_a_schema_allows(schema: Any, may_come: list[Any], may_not: list[An
 
 
 @pytest.mark.parametrize("anything", [{}, True, {"title": "A", "x-order": 1}, {"allOf": [True]}])
-def test_any_value(anything: Any) -> None:
+def test_schemas_without_constraints_allow_any_value(anything: Any) -> None:
     for value in (None, 1.5, "\u00e9", [{}], {"a": {"b": []}}):
         assert allows(anything, value)
 
 
-def test_one_space_may_come_where_json_allows_white_space() -> None:
+def test_one_space_is_allowed_between_json_tokens() -> None:
     grammar = of_schema(obj(a={"type": "integer"}) | {"required": ["a"]})
     for text in ('{"a":1}', '{"a": 1}', '{ "a" : 1 }'):
         assert accepts(grammar, text)
@@ -184,7 +186,7 @@ def test_one_space_may_come_where_json_allows_white_space() -> None:
         assert not accepts(grammar, text)
 
 
-def test_escapes_of_characters() -> None:
+def test_escapes_count_as_one_character() -> None:
     """A character may be a pair of escapes; half a pair is not one."""
     grammar = of_schema({"type": "string", "maxLength": 2})
     for text in (r'"\u00e9\n"', r'"\ud83d\ude00a"', '"\U0001f600a"', r'"\"\\"'):
@@ -193,7 +195,7 @@ def test_escapes_of_characters() -> None:
         assert not accepts(grammar, text)
 
 
-def test_another_property_is_not_called_like_a_listed_one() -> None:
+def test_additional_properties_cannot_repeat_a_listed_name() -> None:
     grammar = of_schema(obj(a={"type": "null"}) | {"additionalProperties": {"type": "integer"}})
     assert accepts(grammar, '{"b": 1}')
     assert accepts(grammar, r'{"\n": 1}')
@@ -203,7 +205,7 @@ def test_another_property_is_not_called_like_a_listed_one() -> None:
 
 @pytest.mark.parametrize("low", [None, -12, -1, 0, 1, 7, 99, 105])
 @pytest.mark.parametrize("high", [None, -3, 0, 9, 10, 100, 1200])
-def test_bounds_of_integers(low: int | None, high: int | None) -> None:
+def test_integer_bounds_are_exact(low: int | None, high: int | None) -> None:
     if low is not None and high is not None and low > high:
         return
     bounds = {"minimum": low, "maximum": high}
@@ -225,7 +227,7 @@ def test_bounds_of_integers(low: int | None, high: int | None) -> None:
         ("uuid7", lambda text: uuid.UUID(text).version == 7 or int("x")),
     ],
 )
-def test_formats_can_be_read(form: str, parse: Any) -> None:
+def test_generated_formats_can_be_parsed(form: str, parse: Any) -> None:
     for text in values({"type": "string", "format": form}, 100, strict=True):
         fraction = text.partition(".")[2]
         digits = len(fraction) - len(fraction.lstrip("0123456789"))
@@ -256,7 +258,9 @@ def test_formats_can_be_read(form: str, parse: Any) -> None:
         ("ipv4", ["127.0.0.1"], ["256.0.0.1"]),
     ],
 )
-def test_formats(form: str, may_come: list[str], may_not: list[str]) -> None:
+def test_formats_allow_valid_and_forbid_invalid_texts(
+    form: str, may_come: list[str], may_not: list[str]
+) -> None:
     schema = {"type": "string", "format": form}
     assert all(allows(schema, text) for text in may_come)
     assert not any(allows(schema, text) for text in may_not)
@@ -275,14 +279,16 @@ def test_formats(form: str, may_come: list[str], may_not: list[str]) -> None:
         (r"^\s*(\d*\.?\d+)\s*(\w+)?", ["1.5 kB", "7"], ["", "kB"]),
     ],
 )  # fmt: skip
-def test_well_known_patterns(pattern: str, may_come: list[str], may_not: list[str]) -> None:
+def test_well_known_patterns_are_enforced(
+    pattern: str, may_come: list[str], may_not: list[str]
+) -> None:
     schema = {"type": "string", "pattern": pattern}
     of_schema(schema, strict=True)
     assert all(allows(schema, text) for text in may_come)
     assert not any(allows(schema, text) for text in may_not)
 
 
-def test_many_constants() -> None:
+def test_an_enum_of_many_constants_is_enforced() -> None:
     names = [f"item {n * n} of {n}" for n in range(2000)]
     grammar = of_schema({"enum": names})
     assert all(accepts(grammar, json.dumps(name)) for name in names[::100])
@@ -303,7 +309,7 @@ def test_many_constants() -> None:
         ({"allOf": [{"type": "string"}, {"type": "null"}]}, "incompatible types"),
     ],
 )
-def test_schemas_that_allow_nothing(schema: Any, message: str) -> None:
+def test_schemas_that_allow_no_value_are_refused(schema: Any, message: str) -> None:
     with pytest.raises(ArgumentError) as told:
         schema_grammar(schema)
     assert message in str(told.value)

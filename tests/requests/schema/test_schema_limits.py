@@ -50,7 +50,7 @@ def nested(around: Callable[[Any], Any], n: int) -> Any:
         (nested(lambda one: {"allOf": [one]}, 100), "inside each other"),
     ],
 )  # fmt: skip
-def test_too_much_work_is_refused(schema: Any, message: str) -> None:
+def test_schemas_that_would_take_long_are_refused(schema: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         schema_grammar(schema, strict=True)
 
@@ -75,6 +75,6 @@ def test_too_much_work_is_refused(schema: Any, message: str) -> None:
         {"type": "object", "patternProperties": {f"^x{n}_.*{n}$": {} for n in range(300)}},
     ],
 )
-def test_what_is_large_can_be_followed(schema: Any) -> None:
+def test_large_schemas_within_the_limits_are_followed(schema: Any) -> None:
     text = drawn(of_prepared(schema_grammar(schema).text), 0, most=30)
     assert text is None or text

@@ -13,7 +13,7 @@ from random_schemas import random_schema
 @pytest.mark.parametrize(
     "seeds", [range(150), pytest.param(range(150, 1650), marks=pytest.mark.slow)]
 )
-def test_what_is_generated_by_a_random_schema_is_valid(seeds: range) -> None:
+def test_generated_values_of_random_schemas_are_valid(seeds: range) -> None:
     n_accepted = 0
     for seed in seeds:
         schema = random_schema(seed)

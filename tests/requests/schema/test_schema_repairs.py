@@ -51,7 +51,9 @@ def obj(**properties: Any) -> dict[str, Any]:
         ({"type": "array", "items": {"type": "int"}, "uniqueItems": False}, [[1, 1]], [["x"]]),
     ],
 )
-def test_what_is_meant_is_clear(schema: Any, may_come: list[Any], may_not: list[Any]) -> None:
+def test_slightly_wrong_schemas_are_repaired(
+    schema: Any, may_come: list[Any], may_not: list[Any]
+) -> None:
     assert schema_grammar(schema, strict=True).warnings == []
     for value in may_come:
         assert allows(schema, value), value
@@ -84,7 +86,7 @@ def test_what_is_meant_is_clear(schema: Any, may_come: list[Any], may_not: list[
         (5, "json_schema must be a JSON object, not 5."),
     ],
 )
-def test_what_is_not_clear_is_refused(schema: Any, message: str) -> None:
+def test_wrong_schemas_are_refused(schema: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         constraint(None, schema, None)
 
@@ -114,7 +116,7 @@ LEFT = [
 
 @pytest.mark.parametrize(("schema", "keyword", "value"), LEFT)
 @pytest.mark.parametrize("inside", [False, True])
-def test_what_cannot_be_enforced_is_named(
+def test_keywords_that_cannot_be_enforced_are_named(
     schema: Any, keyword: str, value: Any, inside: bool
 ) -> None:
     whole = obj(a=schema) if inside else schema
@@ -140,14 +142,14 @@ def test_what_cannot_be_enforced_is_named(
         ),
     ],
 )
-def test_what_harms_nobody_is_only_said(schema: Any, remark: str) -> None:
+def test_harmless_keywords_only_give_a_warning(schema: Any, remark: str) -> None:
     grammar = schema_grammar(schema, strict=True)
     assert grammar.warnings == [remark]
     with pytest.warns(UserWarning, match=re.escape(f"json_schema: {remark}.")):
         constraint(None, schema, None)
 
 
-def test_one_alternative_that_cannot_be_expressed_does_not_refuse_the_schema() -> None:
+def test_an_alternative_that_cannot_be_enforced_is_left_out() -> None:
     """Of pydantic 2.13, for a Decimal with digits."""
     text = {
         "type": "string",
@@ -165,13 +167,13 @@ def test_one_alternative_that_cannot_be_expressed_does_not_refuse_the_schema() -
 
 
 @pytest.mark.parametrize("kind", [MappingProxyType, ChainMap])
-def test_other_mappings(kind: Callable[[Any], Any]) -> None:
+def test_schemas_can_be_any_mapping(kind: Callable[[Any], Any]) -> None:
     inner = kind({"enum": [1]})
     schema = kind({"type": "object", "properties": kind({"a": inner})})
     assert schema_grammar(schema) == schema_grammar(obj(a={"enum": [1]}))
 
 
-def test_a_type_without_pydantic_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_type_as_schema_without_pydantic_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     @dataclasses.dataclass
     class Point:
         x: int

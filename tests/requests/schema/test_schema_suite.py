@@ -35,7 +35,7 @@ def cases(draft: str) -> Iterator[tuple[Any, Any]]:
     ("draft", "n_schemas", "n_accepted", "share"),
     [("draft7", 257, 204, 0.95), ("draft2020-12", 381, 276, 0.95)],
 )
-def test_what_is_generated_is_valid_and_what_is_valid_can_be_generated(
+def test_schemas_of_the_suite_generate_all_and_only_valid_values(
     draft: str, n_schemas: int, n_accepted: int, share: float
 ) -> None:
     found: list[Any] = []

@@ -134,7 +134,7 @@ def texts(kind: Any, n: int = 20) -> list[bytes]:
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)
-def test_pydantic_reads_what_is_generated(kind: Any) -> None:
+def test_pydantic_reads_the_generated_text_of_types(kind: Any) -> None:
     adapter = TypeAdapter(kind)
     found = texts(kind)
     assert found
@@ -149,10 +149,10 @@ PARTS: list[Any] = [
 
 
 @pytest.mark.parametrize("kind", PARTS, ids=str)
-def test_types_of_which_the_schema_says_only_a_part(kind: Any) -> None:
+def test_types_with_a_partial_schema_generate_json(kind: Any) -> None:
     assert all(json.loads(text) is not None for text in texts(kind))
 
 
-def test_a_type_without_a_schema() -> None:
+def test_a_type_without_a_schema_is_refused() -> None:
     with pytest.raises(ArgumentError, match=r"json_schema is the type .*, which has no schema"):
         read_schema(type("Odd", (), {}))
