@@ -37,8 +37,7 @@ class SharedTimer {
 }  // namespace
 
 Scheduler::Scheduler(Assembly parts)
-    : gate_(parts.shape.n_seq > 1 ? Gate::Policy::queue : Gate::Policy::refuse),
-      model_(std::move(parts.model)),
+    : model_(std::move(parts.model)),
       context_(std::move(parts.context)),
       engine_(std::move(parts.engine)),
       offers_(std::move(parts.offers)),
@@ -64,15 +63,19 @@ const Scheduler& Scheduler::open() const {
     return *this;
 }
 
+void Scheduler::check_open() const {
+    if (!engine_) throw_closed();
+}
+
 Scheduler::~Scheduler() {
     if (engine_ && process_ == getpid()) wind_up();
 }
 
 void Scheduler::close() {
-    // Calls that come meanwhile are to find the session closed, not in use.
-    const Gate::Brief brief(gate_, gate_.policy());
-    if (closed_) return;
-    closed_ = true;
+    lock_.check_not_held();  // before anything changes
+    closed_ = true;          // ends a search before its next round
+    const std::scoped_lock lock(lock_);
+    if (!engine_) return;
     wind_up();
     // A drafter may throw an interrupt when it is told; everything is freed all the same.
     std::exception_ptr interrupt;
@@ -88,7 +91,7 @@ void Scheduler::close() {
     engine_.reset();
     context_.reset();
     {
-        const std::lock_guard lock(model_mutex_);
+        const std::lock_guard model_lock(model_mutex_);
         model_.reset();
     }
     if (interrupt) std::rethrow_exception(interrupt);
@@ -135,16 +138,17 @@ std::shared_ptr<Sequence> Scheduler::start(TokenSpan prompt, const GenerateOptio
                                                constraints_.make(model->vocab(), options.sampling));
     sequence->stats.exact = exact_;
     sequence->stats.same_widths = same_widths_;
-    const Gate::Work work(gate_, [&] {
-        if (shape_.n_seq == 1 && !active_.empty() && !active_.front()->abandoned() &&
-            owner_ != std::this_thread::get_id())
-            throw Busy(
-                "The session has an unfinished generation in another thread; use one session "
-                "per thread, or finish or cancel that generation.");
-    });
-    if (closed_) throw_closed();
+    const std::scoped_lock lock(lock_);
+    check_open();
     retire();
-    if (shape_.n_seq == 1 && !active_.empty()) leave(*std::exchange(active_, {}).front());
+    if (shape_.n_seq == 1 && !active_.empty()) {
+        if (owner_ != std::this_thread::get_id())
+            throw Busy(
+                "The session has an unfinished generation in another thread, and n_seq is 1. "
+                "Finish or cancel that generation, open the session with a larger n_seq, or use "
+                "submit (in Python), which queues requests.");
+        leave(*std::exchange(active_, {}).front());
+    }
     if (!sequence->done() && sequence->n_tokens_left() == 0) sequence->finish(FinishReason::length);
     if (!sequence->done()) enter(sequence, options.reference);
     return sequence;
@@ -189,8 +193,8 @@ bool Scheduler::advance() {
 }
 
 bool Scheduler::step() {
-    const Gate::Work work(gate_, Gate::Policy::queue);
-    if (closed_) throw_closed();
+    const std::scoped_lock lock(lock_);
+    check_open();
     retire();
     return advance();
 }
@@ -199,7 +203,7 @@ bool Scheduler::step(Sequence& sequence, std::vector<Chunk>& chunks) {
     chunks.clear();
     if (sequence.abandoned()) return take(sequence, chunks);
     if (sequence.all_taken()) return false;
-    const Gate::Work work(gate_);
+    const std::scoped_lock lock(lock_);
     take_ready(sequence, chunks);
     if (chunks.empty() && !sequence.done()) {
         advance();
@@ -211,15 +215,15 @@ bool Scheduler::step(Sequence& sequence, std::vector<Chunk>& chunks) {
 bool Scheduler::take(Sequence& sequence, std::vector<Chunk>& chunks) {
     chunks.clear();
     if (sequence.all_taken()) return false;
-    const Gate::Brief brief(gate_);
+    const std::scoped_lock lock(lock_);
     take_ready(sequence, chunks);
     return true;
 }
 
 void Scheduler::take_ready(Sequence& sequence, std::vector<Chunk>& chunks) {
-    if (!closed_) retire();
+    if (engine_) retire();
     if (!sequence.done()) {
-        if (closed_) throw_closed();
+        check_open();
         if (std::ranges::none_of(active_, [&](const auto& one) { return one.get() == &sequence; }))
             throw Closed("This stream was ended when the session began another generation.");
     }
@@ -232,11 +236,9 @@ void Scheduler::take_ready(Sequence& sequence, std::vector<Chunk>& chunks) {
 // Never waits for work: a sequence abandoned while another thread works ends when that is done.
 void Scheduler::cancel(Sequence& sequence) {
     if (process_ != getpid()) return;
-    const bool runs = !sequence.done();
     sequence.abandon();
-    const Gate::Brief brief(gate_, std::try_to_lock);
-    if (brief.entered() && !closed_) retire();
-    if (!brief.entered() && runs) gate_.await_present();
+    const std::unique_lock lock(lock_, std::try_to_lock);
+    if (lock && engine_) retire();
 }
 
 void Scheduler::offer(const Sequence& sequence, Position n_before, const Draft& draft) {
@@ -259,8 +261,8 @@ BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,
                              const BetweenRounds& between) {
     const std::shared_ptr<const Model> model = this->model();
     check_search(prompt, options, model->vocab(), shape().n_ctx);
-    const Gate::Work work(gate_);
-    if (closed_) throw_closed();
+    const std::scoped_lock lock(lock_);
+    check_open();
     retire();
     const Memory& memory = context_->memory();
     if (memory.n_cuttable() != Memory::kAnyNumber)
@@ -278,6 +280,7 @@ BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,
         search.reuse(left.tokens, left.state);
     while (!search.done()) {
         between();
+        if (closed_) throw_closed();
         search.round();
     }
     rest_helper_threads();
@@ -295,8 +298,8 @@ BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,
 }
 
 SavedState Scheduler::save() {
-    const Gate::Work work(gate_);
-    if (closed_) throw_closed();
+    const std::scoped_lock lock(lock_);
+    check_open();
     retire();
     SlotPool::Left left = slots_->left();
     if (left.tokens.empty() || left.state.empty())
@@ -309,8 +312,8 @@ void Scheduler::load(const SavedState& saved) {
         throw InvalidArgument("The state was saved by a session of another kind (" + saved.key +
                               "), not of this one (" + state_key_ + ").");
     check_prompt(saved.tokens, model()->vocab(), shape().n_ctx + 1);
-    const Gate::Work work(gate_);
-    if (closed_) throw_closed();
+    const std::scoped_lock lock(lock_);
+    check_open();
     retire();
     if (slots_->n_free() == 0) throw_taken();
     if (!slots_->load(saved.tokens, saved.memory))

@@ -16,8 +16,8 @@
 #include "runtime/context.h"
 #include "runtime/model.h"
 #include "session/assembly.h"
-#include "session/gate.h"
 #include "session/kept_curves.h"
+#include "session/session_lock.h"
 #include "session/slot_pool.h"
 #include "specllama/beam.h"
 #include "specllama/config.h"
@@ -26,9 +26,9 @@
 
 namespace specllama {
 
-// Schedules the work of a session: lets one thread at a time work, gives requests their places in
-// the KV memory, and has the engine advance all of them together. Shared by a session and its
-// streams.
+// Schedules the work of a session: lets one thread at a time work (see SessionLock), gives requests
+// their places in the KV memory, and has the engine advance all of them together. Shared by a
+// session and its streams.
 class Scheduler {
  public:
     explicit Scheduler(Assembly parts);
@@ -39,8 +39,8 @@ class Scheduler {
 
     // Throws Closed. Safe from any thread; the model lives as long as the pointer.
     std::shared_ptr<const Model> model() const;
-    bool closed() const { return closed_; }
-    bool entered() { return gate_.entered(); }
+    bool closed() const { return closed_; }  // as soon as close() is called
+    bool entered() { return lock_.held(); }
     // Both throw Closed.
     const Shape& shape() const { return open().shape_; }
     int n_free() const { return open().n_free_; }
@@ -61,7 +61,7 @@ class Scheduler {
     // See Stream.
     void offer(const Sequence& sequence, Position n_before, const Draft& draft);
     bool waits(const Sequence& sequence) const;
-    // See Session. Waits like a look.
+    // See Session.
     std::vector<double> decode_seconds();
 
     // See Session.
@@ -69,16 +69,18 @@ class Scheduler {
     SavedState save();
     void load(const SavedState& saved);
 
-    // Calls `read` while no call works, so that nothing changes the sequence.
+    // Calls `read` while no other thread works, so that nothing changes the sequence.
     template <typename Read>
     auto look(Read read) {
-        const Gate::Look look(gate_);
+        if (lock_.held()) return read();  // a drafter may look at the session that asks it
+        const std::scoped_lock lock(lock_);
         return read();
     }
 
  private:
     const Scheduler& open() const;
-    // All below are called by a thread that has entered gate_ as Gate::Work.
+    // All below are called by a thread that has lock_.
+    void check_open() const;
     void enter(const std::shared_ptr<Sequence>& sequence, TokenSpan reference);
     [[noreturn]] void throw_taken() const;
     bool advance();
@@ -91,7 +93,7 @@ class Scheduler {
     // Takes the sequences that are done or abandoned out of the engine.
     void retire();
 
-    Gate gate_;
+    SessionLock lock_;
     std::atomic<bool> closed_ = false;
     mutable Constraints constraints_;
     mutable std::mutex model_mutex_;

@@ -7,15 +7,12 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from time import monotonic, sleep
+from time import sleep
 
 from typing_extensions import Self
 
 from specllama._home import Home
-from specllama.errors import BusyError, SpecllamaError
-
-_PATIENCE = 10.0
-"""Seconds that a process that ends waits for other threads to leave what it closes."""
+from specllama.errors import SpecllamaError
 
 _MOMENT = 0.02
 """Seconds in which a thread that has left it gets Python's lock, even on a busy machine."""
@@ -47,22 +44,11 @@ def close_at_exit(one: Closing) -> None:
 
 @atexit.register
 def _close_held() -> None:
-    """Close what is held when no daemon thread is inside any more: one that comes back from C++ to
-    a Python that has ended would abort the process."""
+    """Close what is held, which waits until no daemon thread is inside any more: one that comes
+    back from C++ to a Python that has ended would abort the process."""
     Home.end()
-    patience = monotonic() + _PATIENCE
     for one in list(_held):
-        with suppress(SpecllamaError):  # it stays open if a thread does not leave it
-            _close(one, patience)
+        with suppress(SpecllamaError):
+            one.close()
     if threading.active_count() > 1:
-        sleep(_MOMENT)
-
-
-def _close(one: Closing, patience: float) -> None:
-    while True:
-        try:
-            return one.close()
-        except BusyError:
-            if monotonic() >= patience:
-                raise
         sleep(_MOMENT)

@@ -38,11 +38,11 @@ class SpecSession(BackgroundRequests, Closing):
     Decoding is greedy unless a temperature is given. The KV memory stays between calls, so a
     prompt that begins like the previous one costs only its new tokens.
 
-    `submit`, `agenerate`, `astream` and `generate` of several prompts leave the work to a thread of
-    the session's own, and may be called from any thread, at any time. `stream`, and with n_seq=1
-    `generate` of one prompt, work in the thread that calls them. With n_seq=1 the session may move
-    between threads, but two threads must not use it at once. A forked process cannot use sessions
-    that were opened before the fork.
+    Any thread may call any method at any time. `submit`, `agenerate`, `astream` and `generate` of
+    several prompts leave the work to a thread of the session's own, where requests wait for each
+    other. `stream`, and with n_seq=1 `generate` of one prompt, work in the thread that calls them;
+    with n_seq=1 they raise BusyError while another thread has an unfinished generation. A forked
+    process cannot use sessions that were opened before the fork.
 
     Args:
         model: Path of a GGUF file (the first part, if it is split), or its name on the Hugging Face
@@ -380,7 +380,8 @@ class SpecSession(BackgroundRequests, Closing):
                 no tokens; or an option is wrong, or not available with beams or with this model.
             DecodeError: llama.cpp failed.
             ClosedError: The session is closed.
-            BusyError: With n_seq=1: another thread is using the session.
+            BusyError: With n_seq=1: another thread has an unfinished generation. Or a drafter of
+                the session called this.
             OutOfMemoryError: There is not enough memory for beams.
         """
         several = are_several(prompt)
@@ -556,8 +557,7 @@ class SpecSession(BackgroundRequests, Closing):
         shared.)
 
         Raises:
-            BusyError: A drafter of the session called this; or, with n_seq=1, another thread is
-                using the session.
+            BusyError: A drafter of the session called this.
         """
         if not self._home.is_here:
             return

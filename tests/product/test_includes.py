@@ -85,7 +85,7 @@ MAY_INCLUDE = {
         "text/text_stream.h",
         *PURE,
     },
-    "tests/cpp": {"session/gate.h", "system", "text/special_texts.h", *PURE},
+    "tests/cpp": {"session/session_lock.h", "system", "text/special_texts.h", *PURE},
     "tests/cpp/public": {"check.h"},
     "examples/drafter": set[str](),
 }

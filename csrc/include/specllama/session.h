@@ -31,13 +31,11 @@ struct SavedState {
 // The KV memory is kept between generations: only the part of the next prompt behind the longest
 // common prefix is decoded.
 //
-// With n_seq = 1, a working call throws Busy while another thread is in one, and start() also while
-// another thread's generation is unfinished; otherwise a session may move between threads.
-// (Session::step and Stream::take wait instead, since one thread uses them to work for others.)
-// With n_seq > 1, any thread may make any call at any time: working calls wait for each other, in
-// the order they came, and each step advances all generations together. In both cases, a drafter
-// that makes a working call to the session which is asking it gets Busy, and calls that only look
-// are safe from any thread.
+// Any thread may make any call at any time: calls that work wait for each other, in the order in
+// which they came, and each step advances all generations together. Only close() does not wait for
+// a beam search, which it ends. With n_seq = 1, start() ends an unfinished generation of the same
+// thread, and throws Busy while one of another thread is unfinished. A drafter that makes a
+// working call to the session which is asking it gets Busy; what only reads, it may call.
 class Session {
  public:
     // Loads the model and allocates its memory. Without a drafter (see drafter.h), a draft model, a
@@ -78,18 +76,18 @@ class Session {
 
     // Finds the texts behind a prompt that score best, by beam search. Speculation changes how long
     // that takes, not what is found, as far as decoding is exact. The search has a memory of its
-    // own beside that of the generations. It is one call: other calls wait until it is over, or get
-    // Busy. `between` is called before each round, from this thread. Throws InvalidArgument, also
-    // for recurrent and hybrid models; OutOfMemory; DecodeError; Busy; and what `between` throws.
-    // The session stays usable after any of these.
+    // own beside that of the generations. It is one call: other calls wait until it is over.
+    // `between` is called before each round, from this thread. Throws InvalidArgument, also for
+    // recurrent and hybrid models; OutOfMemory; DecodeError; Busy; Closed, also when the session is
+    // closed meanwhile; and what `between` throws. The session stays usable after any but Closed.
     BeamResult search(
         TokenSpan prompt, const BeamOptions& options, const BetweenRounds& between = [] {});
 
     // save() returns what the generation that ended last, or the state loaded last, has left in the
     // KV memory; load() puts a saved state back, for prompts that begin with its tokens. save()
     // throws InvalidArgument if nothing has been left; load() throws it, and changes nothing, if
-    // the state is damaged or from another kind of session. Both throw Busy while another thread is
-    // in a working call (n_seq = 1), and load() also while all sequences are in use.
+    // the state is damaged or from another kind of session, and Busy while all sequences are in
+    // use.
     SavedState save();
     void load(const SavedState& state);
 

@@ -29,9 +29,9 @@ class Stream {
     ~Stream();
 
     // Replaces `chunks` by those that became certain, after a step of the session if there are none
-    // yet. Returns false once everything has been given. Throws Busy; Closed if the session was
-    // closed or began another generation before this one was finished; and the DecodeError that
-    // ended the generation, once.
+    // yet. Returns false once everything has been given. Throws Busy (see Session); Closed if the
+    // session was closed or began another generation before this one was finished; and the
+    // DecodeError that ended the generation, once.
     bool step(std::vector<Chunk>& chunks);
 
     // The same without a step: gives what other calls' steps have brought. Waits for working calls.

@@ -142,7 +142,7 @@ class Stream(Iterator[Chunk], Closing):
             DecodeError: llama.cpp failed; what was generated before is in `result()`.
             ClosedError: The session was closed or began another generation, or this is a forked
                 process.
-            BusyError: Another thread is inside the session.
+            BusyError: A drafter of the session called this.
         """
         while not self._chunks:
             chunks = self._core.step()
