@@ -74,7 +74,7 @@ def ask(**more: Any) -> dict[str, Any]:
     } | more
 
 
-def test_openai_calls_a_tool_and_hears_its_result(server: Server) -> None:
+def test_openai_client_calls_a_tool_and_sends_its_result(server: Server) -> None:
     client = server.openai()
     options = ask(tools=[TOOL], tool_choice="required", parallel_tool_calls=False, max_tokens=60)
     message = client.chat.completions.create(**options).choices[0].message
@@ -89,7 +89,7 @@ def test_openai_calls_a_tool_and_hears_its_result(server: Server) -> None:
     assert answer.usage.prompt_tokens_details.cached_tokens > 100
 
 
-def test_openai_stream_helper_with_tools(server: Server) -> None:
+def test_openai_stream_helper_parses_tool_calls(server: Server) -> None:
     options = ask(tools=[openai.pydantic_function_tool(Weather)], tool_choice="required")
     with server.openai().chat.completions.stream(**options, parallel_tool_calls=False) as stream:
         completion = stream.get_final_completion()
@@ -97,7 +97,7 @@ def test_openai_stream_helper_with_tools(server: Server) -> None:
     assert isinstance(call.function.parsed_arguments, Weather)
 
 
-def test_openai_structured_outputs(server: Server) -> None:
+def test_openai_client_parses_structured_outputs(server: Server) -> None:
     client = server.openai()
     options = ask(max_tokens=60)
     parsed = client.chat.completions.parse(response_format=Weather, **options)
@@ -108,7 +108,7 @@ def test_openai_structured_outputs(server: Server) -> None:
     assert isinstance(response.output_parsed, Weather)
 
 
-def test_the_request_of_aider(server: Server) -> None:
+def test_a_request_like_aiders_is_streamed(server: Server) -> None:
     """A system message, examples as turns, the file, and a reminder; streamed, without limits."""
     turns = ["Change the greeting.", "Ok.", "# file.py\n```\nprint('hi')\n```", "Ok.", "Go on."]
     messages = [{"role": "system", "content": "Act as an expert software developer."}] + [
@@ -119,7 +119,7 @@ def test_the_request_of_aider(server: Server) -> None:
     assert "".join(event.choices[0].delta.content or "" for event in events)
 
 
-def test_llm(server: Server, tmp_path: Path) -> None:
+def test_llm_command_uses_the_server(server: Server, tmp_path: Path) -> None:
     """Simon Willison's command, with the server as one of its models, and a tool."""
     (tmp_path / "extra-openai-models.yaml").write_text(
         f"- model_id: here\n  model_name: m\n  api_base: {server.url}/v1\n"
@@ -146,7 +146,7 @@ def test_llm(server: Server, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_langchain(server: Server) -> None:
+def test_langchain_uses_the_server(server: Server) -> None:
     ChatOpenAI = pytest.importorskip("langchain_openai").ChatOpenAI  # noqa: N806
     model = ChatOpenAI(
         model="m", base_url=f"{server.url}/v1", api_key="none", temperature=0, max_tokens=80
@@ -168,7 +168,7 @@ def test_langchain(server: Server) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.usefixtures("loop")
-def test_pydantic_ai(server: Server) -> None:
+def test_pydantic_ai_uses_the_server(server: Server) -> None:
     ai = pytest.importorskip("pydantic_ai")
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
@@ -185,7 +185,7 @@ def test_pydantic_ai(server: Server) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.usefixtures("loop")
-def test_litellm(server: Server) -> None:
+def test_litellm_uses_the_server(server: Server) -> None:
     litellm = pytest.importorskip("litellm")
     options = ask(model="openai/m", api_base=f"{server.url}/v1", api_key="none", max_tokens=60)
     answer = litellm.completion(**options, tools=[TOOL], tool_choice="required")
@@ -205,7 +205,7 @@ def coder() -> Iterator[Server]:
 
 
 @pytest.mark.slow
-def test_a_model_that_was_trained_for_tools(coder: Server) -> None:
+def test_a_model_trained_for_tools_calls_one(coder: Server) -> None:
     client = coder.openai()
     options = ask(tools=[TOOL])
     first = client.chat.completions.create(**options)
@@ -223,7 +223,7 @@ def test_a_model_that_was_trained_for_tools(coder: Server) -> None:
 
 
 @pytest.mark.slow
-def test_a_model_that_was_trained_to_fill_in(coder: Server) -> None:
+def test_a_model_trained_for_infill_fills_in(coder: Server) -> None:
     prefix, suffix = "def add(a, b):\n    return ", "\n\nassert add(1, 2) == 3\n"
     answer = coder.openai().completions.create(
         model="m", prompt=prefix, suffix=suffix, max_tokens=16, temperature=0

@@ -222,7 +222,7 @@ class Steady:
 
 
 @pytest.mark.parametrize("n_cases", fuzz.sizes(500))
-def test_every_request_is_answered_and_nobody_else_waits(
+def test_every_fuzzed_request_is_answered_and_others_are_served(
     address: tuple[str, int], n_cases: int
 ) -> None:
     statuses: Counter[int] = Counter()
@@ -238,7 +238,7 @@ def test_every_request_is_answered_and_nobody_else_waits(
 
 
 @pytest.mark.parametrize("n_cases", fuzz.sizes(200))
-def test_every_message_of_a_websocket_is_answered(address: tuple[str, int], n_cases: int) -> None:
+def test_every_fuzzed_websocket_message_is_answered(address: tuple[str, int], n_cases: int) -> None:
     opening = dict(BODIES)["/v1/verify"]
     refused = 0
     with Steady(address) as steady:

@@ -55,7 +55,7 @@ def test_strings_become_plain_texts() -> None:
             assert plain == MIXED
 
 
-def test_the_last_texts_count() -> None:
+def test_only_the_last_texts_are_rewritten() -> None:
     messages = [said(f"{i}\n" * 1000) for i in range(100)]
     text = json_rewrites(messages)
     assert "99\\n99" in text
@@ -77,7 +77,7 @@ EDITED = MODULE.replace("offset", "place").replace("data too long", 'the "data" 
 
 @pytest.mark.parametrize("text", [MODULE, EDITED, MIXED * 4], ids=["copied", "edited", "mixed"])
 @pytest.mark.parametrize("to_json", [True, False], ids=["to json", "from json"])
-def test_copies_go_on_through_escapes(
+def test_copies_continue_through_json_escapes(
     open_session: Open, smollm2: Path, text: str, to_json: bool
 ) -> None:
     """By a tokenizer of byte pairs: of real text, into which it is told what to write."""
@@ -132,7 +132,7 @@ def ask(server: Server, *messages: Any, **more: Any) -> Any:
     )
 
 
-def test_a_call_copies_what_a_message_says(server: Server) -> None:
+def test_a_tool_call_is_drafted_from_a_message(server: Server) -> None:
     told = ask(server, said("u"), said(CONTENT))
     without = ask(server, said("u"), said("nothing\nof it"))
     for answer in (told, without):
@@ -151,7 +151,7 @@ def test_a_call_copies_what_a_message_says(server: Server) -> None:
     assert n[0] >= n[1] + 6
 
 
-def test_a_prediction_stays(server: Server) -> None:
+def test_a_given_prediction_is_kept(server: Server) -> None:
     prediction = {"type": "content", "content": '"t": "' + "".join(ESCAPED)}
     plain = said("nothing\nof it")
     with_it = ask(server, plain, prediction=prediction).usage.model_extra["accepted_tokens"]
@@ -159,7 +159,7 @@ def test_a_prediction_stays(server: Server) -> None:
     assert with_it >= without + 6
 
 
-def test_what_is_held_to_no_form_refers_to_nothing(server: Server) -> None:
+def test_free_texts_get_no_json_rewrites(server: Server) -> None:
     """The script is the same, and none of its escapes is foreseen."""
     text = ask(server, said(CONTENT), tools=[])
     assert text.choices[0].message.content.count("\\n") == 1

@@ -36,7 +36,7 @@ def events(server: Server, **options: Any) -> list[Any]:
     return [json.loads(line.removeprefix("data: ")) for line in lines]
 
 
-def test_the_answer(server: Server) -> None:
+def test_completion_answers_as_llama_server(server: Server) -> None:
     expected = server.session.generate(PROMPT, max_tokens=12)
     answer = complete(server)
     assert (answer["content"], answer["tokens"]) == (expected.text, [])
@@ -53,7 +53,7 @@ def test_the_answer(server: Server) -> None:
     assert (read["content"], read["tokens_predicted"], read["stop"]) == ("", 0, True)
 
 
-def test_a_stream(server: Server) -> None:
+def test_completion_streams_as_llama_server(server: Server) -> None:
     expected = server.session.generate(PROMPT, max_tokens=12)
     *parts, last = events(server)
     assert "".join(one["content"] for one in parts) == expected.text
@@ -62,7 +62,7 @@ def test_a_stream(server: Server) -> None:
     assert (last["stop"], last["content"], last["tokens_predicted"]) == (True, "", 12)
 
 
-def test_prompts_of_text_and_tokens(server: Server) -> None:
+def test_prompts_can_mix_text_and_tokens(server: Server) -> None:
     whole = complete(server)["content"]
     tokens = server.session.tokenize(PROMPT)
     assert complete(server, prompt=tokens)["content"] == whole
@@ -73,7 +73,7 @@ def test_prompts_of_text_and_tokens(server: Server) -> None:
         assert complete(server, prompt=mixed)["content"] == whole
 
 
-def test_defaults_are_those_of_llama_server(server: Server) -> None:
+def test_completion_defaults_are_llama_servers(server: Server) -> None:
     asked = {"prompt": PROMPT, "seed": 4, "n_predict": 30}
     expected = server.session.generate(
         PROMPT, max_tokens=30, temperature=0.8, top_k=40, top_p=0.95, min_p=0.05, seed=4
@@ -81,7 +81,7 @@ def test_defaults_are_those_of_llama_server(server: Server) -> None:
     assert server.post("/completion", asked).json()["content"] == expected.text
 
 
-def test_samplers_that_only_llama_server_has(server: Server) -> None:
+def test_completion_takes_xtc_and_dry_options(server: Server) -> None:
     options: dict[str, Any] = {
         "temperature": 1.0, "seed": 3, "xtc_probability": 1.0, "xtc_threshold": 0.05,
         "dry_multiplier": 3.0, "dry_sequence_breakers": ["s"], "top_n_sigma": 2.0, "top_k": 0,
@@ -93,7 +93,7 @@ def test_samplers_that_only_llama_server_has(server: Server) -> None:
     assert expected.text != server.session.generate(PROMPT, max_tokens=12).text
 
 
-def test_probabilities(server: Server) -> None:
+def test_n_probs_gives_probabilities(server: Server) -> None:
     expected = server.session.generate(PROMPT, max_tokens=12, logprobs=3)
     found = complete(server, n_probs=3)["completion_probabilities"]
     assert [one["id"] for one in found] == expected.tokens
@@ -121,7 +121,7 @@ def test_probabilities(server: Server) -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_bad_requests(server: Server, options: dict[str, Any]) -> None:
+def test_bad_completion_requests_name_the_field(server: Server, options: dict[str, Any]) -> None:
     (name,) = options
     answer = server.post("/completion", GREEDY | options)
     assert answer.status_code == 400

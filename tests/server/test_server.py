@@ -30,7 +30,7 @@ def complete(server: Server, **options: Any) -> Any:
     return server.openai().completions.create(model="test", **({"prompt": PROMPT} | options))
 
 
-def test_a_completion(server: Server) -> None:
+def test_a_completion_equals_the_sessions_text(server: Server) -> None:
     answer = complete(server, max_tokens=30, temperature=0)
     expected = server.session.generate(PROMPT, max_tokens=30)
     assert (answer.object, answer.model) == ("text_completion", "test")
@@ -46,7 +46,7 @@ def test_a_completion(server: Server) -> None:
     assert usage.completion_tokens_details.accepted_prediction_tokens == usage.accepted_tokens
 
 
-def test_a_streamed_completion_is_the_same(server: Server) -> None:
+def test_a_streamed_completion_equals_the_whole_one(server: Server) -> None:
     options: dict[str, Any] = {"max_tokens": 30, "temperature": 0, "logprobs": 2}
     whole = complete(server, **options)
     events = list(complete(server, stream=True, stream_options={"include_usage": True}, **options))
@@ -66,7 +66,7 @@ def test_a_streamed_completion_is_the_same(server: Server) -> None:
     assert all(event.usage is None for event in complete(server, stream=True, max_tokens=3))
 
 
-def test_the_default_is_sampling_16_tokens(server: Server) -> None:
+def test_completions_sample_16_tokens_by_default(server: Server) -> None:
     # Two may be alike, where both end at once; all of them are where nothing is drawn.
     texts = {complete(server, prompt="def f(").choices[0].text for _ in range(8)}
     assert len(texts) > 2
@@ -79,7 +79,7 @@ def test_the_default_is_sampling_16_tokens(server: Server) -> None:
     assert few.usage.completion_tokens == 5
 
 
-def test_sampling_fields(server: Server) -> None:
+def test_sampling_fields_reach_the_session(server: Server) -> None:
     options: dict[str, Any] = {
         "max_tokens": 40, "temperature": 0.9, "top_p": 0.95, "seed": 2**64 - 2,
         "presence_penalty": 0.1, "frequency_penalty": 0.2,
@@ -95,7 +95,7 @@ def test_sampling_fields(server: Server) -> None:
     assert complete(server, extra_body=extra, **options).choices[0].text != expected
 
 
-def test_stop(server: Server) -> None:
+def test_stop_ends_a_completion(server: Server) -> None:
     text = complete(server, max_tokens=40, temperature=0).choices[0].text
     stop = text[10:14]
     for stops in (stop, ["never comes", stop]):
@@ -103,7 +103,7 @@ def test_stop(server: Server) -> None:
         assert (choice.text, choice.finish_reason) == (text[: text.index(stop)], "stop")
 
 
-def test_prompts_of_every_kind(server: Server) -> None:
+def test_prompts_can_be_texts_tokens_and_lists(server: Server) -> None:
     ids = server.session.tokenize(PROMPT)
     options: dict[str, Any] = {"max_tokens": 10, "temperature": 0}
     one = complete(server, **options).choices[0].text
@@ -119,7 +119,7 @@ def test_prompts_of_every_kind(server: Server) -> None:
         assert [choice.index for choice in answer.choices] == list(range(len(texts)))
 
 
-def test_several_choices(server: Server) -> None:
+def test_n_and_several_prompts_give_several_choices(server: Server) -> None:
     options: dict[str, Any] = {"prompt": ["import os", PROMPT], "n": 2, "seed": 3, "max_tokens": 8}
     answer = complete(server, **options)
     expected = [
@@ -139,7 +139,7 @@ def test_several_choices(server: Server) -> None:
     assert texts == expected
 
 
-def test_logprobs(server: Server) -> None:
+def test_completions_have_logprobs(server: Server) -> None:
     answer = complete(server, max_tokens=12, temperature=0, logprobs=3)
     expected = server.session.generate(PROMPT, max_tokens=12, logprobs=3).logprobs
     found = answer.choices[0].logprobs
@@ -154,7 +154,7 @@ def test_logprobs(server: Server) -> None:
     assert json.dumps(banned.to_dict(), allow_nan=False)
 
 
-def test_logprobs_of_parts_of_a_character(tmp_path: Path) -> None:
+def test_logprobs_name_parts_of_a_character_by_bytes(tmp_path: Path) -> None:
     pieces: list[str | bytes] = ["a", b"\xf0", b"\x9f", b"\x98", b"\x80", "!"]
     write_scripted_model(tmp_path / "parts.gguf", pieces, any_text=True)
     with SpecSession(tmp_path / "parts.gguf", **EXACT, **FIXED) as session, serve(session) as one:
@@ -179,7 +179,7 @@ def test_logprobs_of_parts_of_a_character(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("prompt", [PROMPT, "a <|end|> b", "x = 'some' , y ?"])
-def test_echo(server: Server, prompt: str) -> None:
+def test_echo_repeats_the_prompt(server: Server, prompt: str) -> None:
     options: dict[str, Any] = {"max_tokens": 5, "temperature": 0}
     plain = complete(server, prompt=prompt, **options).choices[0].text
     options |= {"prompt": prompt, "echo": True}
@@ -190,14 +190,14 @@ def test_echo(server: Server, prompt: str) -> None:
     )
 
 
-def test_top_k_may_be_off_by_minus_one(server: Server) -> None:
+def test_top_k_minus_one_means_off(server: Server) -> None:
     def text(**extra: Any) -> str:
         return str(complete(server, max_tokens=20, seed=3, extra_body=extra).choices[0].text)
 
     assert text(top_k=-1) == text(top_k=0) == text() != text(top_k=1)
 
 
-def test_grammar_and_json(server: Server) -> None:
+def test_grammar_and_response_format_constrain_completions(server: Server) -> None:
     def text(**extra: Any) -> str:
         answer = complete(server, max_tokens=200, seed=1, extra_body=extra)
         assert answer.choices[0].finish_reason == "stop"
@@ -220,7 +220,7 @@ def test_grammar_and_json(server: Server) -> None:
     assert text(response_format=null).strip() == "null"
 
 
-def test_what_is_unknown_or_null_is_ignored(server: Server) -> None:
+def test_unknown_and_null_fields_are_ignored(server: Server) -> None:
     extra = {
         "user": "me",
         "no_such_field": [1],
@@ -233,7 +233,7 @@ def test_what_is_unknown_or_null_is_ignored(server: Server) -> None:
     assert answer.choices[0].text == complete(server, max_tokens=3, temperature=0).choices[0].text
 
 
-def test_models(server: Server) -> None:
+def test_models_are_listed(server: Server) -> None:
     (model,) = server.openai().models.list()
     assert model.id == "test"
     assert server.openai().models.retrieve("test").owned_by == "specllama"
@@ -241,11 +241,11 @@ def test_models(server: Server) -> None:
         server.openai().models.retrieve("another")
 
 
-def test_health(server: Server) -> None:
+def test_health_reports_the_load(server: Server) -> None:
     assert server.get("/health").json() == {"status": "ok", "running": 0, "waiting": 0}
 
 
-def test_metrics(server: Server) -> None:
+def test_metrics_count_requests_and_tokens(server: Server) -> None:
     def metrics() -> dict[str, float]:
         lines = server.get("/metrics").text.splitlines()
         pairs = [line.rsplit(" ", 1) for line in lines if not line.startswith("#")]
@@ -268,7 +268,7 @@ def test_metrics(server: Server) -> None:
     assert (after["requests_running"], after["requests_waiting"]) == (0, 0)
 
 
-def test_the_page(server: Server) -> None:
+def test_the_page_and_its_files_are_served_with_a_policy(server: Server) -> None:
     answer = server.get("/")
     assert answer.headers["content-type"].startswith("text/html")
     paths, seen = ["/"], set()
@@ -291,7 +291,7 @@ def test_the_page(server: Server) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_trace(server: Server, stream: bool) -> None:
+def test_trace_html_returns_the_trace(server: Server, stream: bool) -> None:
     options: dict[str, Any] = {"max_tokens": 30, "temperature": 0, "stream": stream}
     answer = complete(server, extra_body={"trace_html": True}, **options)
     last = list(answer)[-1].choices[0] if stream else answer.choices[0]
@@ -307,6 +307,6 @@ def test_a_trace(server: Server, stream: bool) -> None:
     assert not hasattr(last, "trace_html")
 
 
-def test_a_trace_is_asked_for_by_true_or_false(server: Server) -> None:
+def test_trace_html_must_be_a_boolean(server: Server) -> None:
     with pytest.raises(openai.BadRequestError, match="trace_html"):
         complete(server, extra_body={"trace_html": "yes"})

@@ -45,7 +45,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.mark.parametrize("depth", [250, 980, 5000])
-def test_arguments_that_nest_deep(server: Server, depth: int) -> None:
+def test_tool_arguments_that_nest_deep_keep_the_connection(server: Server, depth: int) -> None:
     """They are refused in a sentence, and the connection is used on."""
     call = {
         "id": "a",
@@ -68,7 +68,7 @@ def test_arguments_that_nest_deep(server: Server, depth: int) -> None:
         assert client.post(path, json={"messages": MESSAGES, "max_tokens": 1}).is_success
 
 
-def test_messages_that_are_lists(server: Server) -> None:
+def test_messages_that_are_lists_are_refused(server: Server) -> None:
     answer = server.post("/v1/chat/completions", {"messages": [MESSAGES]})
     assert answer.status_code == 400
     assert answer.json()["error"]["param"] == "messages[0]"
@@ -80,7 +80,7 @@ def chat(server: Server, **options: Any) -> Any:
     return server.openai().chat.completions.create(**options)
 
 
-def test_an_answer(server: Server) -> None:
+def test_a_chat_answer_equals_the_sessions(server: Server) -> None:
     answer = chat(server, max_tokens=20, temperature=0)
     expected = server.session.chat(MESSAGES, max_tokens=20)
     assert answer.object == "chat.completion"
@@ -95,7 +95,7 @@ def test_an_answer(server: Server) -> None:
         assert short.usage.completion_tokens == most
 
 
-def test_a_streamed_answer_is_the_same(server: Server) -> None:
+def test_a_streamed_chat_answer_equals_the_whole_one(server: Server) -> None:
     options: dict[str, Any] = {"max_tokens": 20, "temperature": 0}
     whole = chat(server, **options).choices[0].message.content
     events = list(chat(server, stream=True, stream_options={"include_usage": True}, **options))
@@ -110,7 +110,7 @@ def test_a_streamed_answer_is_the_same(server: Server) -> None:
     assert usage.usage.completion_tokens == 20
 
 
-def test_two_choices(server: Server) -> None:
+def test_two_choices_differ_and_can_be_streamed(server: Server) -> None:
     options: dict[str, Any] = {"n": 2, "seed": 9, "max_tokens": 10}
     answer = chat(server, **options)
     texts = [choice.message.content for choice in answer.choices]
@@ -124,7 +124,7 @@ def test_two_choices(server: Server) -> None:
     assert streamed == texts
 
 
-def test_logprobs(server: Server) -> None:
+def test_chat_answers_have_logprobs(server: Server) -> None:
     options: dict[str, Any] = {"max_tokens": 10, "temperature": 0, "logprobs": True}
     answer = chat(server, top_logprobs=2, **options)
     expected = server.session.chat(MESSAGES, max_tokens=10, logprobs=2).logprobs
@@ -147,7 +147,7 @@ def test_logprobs(server: Server) -> None:
     assert streamed == [one.token for one in found]
 
 
-def test_logprobs_of_parts_of_a_character(tmp_path: Path) -> None:
+def test_chat_logprobs_name_parts_of_a_character_by_bytes(tmp_path: Path) -> None:
     pieces: list[str | bytes] = [b"\xf0", b"\x9f", b"\x98", b"\x80", "!"]
     write_scripted_model(
         tmp_path / "parts.gguf", pieces, any_text=True, chat_template="{{ messages[0].content }}<s>"
@@ -162,7 +162,7 @@ def test_logprobs_of_parts_of_a_character(tmp_path: Path) -> None:
     assert all(other.bytes is not None for token in found for other in token.top_logprobs)
 
 
-def test_a_schema(server: Server) -> None:
+def test_response_format_constrains_a_chat_answer(server: Server) -> None:
     schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
     wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
     answer = chat(server, response_format=wanted, seed=1)
@@ -170,7 +170,7 @@ def test_a_schema(server: Server) -> None:
     assert answer.choices[0].finish_reason == "stop"
 
 
-def test_a_prediction_speeds_it_up(server: Server) -> None:
+def test_prediction_raises_the_accepted_tokens(server: Server) -> None:
     """Predicted outputs of the OpenAI API: a text that the answer may copy from."""
     options: dict[str, Any] = {"max_tokens": 60, "temperature": 0.7, "seed": 4}
     plain = chat(server, **options)
@@ -180,7 +180,7 @@ def test_a_prediction_speeds_it_up(server: Server) -> None:
     assert helped.usage.accepted_tokens > plain.usage.accepted_tokens
 
 
-def test_messages_in_parts_and_arguments_of_the_template(server: Server) -> None:
+def test_message_parts_and_chat_template_kwargs_are_read(server: Server) -> None:
     options: dict[str, Any] = {"max_tokens": 5, "temperature": 0}
     parts = [{"type": "text", "text": "class"}, {"type": "text", "text": "Stack:"}]
     found = chat(server, messages=[{"role": "user", "content": parts}], **options)
@@ -221,21 +221,23 @@ def test_messages_in_parts_and_arguments_of_the_template(server: Server) -> None
         ),
     ],
 )
-def test_bad_requests(server: Server, options: dict[str, Any], message: str) -> None:
+def test_bad_chat_requests_are_refused(
+    server: Server, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(openai.BadRequestError, match=message):
         chat(server, **options)
     assert chat(server, tool_choice="none", tools=[], max_tokens=1)
 
 
 @pytest.mark.parametrize("content", [None, "", []])
-def test_an_answer_that_was_not_begun(server: Server, content: Any) -> None:
+def test_an_empty_assistant_message_is_ignored(server: Server, content: Any) -> None:
     """Front ends send the message that they are about to fill."""
     body = {"messages": [*MESSAGES, {"role": "assistant", "content": content}]}
     asked = server.post("/apply-template", {"messages": MESSAGES}).json()
     assert server.post("/apply-template", body).json() == asked
 
 
-def test_how_many_tokens_come_by_default(server: Server) -> None:
+def test_max_tokens_of_the_server_is_the_default_of_every_path(server: Server) -> None:
     """As many as the server was started with, whatever the path. A request may ask for fewer."""
     message = {"role": "user", "content": "Hello"}
     bodies: dict[str, dict[str, object]] = {
@@ -253,13 +255,13 @@ def test_how_many_tokens_come_by_default(server: Server) -> None:
                 assert usage.get("completion_tokens", usage.get("output_tokens")) == n, answer
 
 
-def test_no_calls_are_as_if_left_out() -> None:
+def test_an_empty_list_of_tool_calls_is_left_out() -> None:
     """Some clients send an empty list; templates tell by the name whether there are calls."""
     said = {"role": "assistant", "content": "Hm.", "tool_calls": []}
     assert read_messages(Fields({"messages": [said]})) == [{"role": "assistant", "content": "Hm."}]
 
 
-def test_numbers_are_read_however_they_are_written(server: Server) -> None:
+def test_whole_numbers_may_be_written_as_floats(server: Server) -> None:
     """Some clients have only one kind of numbers, and write whole ones with a point."""
     assert chat(server, max_tokens=3.0, temperature=0).usage.completion_tokens == 3
     for field, value in (("max_tokens", 3.5), ("temperature", 10**400)):
@@ -268,7 +270,7 @@ def test_numbers_are_read_however_they_are_written(server: Server) -> None:
         assert answer.json()["error"]["param"] == field
 
 
-def test_the_field_of_bad_arguments_of_the_template_is_named(server: Server) -> None:
+def test_bad_chat_template_kwargs_are_named(server: Server) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
         chat(server, extra_body={"chat_template_kwargs": {"messages": []}})
     assert caught.value.param == "chat_template_kwargs"

@@ -46,13 +46,13 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize("said", [b"", b"GET /health HT", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"])
-def test_who_does_not_ask_is_hung_up_on(session: SpecSession, said: bytes) -> None:
+def test_clients_that_send_no_request_are_disconnected(session: SpecSession, said: bytes) -> None:
     with serve(session) as server, client_of(server) as client:
         client.sendall(said)
         assert client.recv(1) == b""
 
 
-def test_who_does_not_ask_again_is_hung_up_on(session: SpecSession) -> None:
+def test_idle_connections_are_closed_after_an_answer(session: SpecSession) -> None:
     """Also behind a request whose body never comes, which was answered without it."""
     head = "POST /nothing HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n\r\n{"
     with serve(session) as server, client_of(server) as client:
@@ -62,7 +62,7 @@ def test_who_does_not_ask_again_is_hung_up_on(session: SpecSession) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the kernel cannot be asked for it")
-def test_who_does_not_read_is_hung_up_on(session: SpecSession) -> None:
+def test_clients_that_do_not_read_are_disconnected(session: SpecSession) -> None:
     body = {"prompt": "x", "max_tokens": 300, "logprobs": 20, "stream": True, **ENDLESS}
     content = json.dumps(body).encode()
     head = f"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(content)}"
@@ -76,7 +76,7 @@ def test_who_does_not_read_is_hung_up_on(session: SpecSession) -> None:
         client.close()
 
 
-def test_who_is_being_answered_is_not(session: SpecSession) -> None:
+def test_clients_that_wait_for_an_answer_stay_connected(session: SpecSession) -> None:
     content = b'{"content": "import os"}'
     head = f"POST /tokenize HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(content)}\r\n\r\n"
     with serve(session) as server, client_of(server) as client:
@@ -87,7 +87,7 @@ def test_who_is_being_answered_is_not(session: SpecSession) -> None:
         assert answer.startswith(b"HTTP/1.1 200")
 
 
-def test_who_listens_is_not(session: SpecSession) -> None:
+def test_idle_websockets_stay_connected(session: SpecSession) -> None:
     """A WebSocket says nothing for as long as nothing is generated."""
     path = "/v1/verify/ahead"
     with serve(session) as server, connect(server.url.replace("http", "ws") + path) as listening:
@@ -95,7 +95,7 @@ def test_who_listens_is_not(session: SpecSession) -> None:
         assert listening.ping().wait(60)
 
 
-def test_the_most_silent_client_makes_room(
+def test_the_most_silent_client_is_disconnected_for_a_new_one(
     session: SpecSession, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Clients that are silent, in or before a request, do not keep others out; one line says so."""
@@ -115,7 +115,9 @@ def test_the_most_silent_client_makes_room(
     assert len(told) == 1
 
 
-def test_nobody_is_hung_up_on_for_another_while_all_are_answered(session: SpecSession) -> None:
+def test_clients_that_wait_for_answers_are_not_disconnected_for_a_new_one(
+    session: SpecSession,
+) -> None:
     body = {"prompt": "x", "max_tokens": 1500, "stream": True, **ENDLESS}
     with serve(session, most_connections=2) as server, ThreadPoolExecutor() as pool:
         answers = [pool.submit(server.post, "/v1/completions", body) for _ in range(2)]
@@ -126,7 +128,7 @@ def test_nobody_is_hung_up_on_for_another_while_all_are_answered(session: SpecSe
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="its limit of files is set by a shell")
-def test_more_clients_than_files_are_one_line_in_the_log() -> None:
+def test_too_many_connections_give_one_line_in_the_log() -> None:
     """As many connections as the process may open files for: it goes on, and does not spin."""
     command = f"ulimit -n 120; exec {sys.executable} -m specllama serve --port 0 -t 1 -ngl 0 -c 256"
     server = subprocess.Popen(["bash", "-c", command], stderr=subprocess.PIPE, text=True)
@@ -149,7 +151,7 @@ def test_more_clients_than_files_are_one_line_in_the_log() -> None:
         server.communicate()
 
 
-def test_what_is_not_http_is_answered(session: SpecSession) -> None:
+def test_bytes_that_are_not_http_get_a_400(session: SpecSession) -> None:
     with serve(session) as server, client_of(server) as client:
         client.sendall(b"hello\r\n\r\n")
         answer = b"".join(iter(lambda: client.recv(1 << 16), b""))

@@ -57,7 +57,7 @@ def text(server: Server, path: str, **fields: Any) -> str:
         ({"regex": "", "grammar": "", "guided_json": None, "structured_outputs": {}}, r"[\s\S]*"),
     ],
 )
-def test_fields_of_other_servers(
+def test_constraint_fields_of_other_servers_are_enforced(
     server: Server, path: str, fields: dict[str, Any], pattern: str
 ) -> None:
     assert re.fullmatch(pattern, text(server, path, **fields))
@@ -85,7 +85,9 @@ def test_fields_of_other_servers(
         ({"regex": "a", "grammar": GBNF}, "grammar"),
     ],
 )
-def test_what_is_refused_is_named(server: Server, fields: dict[str, Any], param: str) -> None:
+def test_refusals_of_constraints_name_the_field(
+    server: Server, fields: dict[str, Any], param: str
+) -> None:
     answer = server.post("/v1/completions", {"prompt": "x", "max_tokens": 5, **fields})
     assert answer.status_code == 400
     assert answer.json()["error"]["param"] == param
@@ -106,7 +108,7 @@ def test_a_strict_schema_is_refused_if_a_part_cannot_be_enforced(server: Server)
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("stream", [False, True])
-def test_what_is_not_enforced_is_said(
+def test_warnings_name_keywords_that_are_not_enforced(
     server: Server, path: str, stream: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     form = {"type": "string", "format": f"form{len(path)}{stream}"}

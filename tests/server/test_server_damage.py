@@ -63,14 +63,14 @@ def check_all(session: SpecSession, n: int, seed: int) -> dict[int, int]:
     return counts
 
 
-def test_the_bodies_are_valid(session: SpecSession) -> None:
+def test_undamaged_bodies_are_answered(session: SpecSession) -> None:
     app = App(session, Settings("m"))
     for path, body in BODIES:
         code, text = asyncio.run(status(app, ("POST", path, written(body), {})))
         assert code == 200 or "exclude each other" in text or "no such generation" in text, text
 
 
-def test_damaged_requests(session: SpecSession) -> None:
+def test_damaged_requests_are_answered_or_refused(session: SpecSession) -> None:
     counts = check_all(session, 600, seed=1)
     assert counts[400] > 250
     assert counts[200] > 80
@@ -78,7 +78,7 @@ def test_damaged_requests(session: SpecSession) -> None:
 
 
 @pytest.mark.slow
-def test_many_more(session: SpecSession) -> None:
+def test_many_damaged_requests_are_answered_or_refused(session: SpecSession) -> None:
     for seed in range(2, 7):
         check_all(session, 3000, seed)
 
@@ -111,14 +111,16 @@ PART = {"type": "message", "role": "user", "content": "a"}
          {"type": "string", "pattern": "^a{9999999999}$"}}}, 200),
     ],
 )  # fmt: skip
-def test_what_broke_it(session: SpecSession, path: str, body: Any, code: int) -> None:
+def test_known_bad_requests_are_answered_or_refused(
+    session: SpecSession, path: str, body: Any, code: int
+) -> None:
     body = {"max_tokens": 2, "max_output_tokens": 2, "n_predict": 2} | body
     one = ("POST", path, written(body), {})
     found, text = asyncio.run(status(App(session, Settings("m")), one))
     assert found == code, text
 
 
-def test_a_grammar_that_cannot_be_followed(session: SpecSession) -> None:
+def test_a_grammar_that_becomes_too_complex_is_a_400(session: SpecSession) -> None:
     """It is the client's; that shows while it is followed."""
     body = {"prompt": "x", "max_tokens": 99, "grammar": TOO_COMPLEX}
     one = ("POST", "/v1/completions", written(body), {})
@@ -128,12 +130,14 @@ def test_a_grammar_that_cannot_be_followed(session: SpecSession) -> None:
 
 
 @pytest.mark.parametrize(("header", "value"), [("Host", "["), ("Origin", "http://[")])
-def test_headers_that_are_no_address(session: SpecSession, header: str, value: str) -> None:
+def test_bad_host_and_origin_headers_are_refused(
+    session: SpecSession, header: str, value: str
+) -> None:
     one = ("GET", "/health", b"", {header: value})
     assert asyncio.run(status(App(session, Settings("m")), one))[0] == 400
 
 
-def test_a_prompt_that_is_only_read_gives_no_text(session: SpecSession) -> None:
+def test_n_predict_0_gives_no_text(session: SpecSession) -> None:
     body = {"input_prefix": "a", "input_suffix": "b", "n_predict": 0, "stream": True}
     one = ("POST", "/infill", written(body), {})
     code, text = asyncio.run(status(App(session, Settings("m")), one))

@@ -23,7 +23,7 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def test_forms_of_fields(server: Server) -> None:
+def test_fields_are_accepted_in_the_forms_of_other_servers(server: Server) -> None:
     plain = {"prompt": PROMPT, "max_tokens": 30, "temperature": 0}
 
     def text(**more: Any) -> str:
@@ -45,7 +45,7 @@ def test_forms_of_fields(server: Server) -> None:
 
 
 @pytest.mark.parametrize("most", [32_000, 10**12])
-def test_more_tokens_than_there_is_room_for(server: Server, most: int) -> None:
+def test_max_tokens_beyond_the_context_is_reduced(server: Server, most: int) -> None:
     """Clients ask for as many as their model could ever write."""
     prompt = server.session.tokenize(PROMPT * 20)[:2040]
     answer = server.post("/v1/completions", {"prompt": prompt, "max_tokens": most, **ENDLESS})
@@ -54,7 +54,7 @@ def test_more_tokens_than_there_is_room_for(server: Server, most: int) -> None:
     assert answer.json()["usage"]["completion_tokens"] == 8
 
 
-def test_paths_without_a_version(server: Server) -> None:
+def test_paths_without_v1_are_served(server: Server) -> None:
     """For clients whose base URL ends in the port."""
     client = openai.OpenAI(base_url=server.url, api_key="none")
     assert client.models.list().data[0].id == "test"
@@ -62,7 +62,7 @@ def test_paths_without_a_version(server: Server) -> None:
     assert client.completions.create(model="", prompt="x", max_tokens=1, **ENDLESS).choices
 
 
-def test_what_an_answer_took(server: Server) -> None:
+def test_answers_have_timings_and_usage(server: Server) -> None:
     body = {"prompt": PROMPT, "max_tokens": 12, "temperature": 0, **ENDLESS}
     whole = server.post("/v1/completions", body).json()
     timings, usage = whole["timings"], whole["usage"]
@@ -81,14 +81,14 @@ def test_what_an_answer_took(server: Server) -> None:
     assert json.loads(lines[-3].removeprefix("data: "))["timings"]["predicted_n"] == 12
 
 
-def test_no_weight_at_all_is_the_likeliest_token(server: Server) -> None:
+def test_top_p_0_gives_the_likeliest_token(server: Server) -> None:
     body = {"prompt": PROMPT, "max_tokens": 12}
     greedy = server.post("/v1/completions", {**body, "temperature": 0}).json()
     drawn = server.post("/v1/completions", {**body, "temperature": 1, "top_p": 0}).json()
     assert drawn["choices"] == greedy["choices"]
 
 
-def test_repetitions_by_another_name(server: Server) -> None:
+def test_repetition_penalty_is_repeat_penalty(server: Server) -> None:
     body = {"prompt": PROMPT, "max_tokens": 30, "temperature": 0}
     plain, ours, theirs = (
         server.post("/v1/completions", body | more).json()["choices"]
@@ -97,7 +97,7 @@ def test_repetitions_by_another_name(server: Server) -> None:
     assert plain != ours == theirs
 
 
-def test_how_tokens_are_chosen_by_default(server: Server) -> None:
+def test_sampling_defaults_of_the_server_apply(server: Server) -> None:
     body = {"prompt": PROMPT, "max_tokens": 12}
     greedy = server.post("/v1/completions", {**body, "temperature": 0}).json()["choices"]
     with serve(server.session, sampling={"temperature": 1.0, "top_k": 1}) as other:
@@ -106,7 +106,7 @@ def test_how_tokens_are_chosen_by_default(server: Server) -> None:
         assert other.post("/v1/completions", hot).json()["choices"] != greedy
 
 
-def test_a_compressed_body(server: Server) -> None:
+def test_compressed_bodies_are_refused(server: Server) -> None:
     packed = gzip.compress(b'{"prompt": "x", "max_tokens": 1}')
     refused = server.post("/v1/completions", packed, headers={"Content-Encoding": "gzip"})
     assert refused.status_code == 415

@@ -22,7 +22,7 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def test_tokens_and_back(server: Server) -> None:
+def test_tokenize_and_detokenize_are_inverse(server: Server) -> None:
     tokens = server.post("/tokenize", {"content": TEXT}).json()["tokens"]
     assert tokens == server.session.tokenize(TEXT, add_special=False)
     pieces = server.post("/tokenize", {"content": TEXT, "with_pieces": True}).json()["tokens"]
@@ -60,13 +60,17 @@ def test_tokens_and_back(server: Server) -> None:
         ("/detokenize", {"tokens": [10**12]}, "tokens"),
     ],
 )
-def test_bad_requests(server: Server, path: str, body: object, param: str | None) -> None:
+def test_bad_tokenize_requests_name_the_field(
+    server: Server, path: str, body: object, param: str | None
+) -> None:
     answer = server.post(path, body)
     assert answer.status_code == 400
     assert answer.json()["error"]["param"] == param
 
 
-def test_few_are_read_at_once(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_texts_are_tokenized_at_once_at_most(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Threads that tokenize would take the processors from the model."""
     tokenize, lock = server.session.tokenize, threading.Lock()
     at_once = most = 0
@@ -88,7 +92,7 @@ def test_few_are_read_at_once(server: Server, monkeypatch: pytest.MonkeyPatch) -
     assert most == 2
 
 
-def test_what_it_is(server: Server) -> None:
+def test_props_and_slots_describe_the_server(server: Server) -> None:
     props = server.get("/props").json()
     assert props["default_generation_settings"]["n_ctx"] == server.session.n_ctx
     assert (props["total_slots"], props["model_alias"]) == (2, "test")
@@ -97,7 +101,7 @@ def test_what_it_is(server: Server) -> None:
     assert [(one["id"], one["is_processing"]) for one in slots] == [(0, False), (1, False)]
 
 
-def test_what_it_is_not(server: Server) -> None:
+def test_unknown_paths_are_refused_with_the_right_one(server: Server) -> None:
     answer = server.post("/v1/embeddings", {"input": "x", "model": "m"})
     assert answer.status_code == 404
     assert "/v1/embeddings is not served here" in answer.json()["error"]["message"]
@@ -107,7 +111,7 @@ def test_what_it_is_not(server: Server) -> None:
         assert message == f"{path} is not served here; use {instead}."
 
 
-def test_what_nobody_thought_of_is_told_in_the_form_of_the_api(
+def test_unexpected_errors_have_the_form_of_the_api(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any, **__: Any) -> list[int]:

@@ -96,7 +96,7 @@ def refused(answer: httpx.Response, status: int) -> dict[str, Any]:
         ("presence_penalty", "x"),
     ],
 )
-def test_the_field_is_named(server: Server, field: str, value: object) -> None:
+def test_bad_fields_are_named(server: Server, field: str, value: object) -> None:
     body = {"prompt": "x", "max_tokens": 1} | {field: value}
     error = refused(server.post("/v1/completions", json.dumps(body).encode()), 400)
     assert error["type"] == "invalid_request_error"
@@ -112,7 +112,7 @@ def test_the_field_is_named(server: Server, field: str, value: object) -> None:
         ({"logit_bias": {"5": "x"}}, "logit_bias.5"),
     ],
 )
-def test_the_inner_field_is_named(server: Server, extra: dict[str, Any], param: str) -> None:
+def test_bad_inner_fields_are_named(server: Server, extra: dict[str, Any], param: str) -> None:
     answer = server.post("/v1/completions", {"prompt": "x", **extra})
     assert refused(answer, 400)["param"] == param
 
@@ -142,12 +142,12 @@ def test_the_inner_field_is_named(server: Server, extra: dict[str, Any], param: 
         b'{"prompt": "x", "response_format": {"type": "json_object", "schema": {"type": "no"}}}',
     ],
 )
-def test_bad_bodies(server: Server, body: bytes) -> None:
+def test_bad_bodies_are_refused(server: Server, body: bytes) -> None:
     message = refused(server.post("/v1/completions", body), 400)["message"]
     assert not re.search(r"sys\.|object at|Traceback", message)
 
 
-def test_paths_and_methods(server: Server) -> None:
+def test_unknown_paths_and_methods_are_refused(server: Server) -> None:
     refused(server.get("/v1/nothing"), 404)
     for answer, allowed in (
         (server.get("/v1/completions"), {"POST"}),
@@ -159,7 +159,7 @@ def test_paths_and_methods(server: Server) -> None:
     assert "no chat template; use /v1/completions" in error["message"]
 
 
-def test_too_large(server: Server) -> None:
+def test_too_large_bodies_and_prompts_are_refused(server: Server) -> None:
     body = {"prompt": "x" * 100_000}
     assert "more than 100000 bytes" in refused(server.post("/v1/completions", body), 413)["message"]
 
@@ -175,13 +175,13 @@ def test_too_large(server: Server) -> None:
     assert "larger --ctx-size" in error["message"]
 
 
-def test_prompts_may_be_limited(session: SpecSession) -> None:
+def test_max_prompt_limits_prompts(session: SpecSession) -> None:
     with serve(session, max_prompt=3) as server:
         refused(server.post("/v1/completions", {"prompt": PROMPT}), 400)
         assert server.post("/v1/completions", {"prompt": "x", "max_tokens": 1}).is_success
 
 
-def test_a_full_queue(server: Server) -> None:
+def test_a_full_queue_gives_503(server: Server) -> None:
     stream = server.openai().completions.create(model="", stream=True, **LONG)
     handles = [server.session.submit("x", max_tokens=1) for _ in range(2)]
     answer = server.post("/v1/completions", {"prompt": "x"})
@@ -198,7 +198,7 @@ def n_ended(server: Server, how: str) -> int:
     return int(n)
 
 
-def test_what_is_no_good_is_no_failure(server: Server) -> None:
+def test_refused_requests_are_not_counted_as_failed(server: Server) -> None:
     """Also where only the session finds it out."""
     n_failed = n_ended(server, "failed")
     for wrong in ({"grammar": "root ::= ("}, {"regex": "(?=a)"}):
@@ -206,7 +206,7 @@ def test_what_is_no_good_is_no_failure(server: Server) -> None:
     assert n_ended(server, "failed") == n_failed
 
 
-def test_a_client_that_leaves(server: Server) -> None:
+def test_requests_of_clients_that_leave_are_cancelled(server: Server) -> None:
     """Its request ends, whether it was being streamed, was not begun to be, or waited."""
     load = server.session.load
     n_cancelled, n_failed = n_ended(server, "cancelled"), n_ended(server, "failed")
@@ -243,7 +243,9 @@ def test_a_client_that_leaves(server: Server) -> None:
     assert n_ended(server, "failed") == n_failed
 
 
-def test_a_request_that_breaks_off(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_request_cut_off_while_sent_is_not_logged(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
     port = int(server.url.rsplit(":", 1)[1])
     for part in (b"POST /v1/compl", b"POST /v1/completions HTTP/1.1\r\nContent-Length: 9\r\n\r\n{"):
         with socket.create_connection(("127.0.0.1", port)) as breaking:
@@ -252,7 +254,7 @@ def test_a_request_that_breaks_off(server: Server, caplog: pytest.LogCaptureFixt
     assert not caplog.records
 
 
-def test_a_slow_reader_slows_nobody(server: Server) -> None:
+def test_a_slow_reader_does_not_delay_others(server: Server) -> None:
     body = json.dumps(LONG | {"max_tokens": 300, "logprobs": 20, "stream": True}).encode()
     with socket.socket() as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -267,7 +269,7 @@ def test_a_slow_reader_slows_nobody(server: Server) -> None:
     assert b"data: [DONE]" in answer
 
 
-def test_the_api_key(session: SpecSession) -> None:
+def test_requests_without_the_api_key_are_refused(session: SpecSession) -> None:
     with serve(session, api_keys=("secret é",)) as server:
         for path in ("/v1/models", "/metrics"):
             error = refused(server.get(path), 401)
@@ -295,7 +297,7 @@ def test_the_api_key(session: SpecSession) -> None:
             server.openai("secret,other").models.list()
 
 
-def test_web_pages_of_others(session: SpecSession) -> None:
+def test_pages_of_other_origins_are_refused_unless_allowed(session: SpecSession) -> None:
     body = {"prompt": "x", "max_tokens": 1}
     other = {"Origin": "http://example.org"}
     with serve(session) as server:
@@ -310,7 +312,7 @@ def test_web_pages_of_others(session: SpecSession) -> None:
         refused(server.get("/v1/models", headers={"Origin": "http://example.com"}), 403)
 
 
-def test_a_generation_that_takes_too_long(session: SpecSession) -> None:
+def test_timeout_cuts_a_generation(session: SpecSession) -> None:
     with serve(session, timeout=0.5) as server:
         answer = server.post("/v1/completions", LONG | {"max_tokens": 1900}).json()
         assert answer["choices"][0]["finish_reason"] == "length"
@@ -325,7 +327,7 @@ def test_a_generation_that_takes_too_long(session: SpecSession) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_choices_whose_turn_has_not_come_are_left_out(session: SpecSession, stream: bool) -> None:
+def test_choices_not_yet_begun_are_left_out_at_shutdown(session: SpecSession, stream: bool) -> None:
     body = {"prompt": PROMPT, "n": 2, "max_tokens": 1900, "stream": stream, **ENDLESS}
     with serve(session) as server, ThreadPoolExecutor() as pool:
         before = session.load.generated_tokens
@@ -348,7 +350,7 @@ def test_choices_whose_turn_has_not_come_are_left_out(session: SpecSession, stre
         assert choices[-1]["finish_reason"] == "length"
 
 
-def test_who_comes_when_all_are_cut_is_cut(session: SpecSession) -> None:
+def test_requests_after_the_end_of_answers_are_cut(session: SpecSession) -> None:
     with serve(session) as server:
         server.app.end_answers()
         answer = server.post("/v1/completions", LONG | {"max_tokens": 1900})
@@ -358,7 +360,9 @@ def test_who_comes_when_all_are_cut_is_cut(session: SpecSession) -> None:
             refused(answer, 503)
 
 
-def test_signs_of_life(session: SpecSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_waiting_stream_sends_comments(
+    session: SpecSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Who waits long for the first token hears so, and what comes then, be it an error."""
     monkeypatch.setattr("specllama.server.answer._SILENCE", 0.02)
     streamed = {"prompt": "x", "max_tokens": 3, "seed": 0, "stream": True, **ENDLESS}
@@ -387,14 +391,16 @@ def test_signs_of_life(session: SpecSession, monkeypatch: pytest.MonkeyPatch) ->
     assert "before it had begun" in json.loads(error.removeprefix("data: "))["error"]["message"]
 
 
-def test_more_choices_than_may_wait(server: Server) -> None:
+def test_one_request_may_have_more_choices_than_the_queue(server: Server) -> None:
     """A call is taken as a whole, where it may wait."""
     for body in ({"prompt": "x", "n": 6}, {"prompt": ["x", "y", "z"] * 2}):
         answer = server.post("/v1/completions", body | {"max_tokens": 1})
         assert len(answer.json()["choices"]) == 6
 
 
-def test_choices_that_all_fail(session: SpecSession, caplog: pytest.LogCaptureFixture) -> None:
+def test_choices_that_all_fail_are_refused_once(
+    session: SpecSession, caplog: pytest.LogCaptureFixture
+) -> None:
     body = {"prompt": "x", "n": 6, "stream": True, "grammar": "root ::= ("}
     with serve(session) as server:
         refused(server.post("/v1/completions", body), 400)

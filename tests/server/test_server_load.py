@@ -101,7 +101,7 @@ async def _text(answer: httpx.Response, *, streamed: bool) -> str:
     return "".join(json.loads(event[6:])["choices"][0]["text"] for event in events)
 
 
-def test_no_crash_no_leak_no_wrong_answer() -> None:
+def test_two_thousand_mixed_requests_give_right_answers() -> None:
     with SpecSession(**EXACT, exact=EXACT_HERE) as session:
         expected = {
             (name, seed, n): session.generate(**body(name, seed, n)).text
@@ -133,7 +133,7 @@ def test_no_crash_no_leak_no_wrong_answer() -> None:
     assert load.memory[N_REQUESTS] <= 1.05 * load.memory[200]
 
 
-def test_recent_work_counts_more() -> None:
+def test_the_throughput_meter_follows_recent_load() -> None:
     """After a load of another kind the rate is soon that of the new one."""
     meter = Meter()
     assert meter.tokens_per_second == 0

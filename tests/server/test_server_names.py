@@ -34,23 +34,21 @@ def asked(url: str, **headers: str) -> int:
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_without_a_key_only_names_that_nobody_else_can_have(
-    session: SpecSession, host: str
-) -> None:
+def test_without_a_key_only_local_host_names_are_served(session: SpecSession, host: str) -> None:
     with serve(session, host=host) as server:
         assert {asked(server.url, Host=name) for name in OWN} == {200}
         assert {asked(server.url, Host=name) for name in FOREIGN} == {403}
         assert asked(server.url, Host="box.lan:80") == (200 if host == "box.lan" else 403)
 
 
-def test_with_a_key_any_name(session: SpecSession) -> None:
+def test_with_a_key_any_host_name_is_served(session: SpecSession) -> None:
     with serve(session, api_keys=("secret",)) as server:
         for name, key, status in (("evil.com", "x", 401), ("evil.com", "secret", 200)):
             assert asked(server.url, Host=name, Authorization=f"Bearer {key}") == status
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "box.lan"])
-def test_a_page_must_be_the_servers_own(session: SpecSession, host: str) -> None:
+def test_only_pages_of_the_server_itself_are_served(session: SpecSession, host: str) -> None:
     with serve(session, host=host) as server:
         for name in ("127.0.0.1:80", "localhost:80"):
             assert asked(server.url, Host=name, Origin=f"http://{name}") == 200
@@ -60,7 +58,9 @@ def test_a_page_must_be_the_servers_own(session: SpecSession, host: str) -> None
 
 
 @pytest.mark.parametrize("headers", [{"Host": "evil.com"}, {"Origin": "http://evil.com"}])
-def test_a_websocket_likewise(session: SpecSession, headers: dict[str, Any]) -> None:
+def test_websockets_from_other_hosts_and_origins_are_refused(
+    session: SpecSession, headers: dict[str, Any]
+) -> None:
     upgrade = {
         "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
         "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",

@@ -126,14 +126,14 @@ def asking(url: str, path: str, body: dict[str, Any], n_clients: int) -> Iterato
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_others_keep_their_pace(url: str, name: str) -> None:
+def test_hostile_requests_do_not_delay_others(url: str, name: str) -> None:
     path, body = HOSTILE[name]
     with asking(url, path, body, n_clients=6) as statuses:
         serves_others(url)
     assert set(statuses) <= {200, 400, 413}
 
 
-def test_messages_without_a_pause_keep_nobody_waiting(url: str) -> None:
+def test_a_flood_of_websocket_messages_does_not_delay_others(url: str) -> None:
     """Each message takes long to read: a draft that comes too late, of whatever."""
     message = json.dumps({"n_before": 0, "tokens": [[]] * 200_000})
     address = url.replace("http:", "ws:") + "/v1/verify/ahead"
@@ -159,14 +159,14 @@ def test_messages_without_a_pause_keep_nobody_waiting(url: str) -> None:
 
 
 @pytest.mark.parametrize("name", FOLLOWED)
-def test_others_keep_their_pace_beside_a_grammar(url: str, name: str) -> None:
+def test_hard_grammars_do_not_delay_others(url: str, name: str) -> None:
     path, body = FOLLOWED[name]
     with asking(url, path, body, n_clients=2) as statuses:
         serves_others(url)
     assert set(statuses) <= {200, 400}
 
 
-def test_whoever_leaves_keeps_nobody_waiting(url: str) -> None:
+def test_clients_that_leave_do_not_delay_others(url: str) -> None:
     path, body = HOSTILE["schema"]
     content = json.dumps(body).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(content)}\r\n\r\n"
@@ -214,7 +214,7 @@ def test_whoever_leaves_keeps_nobody_waiting(url: str) -> None:
          "json_schema has 65 levels of nesting; at most 64 are allowed."),
     ],
 )  # fmt: skip
-def test_counts_are_checked_and_said(
+def test_too_many_choices_are_refused_with_the_limit(
     url: str, path: str, body: dict[str, Any], message: str
 ) -> None:
     answer = httpx.post(url + path, json=body, timeout=60)

@@ -37,7 +37,7 @@ async def until(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0.001)
 
 
-def test_results_and_errors_are_those_of_the_work() -> None:
+def test_pool_returns_results_and_errors_of_the_work() -> None:
     async def test(pool: Pool) -> None:
         assert await pool.run(lambda: threading.current_thread().name, "a", 0) != "MainThread"
         with pytest.raises(ZeroDivisionError):
@@ -48,7 +48,7 @@ def test_results_and_errors_are_those_of_the_work() -> None:
     run(test)
 
 
-def test_work_that_does_not_end_is_stopped_and_its_thread_is_free() -> None:
+def test_endless_work_is_stopped_and_frees_its_thread() -> None:
     async def test(pool: Pool) -> None:
         works = [asyncio.ensure_future(pool.run(for_ever, "a", SMALL)) for _ in range(4)]
         for one in await asyncio.gather(*works, return_exceptions=True):
@@ -61,7 +61,7 @@ def test_work_that_does_not_end_is_stopped_and_its_thread_is_free() -> None:
     run(test)
 
 
-def test_work_whose_client_leaves_is_stopped_or_not_begun() -> None:
+def test_cancelled_work_is_stopped_or_not_begun() -> None:
     async def test(pool: Pool) -> None:
         begun = [threading.Event() for _ in range(3)]
         works = [
@@ -83,7 +83,7 @@ def test_work_whose_client_leaves_is_stopped_or_not_begun() -> None:
     run(test)
 
 
-def test_next_is_the_client_with_the_fewest_and_then_the_smallest() -> None:
+def test_pool_prefers_clients_with_few_and_small_requests() -> None:
     async def test(pool: Pool) -> None:
         ready = threading.Event()
         order: list[str] = []
@@ -121,7 +121,7 @@ def test_next_is_the_client_with_the_fewest_and_then_the_smallest() -> None:
     run(test)
 
 
-def test_large_requests_leave_a_thread_to_small_ones() -> None:
+def test_large_work_leaves_a_thread_to_small_work() -> None:
     async def test(pool: Pool) -> None:
         hold = threading.Event()
         large = [
@@ -135,7 +135,7 @@ def test_large_requests_leave_a_thread_to_small_ones() -> None:
     run(test)
 
 
-def test_a_large_request_gets_its_turn_among_small_ones() -> None:
+def test_large_work_is_not_starved_by_small_work() -> None:
     """Of another client, whose small requests never end."""
 
     async def test(pool: Pool) -> None:
@@ -156,7 +156,7 @@ def test_a_large_request_gets_its_turn_among_small_ones() -> None:
     run(test)
 
 
-def test_a_wait_takes_no_time_of_a_processor() -> None:
+def test_waiting_does_not_count_as_processor_time() -> None:
     """So a busy machine, or a lock, is not held against a client."""
     if not hasattr(time, "pthread_getcpuclockid"):
         pytest.skip("this system has no such clock")

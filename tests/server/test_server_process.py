@@ -49,7 +49,7 @@ def process(tmp_path: Any) -> Iterator[Callable[..., tuple[subprocess.Popen[str]
 
 
 @pytest.mark.parametrize("seconds", [0, 60])
-def test_sigterm(process: Any, seconds: int) -> None:
+def test_sigterm_finishes_or_cuts_answers_and_ends(process: Any, seconds: int) -> None:
     """What is at work finishes, or is cut in good order; then the process ends."""
     served, url = process(*EXACT_FLAG, "--shutdown-timeout", str(seconds))
     with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client:
@@ -74,12 +74,12 @@ def test_sigterm(process: Any, seconds: int) -> None:
         ("hf://Qwen/Qwen2.5-0.5B-Instruct-GGUF:Q8_0", "Qwen/Qwen2.5-0.5B-Instruct-GGUF:Q8_0"),
     ],
 )
-def test_what_a_model_is_called(model: str, name: str) -> None:
+def test_the_model_name_comes_from_its_path(model: str, name: str) -> None:
     assert model_name(model) == name
 
 
 @pytest.mark.parametrize("key", ["a\nb", "\x7f", "secret ", "\udcff", "a,,b", "a, b", ","])
-def test_a_key_that_no_request_can_carry(
+def test_unusable_api_keys_are_refused(
     key: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert main(["serve", "--port", "0", "--api-key", key]) == 2
@@ -90,7 +90,7 @@ def test_a_key_that_no_request_can_carry(
     assert first.startswith("specllama: An API key (--api-key or SPECLLAMA_API_KEY) is empty, has")
 
 
-def test_ctrl_c(process: Any) -> None:
+def test_ctrl_c_ends_the_server_with_130(process: Any) -> None:
     served, url = process("--alias", "me", "--api-key", "k")
     with openai.OpenAI(base_url=f"{url}/v1", api_key="k") as client:
         assert client.models.list().data[0].id == "me"
@@ -99,7 +99,7 @@ def test_ctrl_c(process: Any) -> None:
         assert served.stderr.read() == ""
 
 
-def test_ctrl_c_twice(process: Any) -> None:
+def test_a_second_ctrl_c_cuts_the_answers(process: Any) -> None:
     """The second cuts what the first lets finish, in good order."""
     served, url = process("--shutdown-timeout", "600")
     with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client:
@@ -113,7 +113,7 @@ def test_ctrl_c_twice(process: Any) -> None:
         assert served.stderr.read() == ""
 
 
-def test_ctrl_c_where_a_client_never_ends_its_request(process: Any) -> None:
+def test_a_third_ctrl_c_ends_the_server_despite_an_open_request(process: Any) -> None:
     """It would hold the server as long as answers may take; the third ends that, too."""
     served, url = process("--shutdown-timeout", "600")
     host, port = url.removeprefix("http://").split(":")
@@ -128,7 +128,7 @@ def test_ctrl_c_where_a_client_never_ends_its_request(process: Any) -> None:
     assert served.poll() == 130
 
 
-def test_refusals_are_told(process: Any) -> None:
+def test_refusals_are_logged_in_one_line_each(process: Any) -> None:
     """A line each, of which no client writes more than one."""
     served, url = process()
     assert httpx.get(f"{url}/no%0Asuch", timeout=60).status_code == 404
@@ -142,7 +142,7 @@ def test_refusals_are_told(process: Any) -> None:
     )
 
 
-def test_a_connection_lasts_as_long_as_a_client_keeps_it(process: Any) -> None:
+def test_connections_are_kept_alive(process: Any) -> None:
     _, url = process()
     opened = []
 
@@ -158,7 +158,7 @@ def test_a_connection_lasts_as_long_as_a_client_keeps_it(process: Any) -> None:
     assert len(opened) == 1
 
 
-def test_refusals_that_nobody_reads(process: Any) -> None:
+def test_an_unread_log_does_not_block_requests(process: Any) -> None:
     """A pipe is full after 64 kB; who writes to it waits, but not the requests."""
     served, url = process()
     path = "/" + "x" * 1000
@@ -176,7 +176,9 @@ def test_refusals_that_nobody_reads(process: Any) -> None:
     assert all(line.startswith(f"GET {path}: 404, ") for line in lines[:-1])
 
 
-def test_a_key_of_the_environment(process: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_api_key_is_read_from_the_environment(
+    process: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SPECLLAMA_API_KEY", "secret")
     _, url = process()
     assert httpx.get(f"{url}/v1/models", timeout=60).status_code == 401
@@ -184,7 +186,7 @@ def test_a_key_of_the_environment(process: Any, monkeypatch: pytest.MonkeyPatch)
     assert answer.status_code == 200
 
 
-def test_the_command_with_bad_input() -> None:
+def test_serve_command_refuses_bad_input() -> None:
     def serve_with(*arguments: str) -> tuple[int, str]:
         process = subprocess.run(
             [sys.executable, "-m", "specllama", "serve", *arguments],
@@ -203,7 +205,7 @@ def test_the_command_with_bad_input() -> None:
     assert "Cannot listen at 127.0.0.1 port" in message
 
 
-def test_without_its_packages() -> None:
+def test_serve_command_without_its_packages_names_the_extra() -> None:
     script = (
         "import sys\nsys.modules['starlette'] = None\n"
         "from specllama.__main__ import main\nsys.exit(main(['serve']))"
@@ -215,7 +217,7 @@ def test_without_its_packages() -> None:
     assert process.stderr.endswith("run: pip install specllama[server]\n")
 
 
-def test_an_empty_key_of_the_environment_is_none(
+def test_an_empty_api_key_in_the_environment_is_ignored(
     process: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server is as without the variable: for programs of this machine only."""
@@ -226,7 +228,7 @@ def test_an_empty_key_of_the_environment_is_none(
         assert answer.status_code == status
 
 
-def test_lines_are_written_before_the_log_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_is_flushed_when_it_closes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if their reader is late: here it reads as soon as somebody waits for it."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)

@@ -34,7 +34,9 @@ def answer(server: Server, forwarded_for: str) -> str:
 
 
 @pytest.mark.parametrize("proxies", [(), ("127.0.0.1",), ("10.0.0.0/8", "127.0.0.0/8")], ids=str)
-def test_a_client_is_who_the_proxy_says(session: SpecSession, proxies: tuple[str, ...]) -> None:
+def test_x_forwarded_for_is_believed_from_trusted_proxies_only(
+    session: SpecSession, proxies: tuple[str, ...]
+) -> None:
     """If it is a proxy that is believed; by default nobody is, not this machine either."""
     with serve(session, proxies=proxies) as server, ExitStack() as stack:
         for _ in range(32):
@@ -46,7 +48,7 @@ def test_a_client_is_who_the_proxy_says(session: SpecSession, proxies: tuple[str
         assert answer(server, "192.0.2.2, 192.0.2.1") == FULL
 
 
-def test_generations_count_by_client_too(session: SpecSession) -> None:
+def test_verify_generations_count_for_the_forwarded_client(session: SpecSession) -> None:
     with serve(session, proxies=["127.0.0.1"]) as server:
         opened = httpx.post(
             f"{server.url}/v1/verify",
@@ -59,7 +61,7 @@ def test_generations_count_by_client_too(session: SpecSession) -> None:
         assert one.client == "192.0.2.7"
 
 
-def test_who_is_no_address_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_proxy_addresses_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     for given in ("proxy", "127.0.0.1,", "10.0.0.1/8", "*", ""):
         with pytest.raises(SystemExit) as error:
             main(["serve", "--forwarded-allow-ips", given])
@@ -67,7 +69,7 @@ def test_who_is_no_address_is_refused(capsys: pytest.CaptureFixture[str]) -> Non
         assert "is no IP address or network" in capsys.readouterr().err
 
 
-def test_what_is_no_origin_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_cors_origins_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     for given in ("example.com", "https://example.com/", "https://", ""):
         assert main(["serve", "--cors-origin", given]) == 2
         assert '--cors-origin must be like "https://example.com"' in capsys.readouterr().err

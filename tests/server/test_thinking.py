@@ -102,7 +102,7 @@ def streamed(server: Server, path: str, body: dict[str, Any]) -> list[dict[str, 
 
 
 @pytest.mark.parametrize("opened", [False, True])
-def test_however_the_text_comes(opened: bool) -> None:
+def test_a_thought_is_split_off_however_the_text_is_chunked(opened: bool) -> None:
     rng = random.Random(5)
     text = ("" if opened else " <think>") + "\n\nIt </thin is < so \n</think>\n\n Yes </think> no "
     for _ in range(300):
@@ -115,7 +115,7 @@ def test_however_the_text_comes(opened: bool) -> None:
         assert (thoughts(parts), content(parts)) == ("It </thin is < so", "Yes </think> no ")
 
 
-def test_what_does_not_end() -> None:
+def test_an_unfinished_thought_is_a_thought() -> None:
     for text, thought, said in (
         ("<think>\nso </thi", "so </thi", ""),
         ("<think> \n", "", ""),
@@ -130,7 +130,7 @@ def test_what_does_not_end() -> None:
             assert (thoughts(parts), content(parts)) == (thought, said)
 
 
-def test_it_is_held_back_no_longer_than_needed() -> None:
+def test_text_is_held_back_only_while_a_tag_may_follow() -> None:
     reader = ThoughtReader(TAGS, opened=True)
     assert thoughts(reader.push("\nIt is")) == "It is"
     assert thoughts(reader.push(" <")) == ""
@@ -140,7 +140,7 @@ def test_it_is_held_back_no_longer_than_needed() -> None:
 
 
 @pytest.mark.parametrize("name", ["opened", "mentioned", "control"])
-def test_a_thought(servers: dict[str, Server], name: str) -> None:
+def test_thoughts_become_reasoning_content(servers: dict[str, Server], name: str) -> None:
     whole = message(servers[name])
     assert (whole["reasoning_content"], whole["content"]) == (THOUGHT, SAID)
     events = streamed(servers[name], "/v1/chat/completions", {"messages": MESSAGES})
@@ -150,22 +150,22 @@ def test_a_thought(servers: dict[str, Server], name: str) -> None:
     assert sum("reasoning_content" in one for one in deltas) > 2
 
 
-def test_tokens_of_thoughts_are_counted(servers: dict[str, Server]) -> None:
+def test_reasoning_tokens_are_counted(servers: dict[str, Server]) -> None:
     for name, n in (("opened", 5), ("mentioned", 5), ("control", 5), ("silent", 0)):
         usage = answer(servers[name])["usage"]
         assert usage["completion_tokens_details"]["reasoning_tokens"] == n
 
 
-def test_cut_in_a_thought(servers: dict[str, Server]) -> None:
+def test_an_answer_cut_in_a_thought_has_empty_content(servers: dict[str, Server]) -> None:
     whole = message(servers["opened"], max_tokens=2)
     assert (whole["reasoning_content"], whole["content"]) == ("A number;", "")
 
 
-def test_without_thoughts(servers: dict[str, Server]) -> None:
+def test_answers_without_thoughts_have_no_reasoning_content(servers: dict[str, Server]) -> None:
     assert message(servers["silent"]) == {"role": "assistant", "content": SAID, "refusal": None}
 
 
-def test_an_empty_thought_is_none(servers: dict[str, Server]) -> None:
+def test_an_empty_thought_is_left_out(servers: dict[str, Server]) -> None:
     assert message(servers["empty"]) == {"role": "assistant", "content": "Hi.", "refusal": None}
     events = streamed(servers["empty"], "/v1/chat/completions", {"messages": MESSAGES})
     deltas = [event["choices"][0]["delta"] for event in events]
@@ -177,7 +177,7 @@ def test_an_empty_thought_is_none(servers: dict[str, Server]) -> None:
     assert message(servers["empty"], max_tokens=1)["content"] == ""
 
 
-def test_left_in_the_text(servers: dict[str, Server]) -> None:
+def test_reasoning_format_none_leaves_thoughts_in_the_text(servers: dict[str, Server]) -> None:
     whole = message(servers["mentioned"], reasoning_format="none")
     assert whole["content"] == f"<think>\n{THOUGHT}\n</think>\n\n{SAID}"
     assert "reasoning_content" not in whole
@@ -188,7 +188,7 @@ def test_left_in_the_text(servers: dict[str, Server]) -> None:
     assert "reasoning_format" in response.json()["error"]["message"]
 
 
-def test_a_call_behind_a_thought(servers: dict[str, Server]) -> None:
+def test_a_tool_call_after_a_thought_is_found(servers: dict[str, Server]) -> None:
     whole = message(servers["calls"], tools=TOOLS)
     assert whole["reasoning_content"] == THOUGHT
     assert whole["content"] is None
@@ -196,7 +196,7 @@ def test_a_call_behind_a_thought(servers: dict[str, Server]) -> None:
     assert json.loads(call["function"]["arguments"]) == {"a": 1, "b": 2}
 
 
-def test_a_schema_holds_behind_the_thought(servers: dict[str, Server]) -> None:
+def test_a_schema_applies_after_the_thought(servers: dict[str, Server]) -> None:
     schema = {"type": "object", "properties": {"b": {"enum": [1, 2]}}, "required": ["b"]}
     wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
     thought = message(servers["opened"], response_format=wanted)
@@ -209,7 +209,7 @@ def test_a_schema_holds_behind_the_thought(servers: dict[str, Server]) -> None:
     assert by_grammar == {"role": "assistant", "content": "yes", "refusal": None}
 
 
-def test_a_call_that_must_be_comes_behind_the_thought(servers: dict[str, Server]) -> None:
+def test_a_required_tool_call_comes_after_the_thought(servers: dict[str, Server]) -> None:
     whole = message(servers["opened"], tools=TOOLS, tool_choice="required")
     assert whole["reasoning_content"] == THOUGHT
     assert [call["function"]["name"] for call in whole["tool_calls"]]
@@ -220,7 +220,7 @@ def test_a_call_that_must_be_comes_behind_the_thought(servers: dict[str, Server]
     assert json.loads(call["function"]["arguments"]) == {"a": 1, "b": 2}
 
 
-def test_responses(servers: dict[str, Server]) -> None:
+def test_responses_have_reasoning_items(servers: dict[str, Server]) -> None:
     server = servers["mentioned"]
     body = {"input": "u", "temperature": 0}
     whole = server.post("/v1/responses", body).json()
@@ -253,7 +253,7 @@ def test_responses(servers: dict[str, Server]) -> None:
         ("x", None),
     ],
 )
-def test_what_templates_say(template: str, expected: Thinking | None) -> None:
+def test_thinking_tags_are_found_in_templates(template: str, expected: Thinking | None) -> None:
     assert thinking_of(template) == expected
 
 
@@ -264,7 +264,7 @@ SHOWN = (
 )
 
 
-def test_a_message_of_the_assistant_is_gone_on_with() -> None:
+def test_rendering_continues_the_last_assistant_message() -> None:
     turns = [*MESSAGES, {"role": "assistant", "content": "It is"}]
     thought = [*MESSAGES, {"role": "assistant", "content": "It is", "reasoning_content": "so"}]
     plain = ChatTemplate(SHOWN, bos="", eos="")
@@ -281,7 +281,7 @@ def test_a_message_of_the_assistant_is_gone_on_with() -> None:
     assert opened.render(whole) == "<user>u<assistant><think>so\n</think>\n\nIt is"
 
 
-def test_an_answer_is_gone_on_with(servers: dict[str, Server]) -> None:
+def test_an_answer_that_has_begun_is_continued(servers: dict[str, Server]) -> None:
     """The prompt ends with what was said, so that the script goes on."""
     begun = [*MESSAGES, {"role": "assistant", "content": "ab"}]
     prompt = servers["letters"].post("/apply-template", {"messages": begun}).json()["prompt"]
@@ -296,23 +296,23 @@ def test_an_answer_is_gone_on_with(servers: dict[str, Server]) -> None:
         (r"<think>\n\n</think>\n\n", "<user>u<assistant><think>\n\n</think>\n\nIt is"),
     ],
 )
-def test_a_thought_is_gone_on_with_where_the_template_begins_or_ends_one(
-    end: str, prompt: str
-) -> None:
+def test_a_continued_thought_fits_the_tags_of_the_template(end: str, prompt: str) -> None:
     """With white space behind it, as many templates have it."""
     template = ChatTemplate(SHOWN + "{{ '" + end + "' }}", bos="", eos="")
     thought = [*MESSAGES, {"role": "assistant", "content": "It is", "reasoning_content": "so"}]
     assert template.render(thought) == prompt
 
 
-def test_a_greeting_is_no_beginning_of_an_answer() -> None:
+def test_an_assistants_greeting_is_not_continued() -> None:
     """An assistant's message that nobody asked for is one of the conversation."""
     greeting = [{"role": "assistant", "content": "Hello!"}]
     template = ChatTemplate(SHOWN, bos="", eos="")
     assert template.render(greeting) == "<assistant>Hello!<assistant>"
 
 
-def test_a_prompt_that_is_continued_as_a_text_has_one_bos(servers: dict[str, Server]) -> None:
+def test_a_rendered_prompt_sent_as_text_gets_a_bos_as_by_llama_server(
+    servers: dict[str, Server],
+) -> None:
     """Who asks for the text of a prompt has BOS put before it again, as of llama-server."""
     server = servers["letters"]
     prompt = server.post("/apply-template", {"messages": MESSAGES}).json()["prompt"]

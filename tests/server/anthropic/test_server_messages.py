@@ -99,7 +99,7 @@ def blocks(answer: Any) -> list[Any]:
     ]
 
 
-def test_a_text(clients: Clients) -> None:
+def test_a_text_answer_has_blocks_and_usage(clients: Clients) -> None:
     answer = clients["calls"].messages.create(**ask(max_tokens=3))
     (block,) = answer.content
     assert (answer.type, answer.role, answer.model) == ("message", "assistant", "test")
@@ -114,7 +114,7 @@ def test_a_text(clients: Clients) -> None:
     )
 
 
-def test_why_it_ends(clients: Clients) -> None:
+def test_stop_reason_says_why_an_answer_ended(clients: Clients) -> None:
     whole = clients["thinks"].messages.create(**ask())
     assert (whole.stop_reason, whole.stop_sequence) == ("end_turn", None)
     stopped = clients["calls"].messages.create(**ask(stop_sequences=["add", "me a"]))
@@ -124,7 +124,7 @@ def test_why_it_ends(clients: Clients) -> None:
     assert called.stop_reason == "tool_use"
 
 
-def test_calls(clients: Clients) -> None:
+def test_tool_calls_become_tool_use_blocks(clients: Clients) -> None:
     """Tools of the API's owner are passed over."""
     client = clients["calls"]
     tools = [{"type": "web_search_20250305", "name": "web_search"}, *NAMED]
@@ -155,14 +155,14 @@ def test_calls(clients: Clients) -> None:
     assert [one.type for one in none.content] == ["text"]
 
 
-def test_a_call_that_is_cut(clients: Clients) -> None:
+def test_a_cut_tool_call_has_an_empty_input(clients: Clients) -> None:
     """Half an input is none; that it was cut is said."""
     answer = clients["calls"].messages.create(**ask(tools=NAMED, max_tokens=10))
     assert answer.stop_reason == "max_tokens"
     assert (answer.content[-1].name, answer.content[-1].input) == ("add", {})
 
 
-def test_events(clients: Clients) -> None:
+def test_streamed_events_rebuild_the_whole_answer(clients: Clients) -> None:
     whole = clients["calls"].messages.create(**ask(tools=NAMED))
     events = list(clients["calls"].messages.create(**ask(tools=NAMED, stream=True)))
     kinds = [event.type for event in events]
@@ -178,7 +178,7 @@ def test_events(clients: Clients) -> None:
     assert final.usage.output_tokens == whole.usage.output_tokens
 
 
-def test_thoughts(clients: Clients) -> None:
+def test_thoughts_become_thinking_blocks(clients: Clients) -> None:
     whole = clients["thinks"].messages.create(**ask())
     thought, said = whole.content
     assert (thought.type, thought.thinking) == ("thinking", "A number; say one.")
@@ -188,14 +188,14 @@ def test_thoughts(clients: Clients) -> None:
         assert blocks(stream.get_final_message()) == blocks(whole)
 
 
-def test_a_schema(clients: Clients) -> None:
+def test_output_format_constrains_the_answer(clients: Clients) -> None:
     form = {"type": "json_schema", "schema": SCHEMA}
     for extra in ({"output_config": {"format": form}}, {"output_format": form}):
         answer = clients["calls"].messages.create(**ask(extra_body=extra))
         assert list(json.loads(answer.content[0].text)) == ["b"]
 
 
-def test_what_the_model_reads(servers: dict[str, Server]) -> None:
+def test_request_fields_reach_the_template(servers: dict[str, Server]) -> None:
     session = servers["shows"].session
     begin = session.detokenize(session.tokenize(""), special=True)  # BOS
 
@@ -262,7 +262,7 @@ def test_what_the_model_reads(servers: dict[str, Server]) -> None:
     )
 
 
-def test_how_much_it_is_to_think(servers: dict[str, Server]) -> None:
+def test_reasoning_effort_reaches_the_template(servers: dict[str, Server]) -> None:
     """As the APIs of OpenAI say it."""
     body = {"messages": [{"role": "user", "content": "u"}]}
     for effort, shown in (("none", "False"), ("low", "low"), (None, "")):
@@ -308,7 +308,9 @@ def test_how_much_it_is_to_think(servers: dict[str, Server]) -> None:
         ({"messages": [{"role": "user", "content": "u" * 3000}]}, "The prompt is too long: "),
     ],
 )  # fmt: skip
-def test_bad_requests(servers: dict[str, Server], options: dict[str, Any], words: str) -> None:
+def test_bad_message_requests_are_refused(
+    servers: dict[str, Server], options: dict[str, Any], words: str
+) -> None:
     answer = servers["calls"].post("/v1/messages", BODY | options)
     assert answer.status_code == 400
     message = answer.json()["error"]["message"]
@@ -321,7 +323,7 @@ def form(kind: str, message: str) -> dict[str, Any]:
     return {"type": "error", "error": {"type": kind, "message": message}}
 
 
-def test_errors_have_the_form_of_the_api(servers: dict[str, Server]) -> None:
+def test_errors_on_message_paths_have_anthropics_form(servers: dict[str, Server]) -> None:
     """Whatever refuses a request: its path alone says whose client it is."""
     session = servers["calls"].session
     with serve(session, api_keys=("secret",), max_body=1000) as server:
@@ -343,7 +345,7 @@ def test_errors_have_the_form_of_the_api(servers: dict[str, Server]) -> None:
             assert set(error) == {"message", "type", "param", "code"}
 
 
-def test_what_goes_wrong_on_the_way(clients: Clients) -> None:
+def test_an_error_in_a_begun_stream_is_sent_as_an_event(clients: Clients) -> None:
     """A client hears of it in a stream that has begun."""
     options = ask(stream=True, extra_body={"grammar": TOO_COMPLEX})
     with pytest.raises(anthropic.APIStatusError, match="grammar") as caught:

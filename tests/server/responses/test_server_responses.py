@@ -39,7 +39,7 @@ def respond(server: Server, **options: Any) -> Any:
     return server.openai().responses.create(**options)
 
 
-def test_a_text(server: Server) -> None:
+def test_a_text_answer_has_output_and_status(server: Server) -> None:
     answer = respond(server, max_output_tokens=3)
     assert (answer.object, answer.model) == ("response", "test")
     assert answer.output_text == "Let me add."
@@ -53,7 +53,7 @@ def test_a_text(server: Server) -> None:
     assert instructed.usage.input_tokens > answer.usage.input_tokens
 
 
-def test_calls(server: Server) -> None:
+def test_tool_calls_become_function_call_items(server: Server) -> None:
     """Tools of the API's owner are passed over: there are clients that always name some."""
     answer = respond(server, tools=[{"type": "web_search"}, *FLAT, {"type": "mcp"}])
     message, add, now = answer.output
@@ -76,7 +76,7 @@ def test_calls(server: Server) -> None:
     assert forced.output[0].name == "now"
 
 
-def test_a_call_that_a_stop_string_cuts(server: Server) -> None:
+def test_a_tool_call_cut_by_a_stop_string_is_incomplete(server: Server) -> None:
     for stream in (False, True):
         answer = respond(server, tools=FLAT, stream=stream, extra_body={"stop": ": 1"})
         final = list(answer)[-1].response if stream else answer
@@ -87,7 +87,7 @@ def test_a_call_that_a_stop_string_cuts(server: Server) -> None:
         assert add.arguments == '{"a"'
 
 
-def test_the_tools_that_are_allowed(server: Server) -> None:
+def test_allowed_tools_restrict_calls_but_not_the_prompt(server: Server) -> None:
     """The others stay in the prompt, so that it begins as before."""
     names = [{"type": "function", "name": "now"}, {"type": "web_search"}]
     choice = {"type": "allowed_tools", "mode": "required", "tools": names}
@@ -96,14 +96,14 @@ def test_the_tools_that_are_allowed(server: Server) -> None:
     assert answer.usage.input_tokens == respond(server, tools=FLAT).usage.input_tokens
 
 
-def test_half_a_character_in_a_call(server: Server) -> None:
+def test_a_lone_surrogate_in_a_call_is_accepted(server: Server) -> None:
     call = {"type": "function_call", "call_id": "1", "name": "add", "arguments": '{"a": "\\ud83d"}'}
     items = [{"role": "user", "content": "u"}, call]
     items.append({"type": "function_call_output", "call_id": "1", "output": "3"})
     assert respond(server, tools=FLAT, input=items, max_output_tokens=1).usage.output_tokens == 1
 
 
-def test_events(server: Server) -> None:
+def test_streamed_events_rebuild_the_whole_response(server: Server) -> None:
     whole = respond(server, tools=FLAT)
     events = list(respond(server, tools=FLAT, stream=True))
     assert [event.sequence_number for event in events] == list(range(len(events)))
@@ -125,13 +125,13 @@ def test_events(server: Server) -> None:
     assert all(one.status == "completed" for one in final.output)
 
 
-def test_the_clients_stream_helper(server: Server) -> None:
+def test_the_official_stream_helper_works(server: Server) -> None:
     with server.openai().responses.stream(model="m", input="u", temperature=0) as stream:
         final = stream.get_final_response()
     assert final.output_text == respond(server).output_text
 
 
-def test_a_schema(server: Server) -> None:
+def test_text_format_constrains_the_response(server: Server) -> None:
     schema = {"type": "object", "properties": {"b": {"type": "integer"}}, "required": ["b"]}
     wanted = {"format": {"type": "json_schema", "name": "x", "schema": schema}}
     answer = respond(server, text=wanted, max_output_tokens=300)
@@ -159,7 +159,9 @@ def test_a_schema(server: Server) -> None:
         ({"text": {"format": {"type": "json_schema", "schema": {"type": "x"}}}}, "text"),
     ],
 )
-def test_bad_requests(server: Server, options: dict[str, Any], param: str) -> None:
+def test_bad_response_requests_are_refused(
+    server: Server, options: dict[str, Any], param: str
+) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
         respond(server, **options)
     assert caught.value.param == param
@@ -178,7 +180,9 @@ def test_bad_requests(server: Server, options: dict[str, Any], param: str) -> No
          "prediction": {"type": "content", "content": "\ud800"}}, "prediction"),
     ],
 )  # fmt: skip
-def test_half_a_character(server: Server, path: str, body: Any, param: str) -> None:
+def test_lone_surrogates_in_texts_are_refused(
+    server: Server, path: str, body: Any, param: str
+) -> None:
     answer = server.post(path, json.dumps(body).encode())
     assert answer.status_code == 400
     error = answer.json()["error"]
@@ -187,7 +191,7 @@ def test_half_a_character(server: Server, path: str, body: Any, param: str) -> N
     assert "lone surrogate" in error["message"]
 
 
-def test_what_goes_wrong_on_the_way(server: Server) -> None:
+def test_an_error_in_a_begun_stream_fails_the_response(server: Server) -> None:
     """The last event of a stream that has begun tells it, and its answer has failed."""
     last = list(respond(server, stream=True, extra_body={"grammar": TOO_COMPLEX}))[-1]
     assert last.type == "response.failed"
@@ -195,7 +199,7 @@ def test_what_goes_wrong_on_the_way(server: Server) -> None:
     assert "grammar" in last.response.error.message
 
 
-def test_a_thought_without_an_answer_is_left_out(server: Server) -> None:
+def test_reasoning_items_without_an_answer_are_left_out(server: Server) -> None:
     """An answer that was broken off while the model thought has nothing else."""
     said = {"role": "user", "content": "u"}
     thought = {
@@ -207,6 +211,6 @@ def test_a_thought_without_an_answer_is_left_out(server: Server) -> None:
         respond(server, input=[thought])
 
 
-def test_what_is_not_supported_may_be_declined(server: Server) -> None:
+def test_unsupported_features_may_be_declined(server: Server) -> None:
     declined: dict[str, Any] = {"background": False, "previous_response_id": None, "prompt": None}
     assert respond(server, max_output_tokens=1, **declined).usage.output_tokens == 1

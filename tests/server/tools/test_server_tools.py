@@ -58,7 +58,7 @@ CALLED = [("add", {"a": 1, "b": 2}), ("now", {})]
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_call(servers: dict[str, Server], name: str) -> None:
+def test_tool_calls_of_every_format_are_found(servers: dict[str, Server], name: str) -> None:
     script = SCRIPTS[name]
     (choice,) = chat(servers[name]).choices
     assert called(choice.message) == CALLED[: script.calls]
@@ -70,7 +70,7 @@ def test_a_call(servers: dict[str, Server], name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_streamed_it_is_the_same(servers: dict[str, Server], name: str) -> None:
+def test_streamed_tool_calls_equal_the_whole_ones(servers: dict[str, Server], name: str) -> None:
     whole = chat(servers[name]).choices[0].message
     content, names, arguments, reasons = "", [], [], []
     for event in chat(servers[name], stream=True):
@@ -92,7 +92,7 @@ def test_streamed_it_is_the_same(servers: dict[str, Server], name: str) -> None:
     assert len(reasons) > 6
 
 
-def test_the_choice_of_tools(servers: dict[str, Server]) -> None:
+def test_tool_choice_is_enforced(servers: dict[str, Server]) -> None:
     server = servers["hermes"]
     for choice in ("required", {"type": "function", "function": {"name": "add"}}):
         message = chat(server, tool_choice=choice, max_tokens=300).choices[0].message
@@ -113,7 +113,7 @@ def allowed(*names: str, mode: str = "required") -> dict[str, Any]:
     return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
 
 
-def test_the_tools_that_are_allowed(servers: dict[str, Server]) -> None:
+def test_allowed_tools_restrict_chat_calls_but_not_the_prompt(servers: dict[str, Server]) -> None:
     """The others stay in the prompt, so that it begins as before."""
     server = servers["hermes"]
     one = chat(server, tool_choice=allowed("now", "now"))
@@ -128,7 +128,7 @@ def test_the_tools_that_are_allowed(servers: dict[str, Server]) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("stop", "reason"), [(": 1", "stop"), ('"now"', "tool_calls")])
-def test_what_a_stop_string_cuts(
+def test_finish_reason_of_a_call_cut_by_a_stop_string(
     servers: dict[str, Server], stop: str, reason: str, stream: bool
 ) -> None:
     """Clients take what comes with "tool_calls" for whole calls."""
@@ -137,7 +137,7 @@ def test_what_a_stop_string_cuts(
     assert last.choices[0].finish_reason == reason
 
 
-def test_what_is_cut_off(servers: dict[str, Server]) -> None:
+def test_calls_cut_by_max_tokens_keep_their_beginning(servers: dict[str, Server]) -> None:
     n = len(SCRIPTS["hermes"].pieces)
     texts = set()
     for most in range(1, n):
@@ -150,7 +150,7 @@ def test_what_is_cut_off(servers: dict[str, Server]) -> None:
     assert any(text[0] is not None and text[0].endswith(" <tool") for text in texts)
 
 
-def test_arguments_are_held_to_their_schema(servers: dict[str, Server]) -> None:
+def test_arguments_follow_their_schema(servers: dict[str, Server]) -> None:
     """The script calls add with 1 and 2, and may not."""
     for allowed in ("add", "plus"):
         schema = {"type": "object", "properties": {"c": {"enum": [1, 12]}}, "required": ["c"]}
@@ -162,7 +162,7 @@ def test_arguments_are_held_to_their_schema(servers: dict[str, Server]) -> None:
         assert arguments["c"] in (1, 12)
 
 
-def test_an_answer_by_schema_or_a_call(servers: dict[str, Server]) -> None:
+def test_response_format_allows_an_answer_or_a_call(servers: dict[str, Server]) -> None:
     schema = {"type": "object", "properties": {"b": {"type": "integer"}}, "required": ["b"]}
     wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
     choice = chat(servers["hermes"], response_format=wanted, max_tokens=400).choices[0]
@@ -175,7 +175,7 @@ def test_an_answer_by_schema_or_a_call(servers: dict[str, Server]) -> None:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_the_conversation_goes_on(servers: dict[str, Server], name: str) -> None:
+def test_tool_results_continue_the_conversation(servers: dict[str, Server], name: str) -> None:
     server = servers[name]
     message = chat(server).choices[0].message
     results: list[Any] = [
@@ -191,7 +191,7 @@ def test_the_conversation_goes_on(servers: dict[str, Server], name: str) -> None
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_the_prompt_as_text(servers: dict[str, Server], name: str) -> None:
+def test_apply_template_includes_the_tools(servers: dict[str, Server], name: str) -> None:
     """By it editors count what a conversation takes."""
     server = servers[name]
     answer = server.post("/apply-template", {"messages": MESSAGES, "tools": TOOLS})
@@ -204,7 +204,7 @@ def test_the_prompt_as_text(servers: dict[str, Server], name: str) -> None:
     assert refused.json()["error"]["param"] == "tools[0].type"
 
 
-def test_several_choices_and_logprobs(servers: dict[str, Server]) -> None:
+def test_tool_calls_come_with_several_choices_and_logprobs(servers: dict[str, Server]) -> None:
     answer = chat(servers["hermes"], n=2, logprobs=True)
     assert [called(choice.message) for choice in answer.choices] == [CALLED, CALLED]
     n_tokens = len(answer.choices[0].logprobs.content)
@@ -255,7 +255,9 @@ def broken(**changes: Any) -> dict[str, Any]:
         ({"messages": [*MESSAGES, {"role": "bot", "content": "x"}]}, "messages[1].role"),
     ],
 )  # fmt: skip
-def test_bad_requests(servers: dict[str, Server], options: dict[str, Any], param: str) -> None:
+def test_bad_tool_requests_name_the_field(
+    servers: dict[str, Server], options: dict[str, Any], param: str
+) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
         chat(servers["hermes"], **options)
     assert caught.value.param == param
@@ -273,7 +275,7 @@ def test_bad_requests(servers: dict[str, Server], options: dict[str, Any], param
         {"anyOf": [{"$ref": "#/properties/$ref"}, {"type": "null"}]},
     ],
 )
-def test_schemas_out_of_the_ordinary(servers: dict[str, Server], schema: Any) -> None:
+def test_unusual_schemas_of_tools_are_accepted(servers: dict[str, Server], schema: Any) -> None:
     """What cannot be enforced is left to the model."""
     parameters = {"type": "object", "properties": {"$ref": schema}}
     messages = chat(servers["hermes"], tools=[ADD, NOW, broken(parameters=parameters)])
@@ -281,7 +283,9 @@ def test_schemas_out_of_the_ordinary(servers: dict[str, Server], schema: Any) ->
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_what_calls_are_not_held_to_is_said(servers: dict[str, Server], stream: bool) -> None:
+def test_warnings_name_what_is_not_enforced_in_calls(
+    servers: dict[str, Server], stream: bool
+) -> None:
     odd = broken(parameters={"properties": {"a": {"type": "array", "uniqueItems": True}}})
     options: dict[str, Any] = {"stream_options": {"include_usage": True}} if stream else {}
     answer = chat(servers["hermes"], tools=[ADD, NOW, odd], stream=stream, **options)
@@ -302,7 +306,9 @@ def test_what_calls_are_not_held_to_is_said(servers: dict[str, Server], stream: 
         ({"id": "1", "function": {"name": "f", "arguments": "[]"}}, "[0].function.arguments"),
     ],
 )
-def test_bad_calls_in_messages(servers: dict[str, Server], call: Any, param: str) -> None:
+def test_bad_tool_calls_in_messages_are_named(
+    servers: dict[str, Server], call: Any, param: str
+) -> None:
     messages = [{"role": "assistant", "tool_calls": [call]}]
     with pytest.raises(openai.BadRequestError) as caught:
         chat(servers["hermes"], messages=messages)
@@ -310,7 +316,7 @@ def test_bad_calls_in_messages(servers: dict[str, Server], call: Any, param: str
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_conversation_goes_on_behind_a_call_that_was_cut(
+def test_a_conversation_continues_after_a_cut_tool_call(
     servers: dict[str, Server], name: str
 ) -> None:
     function = {"name": "add", "arguments": '{"a": 12, "b'}
@@ -329,7 +335,9 @@ def test_a_conversation_goes_on_behind_a_call_that_was_cut(
 @pytest.mark.parametrize(
     "arguments", ['{"\\ud800": ["\\ud83d\\ude00", "\\ude00"]}', '{"a": "\ud800']
 )
-def test_half_a_character_in_arguments(servers: dict[str, Server], arguments: str) -> None:
+def test_lone_surrogates_in_arguments_are_replaced(
+    servers: dict[str, Server], arguments: str
+) -> None:
     """Models may write such; the conversation goes on."""
     call = {"id": "1", "type": "function", "function": {"name": "add", "arguments": arguments}}
     messages = [*MESSAGES, {"role": "assistant", "content": "", "tool_calls": [call]}]
@@ -339,7 +347,7 @@ def test_half_a_character_in_arguments(servers: dict[str, Server], arguments: st
         assert re.search(r"\N{REPLACEMENT CHARACTER}|\\ufffd", prompt)
 
 
-def test_ids_are_any_texts(servers: dict[str, Server]) -> None:
+def test_tool_call_ids_can_be_any_text(servers: dict[str, Server]) -> None:
     call = {"id": "\ud800", "type": "function", "function": {"name": "add", "arguments": "{}"}}
     messages = [
         {"role": "user", "content": "u", "tool_call_id": 5},
@@ -383,7 +391,9 @@ RICH: dict[str, Any] = {
 }
 
 
-def test_a_thousand_damaged_requests(servers: dict[str, Server]) -> None:
+def test_a_thousand_damaged_tool_requests_are_answered_or_refused(
+    servers: dict[str, Server],
+) -> None:
     """Each is answered or refused with the name of a field, whatever was damaged."""
     session = servers["hermes"].session
     whole = {

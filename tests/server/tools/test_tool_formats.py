@@ -41,17 +41,17 @@ def template(source: str) -> ChatTemplate:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_formats_are_recognised(name: str) -> None:
+def test_formats_are_recognised_by_their_templates(name: str) -> None:
     assert type(call_format(template(SCRIPTS[name].template))) is FORMATS[name]
 
 
-def test_a_template_that_tells_nothing_of_tools() -> None:
+def test_a_template_without_tools_gets_the_generic_format() -> None:
     """It has the marks, and leaves the tools out."""
     source = SCRIPTS["hermes"].template.replace("{{ t | tojson }}", "")
     assert type(call_format(template(source))) is GenericFormat
 
 
-def test_tools_without_a_system_message() -> None:
+def test_tools_go_into_the_first_message_if_the_template_has_no_system_role() -> None:
     source = (
         "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('none') }}{% endif %}"
         "[{{ m.role }}]{{ m.content }}{% endfor %}"
@@ -76,7 +76,7 @@ def test_tools_without_a_system_message() -> None:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_texts_in_any_parts(name: str) -> None:
+def test_calls_are_found_however_the_text_is_chunked(name: str) -> None:
     """However a text is cut into parts, the same content and calls come out."""
     text = "".join(SCRIPTS[name].pieces)
     found = set()
@@ -99,7 +99,7 @@ def test_texts_in_any_parts(name: str) -> None:
     assert json.loads(first) == {"a": 1, "b": 2}
 
 
-def test_braces_in_strings_end_nothing() -> None:
+def test_braces_in_strings_do_not_end_arguments() -> None:
     arguments = json.dumps({"a": '}"\\}', "b": [{"c": "]"}]})
     reader = CallReader(HermesFormat(), [TOOL])
     text = f'<tool_call>\n{{"name": "add", "arguments": {arguments}}}\n</tool_call>'
@@ -107,7 +107,7 @@ def test_braces_in_strings_end_nothing() -> None:
     assert "".join(part.text for part in parts if isinstance(part, Arguments)) == arguments
 
 
-def test_what_only_looks_like_a_call() -> None:
+def test_text_that_resembles_a_call_stays_text() -> None:
     reader = CallReader(HermesFormat(), [TOOL])
     assert reader.push("x <tool_") == [Content("x")]
     assert reader.push("box> y") == [Content(" <tool_box> y")]
@@ -163,7 +163,7 @@ def allows(one: Tool, arguments: Any) -> bool:
          [{"a": None}], [{"a": 1}]),
     ],
 )  # fmt: skip
-def test_arguments_hold_to_their_schema(
+def test_argument_grammars_follow_their_schema(
     parameters: Any, may_come: list[Any], may_not: list[Any]
 ) -> None:
     found = tool(parameters)
@@ -183,7 +183,7 @@ UNCLEAR: list[Any] = [
 
 
 @pytest.mark.parametrize("parameters", UNCLEAR)
-def test_a_tool_without_a_grammar_takes_any_arguments(parameters: Any) -> None:
+def test_a_tool_with_an_unclear_schema_takes_any_object(parameters: Any) -> None:
     """It is said, and the schemas of the others hold."""
     loose, other = tool(parameters), tool(POINT, "other")
     assert allows(loose, {"z": [1]})
@@ -199,14 +199,14 @@ def test_a_tool_without_a_grammar_takes_any_arguments(parameters: Any) -> None:
 
 
 @pytest.mark.parametrize("parameters", [*UNCLEAR, {"properties": {"a": {"not": {"const": 1}}}}])
-def test_a_strict_tool_is_refused(parameters: Any) -> None:
+def test_a_strict_tool_with_an_unclear_schema_is_refused(parameters: Any) -> None:
     with pytest.raises(ApiError) as told:
         tool(parameters, strict=True)
     assert told.value.param == "tools[0].function.parameters"
     assert str(told.value).startswith("tools[0].function.parameters ")
 
 
-def test_what_is_left_to_the_model_is_said() -> None:
+def test_tool_warnings_name_what_is_not_enforced() -> None:
     schema = {"type": "array", "items": {}, "uniqueItems": True}
     found = tool({"properties": {"a": schema}})
     assert found.arguments.warnings == ['"uniqueItems" is not enforced']
@@ -226,7 +226,7 @@ CALLS = {
 
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("closing", ["", "</think>"])
-def test_grammars_of_calls(name: str, closing: str) -> None:
+def test_call_grammars_accept_calls_only(name: str, closing: str) -> None:
     one = tool(POINT)
     choice = ToolChoice([one], [one], True, False)
     grammar = of_lark(AnswerGrammar(closing).calls(choice, FORMATS[name]()))
@@ -237,7 +237,7 @@ def test_grammars_of_calls(name: str, closing: str) -> None:
             assert not accepts(grammar, closing + wrong)
 
 
-def test_an_answer_by_a_schema_or_a_call() -> None:
+def test_answer_grammars_accept_an_answer_or_a_call() -> None:
     one, answer = tool(POINT), schema_grammar({"type": "object", "properties": {"b": {"const": 1}}})
     choice = ToolChoice([one], [one], False, True)
     grammar = of_lark(AnswerGrammar().calls(choice, HermesFormat(), answer))
@@ -247,7 +247,7 @@ def test_an_answer_by_a_schema_or_a_call() -> None:
     assert accepts(of_lark(AnswerGrammar("</think>").answer(answer)), '</think>\n{"b": 1}')
 
 
-def test_control_tokens_may_come_for_their_texts() -> None:
+def test_call_grammars_accept_control_tokens() -> None:
     one = tool(POINT)
     choice = ToolChoice([one], [one], True, True)
     control = {"[TOOL_CALLS]": 5, "[ARGS]": 7}
@@ -265,7 +265,7 @@ def several(n: int, **parameters: Any) -> list[Tool]:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_as_many_tools_as_there_may_be(open_session: Open, name: str) -> None:
+def test_the_largest_number_of_tools_works(open_session: Open, name: str) -> None:
     text = {"type": "string", "maxLength": 2000}
     tools = several(128, properties={f"p{i}": text for i in range(40)})
     calls = FORMATS[name]()
@@ -277,7 +277,7 @@ def test_as_many_tools_as_there_may_be(open_session: Open, name: str) -> None:
     assert said != free == session.generate("x", max_tokens=8).text
 
 
-def test_schemas_that_are_too_long_together_are_not_enforced() -> None:
+def test_tool_schemas_beyond_the_limit_are_not_enforced() -> None:
     tools = several(128, properties={f"p{i}": {"type": "string"} for i in range(40)})
     warnings = [one.arguments.warnings for one in tools]
     loose = ["all tools' schemas are too long together, so any object will do"]

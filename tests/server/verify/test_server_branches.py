@@ -38,7 +38,7 @@ def branching() -> Iterator[Server]:
         yield running
 
 
-def test_branches(branching: Server, expected: list[int]) -> None:
+def test_branches_are_verified_and_counted(branching: Server, expected: list[int]) -> None:
     told = branching.get("/v1/verify").json()
     assert (told["longest_draft"], told["guesses"], told["most_nodes"]) == (4, 3, 12)
     client = Client(branching, prompt=MODULE)
@@ -60,7 +60,7 @@ def test_branches(branching: Server, expected: list[int]) -> None:
     client.end()
 
 
-def test_a_server_without_branches_takes_the_draft_alone(
+def test_a_server_without_branches_verifies_the_draft_alone(
     server: Server, expected: list[int]
 ) -> None:
     told = server.get("/v1/verify").json()
@@ -83,7 +83,7 @@ BAD_BRANCHES: list[Any] = [
 
 
 @pytest.mark.parametrize("branches", BAD_BRANCHES, ids=lambda value: repr(value)[:40])
-def test_branches_that_cannot_be_understood(
+def test_bad_branches_are_refused_and_lose_nothing(
     branching: Server, expected: list[int], branches: Any
 ) -> None:
     """Nothing is lost by them, whichever way the generation gets on."""

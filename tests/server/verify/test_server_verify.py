@@ -17,7 +17,7 @@ from specllama.formats.wire import Digest
 from verifying import MODULE, Client, N, ahead, heard, refused
 
 
-def test_rounds(server: Server, expected: list[int]) -> None:
+def test_rounds_accept_the_right_part_of_a_draft(server: Server, expected: list[int]) -> None:
     client = Client(server, prompt=MODULE)
     assert client.prompt == server.session.tokenize(MODULE)
     told = client.round([expected[1], expected[2], 3])
@@ -35,7 +35,7 @@ def test_rounds(server: Server, expected: list[int]) -> None:
     refused(client.ask(client.body([])), 410)
 
 
-def test_a_round_asked_for_again_has_the_same_answer(server: Server, expected: list[int]) -> None:
+def test_a_repeated_round_gets_the_same_answer(server: Server, expected: list[int]) -> None:
     client = Client(server, prompt=MODULE)
     body = client.body(expected[1:3])
     told = client.round(expected[1:3])
@@ -48,7 +48,7 @@ def test_a_round_asked_for_again_has_the_same_answer(server: Server, expected: l
     client.end()
 
 
-def test_who_is_at_another_place(server: Server) -> None:
+def test_a_client_at_another_position_is_told_the_right_one(server: Server) -> None:
     client = Client(server, prompt=MODULE)
     client.round([])
     right = client.body([])
@@ -65,7 +65,7 @@ def test_who_is_at_another_place(server: Server) -> None:
     client.end()
 
 
-def test_unknown_generations(server: Server) -> None:
+def test_unknown_generations_are_gone(server: Server) -> None:
     body = {"round": 1, "n": 1, "hash": "x", "draft": []}
     assert refused(server.post("/v1/verify/nothing", body), 410)["code"] == "gone"
     client = Client(server, prompt=MODULE)
@@ -145,7 +145,7 @@ def test_unknown_generations(server: Server) -> None:
     ],
     ids=lambda value: repr(value)[:60],
 )
-def test_bodies_that_open_nothing(server: Server, body: Any, param: str | None) -> None:
+def test_bad_opening_requests_are_refused(server: Server, body: Any, param: str | None) -> None:
     """Over HTTP, and over a WebSocket."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     error = refused(server.post("/v1/verify", content), 400)
@@ -173,7 +173,7 @@ def test_bodies_that_open_nothing(server: Server, body: Any, param: str | None) 
     ],
     ids=str,
 )  # fmt: skip
-def test_rounds_that_cannot_be_understood(
+def test_bad_rounds_are_refused_and_lose_nothing(
     server: Server, expected: list[int], change: dict[str, Any], param: str | None
 ) -> None:
     """Nothing is lost by them."""
@@ -186,7 +186,9 @@ def test_rounds_that_cannot_be_understood(
     client.end()
 
 
-def test_drafts_of_the_longest_and_none(server: Server, expected: list[int]) -> None:
+def test_drafts_may_have_the_longest_length_or_be_left_out(
+    server: Server, expected: list[int]
+) -> None:
     client = Client(server, prompt=MODULE)
     assert client.round([*expected[1:3], *[3] * 62])["accepted"] == 2
     body = client.body([])
@@ -195,7 +197,7 @@ def test_drafts_of_the_longest_and_none(server: Server, expected: list[int]) -> 
     client.end()
 
 
-def test_what_broke_off_goes_on(server: Server, expected: list[int]) -> None:
+def test_a_broken_off_generation_continues(server: Server, expected: list[int]) -> None:
     prompt = server.session.tokenize(MODULE)
     client = Client(server, prompt=prompt, generated=expected[:5])
     assert "prompt" not in client.opened  # who sent tokens knows them
@@ -208,7 +210,7 @@ def test_what_broke_off_goes_on(server: Server, expected: list[int]) -> None:
     assert (done["done"], done["tokens"], done["n"]) == (True, [], N)
 
 
-def test_max_tokens_null_is_until_the_context_is_full(server: Server) -> None:
+def test_max_tokens_null_fills_the_context(server: Server) -> None:
     prompt = PROMPTS["near the limit"]
     endless = {"max_tokens": None, "logit_bias": [[server.session.core.eos, None]]}
     client = Client(server, prompt=prompt, options=endless)
@@ -218,7 +220,7 @@ def test_max_tokens_null_is_until_the_context_is_full(server: Server) -> None:
     assert len(client.prompt) + told["n"] == server.session.n_ctx
 
 
-def test_finished_and_failed_ones_take_no_room(server: Server) -> None:
+def test_finished_and_failed_generations_do_not_count_as_open(server: Server) -> None:
     """64 may be open; those that are over do not count."""
     for _ in range(70):
         Client(server, prompt="x", options={"max_tokens": 1})
