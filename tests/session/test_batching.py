@@ -128,7 +128,9 @@ def test_exact_sessions_give_what_each_gives_alone(
 
 
 @pytest.mark.parametrize("kind", sorted(WRITERS))
-def test_kinds_of_models(open_session: Open, tmp_path: Path, kind: str) -> None:
+def test_requests_of_every_kind_of_model_are_independent(
+    open_session: Open, tmp_path: Path, kind: str
+) -> None:
     """Float weights among them (a mixture of experts, snapshots): no token is decoded alone.
 
     Recurrent and hybrid models with float weights are not exact, but where this was measured their
@@ -142,7 +144,7 @@ def test_kinds_of_models(open_session: Open, tmp_path: Path, kind: str) -> None:
     assert check_independence(solo, session) > 0
 
 
-def test_by_default_requests_share_a_memory(open_session: Open) -> None:
+def test_logprobs_in_a_shared_memory_differ_by_rounding_only(open_session: Open) -> None:
     """Near-ties may fall otherwise, by roundings of up to 0.3 nats (docs/exactness.md); tokens of
     others would change far more."""
     solo = open_session(draft=None)
@@ -163,7 +165,7 @@ def test_by_default_requests_share_a_memory(open_session: Open) -> None:
     assert statistics.median(differences) < 0.05
 
 
-def test_a_long_prompt_stalls_nobody(open_session: Open) -> None:
+def test_a_long_prompt_does_not_stall_others(open_session: Open) -> None:
     session = open_session(draft=None, n_seq=2, n_batch=16)
     quick = session.stream([1, 5, 6], max_tokens=60, logit_bias={0: -math.inf})
     next(quick)
@@ -177,7 +179,7 @@ def test_a_long_prompt_stalls_nobody(open_session: Open) -> None:
         assert slow._core.n_prefilled <= 16 * n_steps + 8
 
 
-def test_long_prompts_take_turns(open_session: Open) -> None:
+def test_long_prompts_are_decoded_in_turns(open_session: Open) -> None:
     session = open_session(draft=None, n_seq=3, n_batch=16)
     streams = [session.stream([n, *range(5, 205)], max_tokens=1) for n in range(3)]
     for _ in range(9):
@@ -193,7 +195,7 @@ def test_short_prompts_are_decoded_together(open_session: Open) -> None:
     assert [len(stream.result().tokens) for stream in streams] == [1, 1, 1]
 
 
-def test_a_prompt_has_a_batch_beside_the_round(open_session: Open) -> None:
+def test_a_prompt_gets_a_batch_next_to_the_round(open_session: Open) -> None:
     session = open_session(draft=None, n_seq=2, n_batch=90)
     first = session.stream([1, 5, 6], max_tokens=9)
     session._core.step()
@@ -205,7 +207,7 @@ def test_a_prompt_has_a_batch_beside_the_round(open_session: Open) -> None:
     assert len(second.result().tokens) == 1
 
 
-def test_the_rest_of_a_prompt_rides_in_a_round(open_session: Open) -> None:
+def test_the_tail_of_a_prompt_is_decoded_with_a_round(open_session: Open) -> None:
     """Beside others' rows the last 23 of 109 tokens do, which do not fit into the batch; without
     others they are left for the next step."""
     session = open_session(draft=None, n_seq=2, n_batch=90)
@@ -221,7 +223,7 @@ def test_the_rest_of_a_prompt_rides_in_a_round(open_session: Open) -> None:
     assert [len(stream.result().tokens) for stream in (first, second)] == [2, 1]
 
 
-def test_what_others_steps_brought(open_session: Open) -> None:
+def test_chunks_of_others_steps_are_kept_for_their_streams(open_session: Open) -> None:
     session = open_session(draft=None, n_seq=3)
     core = session._core
     assert core.n_seq == core.n_free == 3
@@ -244,7 +246,7 @@ def test_what_others_steps_brought(open_session: Open) -> None:
         assert stream.step() is None
 
 
-def test_when_all_sequences_are_taken(open_session: Open) -> None:
+def test_streams_beyond_n_seq_raise_busy_error(open_session: Open) -> None:
     session = open_session(n_seq=2)
     streams = [session.stream([1, 5, n], max_tokens=20) for n in (6, 7)]
     with pytest.raises(BusyError, match="All 2 sequences of the session are in use"):
@@ -279,7 +281,7 @@ class FailsForSome(Drafter):
         return [int(tokens[-1])] * max_tokens
 
 
-def test_an_error_of_a_drafter_concerns_its_own_request_only(open_session: Open) -> None:
+def test_an_error_of_a_drafter_affects_its_own_request_only(open_session: Open) -> None:
     session = open_session(draft=FailsForSome(), n_seq=3, n_batch=64)
     options: dict[str, Any] = {"max_tokens": 20, "logit_bias": {0: -math.inf}}
     streams = [session.stream([first, 5, 6], **options) for first in (9, 7, 8)]
@@ -296,7 +298,7 @@ def test_an_error_of_a_drafter_concerns_its_own_request_only(open_session: Open)
         assert one.stats.drafted > 0
 
 
-def test_any_thread_may_generate(open_session: Open) -> None:
+def test_any_thread_can_generate(open_session: Open) -> None:
     options: dict[str, Any] = {"exact": platform.machine() == "x86_64"}
     solo = open_session(draft=None, **options)
     prompts = [[1, 5, 6, n] for n in range(7, 7 + 2 * N_SEQ)]
@@ -328,7 +330,7 @@ class Calling(Drafter):
         return []
 
 
-def test_a_drafter_may_not_call_its_session(open_session: Open) -> None:
+def test_a_drafter_of_batched_requests_cannot_call_its_session(open_session: Open) -> None:
     drafter = Calling()
     session = open_session(draft=drafter, n_seq=2)
     drafter.call = lambda: session.generate([1])
@@ -336,7 +338,7 @@ def test_a_drafter_may_not_call_its_session(open_session: Open) -> None:
     assert "BusyError" in stats.last_drafter_error
 
 
-def test_a_request_may_be_cancelled_during_a_step(open_session: Open) -> None:
+def test_a_request_can_be_cancelled_during_a_step(open_session: Open) -> None:
     drafter = Calling()
     session = open_session(draft=drafter, n_seq=2)
     streams = [session.stream([1, 5, n], max_tokens=20) for n in (6, 7)]
@@ -357,6 +359,8 @@ def test_a_request_may_be_cancelled_during_a_step(open_session: Open) -> None:
         ({"n_seq": 8, "n_batch": 7}, "n_batch must be from 8 to 8192"),
     ],
 )
-def test_what_cannot_be(open_session: Open, options: dict[str, Any], message: str) -> None:
+def test_bad_batching_options_are_refused(
+    open_session: Open, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ArgumentError, match=message):
         open_session(**options)

@@ -67,7 +67,9 @@ def at_work(open_session: Open, request: pytest.FixtureRequest) -> Iterator[Any]
     assert len(session.submit("x", max_tokens=2).result(SECONDS).tokens) == 2
 
 
-def test_a_session_at_work(at_work: tuple[SpecSession, Handle]) -> None:
+def test_a_working_session_is_refused_in_a_forked_process(
+    at_work: tuple[SpecSession, Handle],
+) -> None:
     session, handle = at_work
 
     async def chunks() -> object:
@@ -100,7 +102,7 @@ def test_a_session_at_work(at_work: tuple[SpecSession, Handle]) -> None:
         assert in_child(end) == "gave None"
 
 
-def test_a_session_that_is_read(open_session: Open) -> None:
+def test_a_streaming_session_is_refused_in_a_forked_process(open_session: Open) -> None:
     """OpenMP's threads are not in the forked process, either."""
     session = open_session(n_threads=2)
     stream = session.stream(PROMPTS["module"], max_tokens=30)
@@ -114,7 +116,7 @@ def test_a_session_that_is_read(open_session: Open) -> None:
     assert len(stream.run().tokens) == 30
 
 
-def test_a_process_that_ends() -> None:
+def test_a_forked_process_can_exit() -> None:
     script = (
         "import os\nfrom specllama import SpecSession\n"
         "session = SpecSession(n_threads=2, n_gpu_layers=0)\n"
@@ -126,7 +128,7 @@ def test_a_process_that_ends() -> None:
     assert run_script(script) == (0, "bye\n0\n", "")
 
 
-def test_what_is_dropped() -> None:
+def test_a_session_can_be_dropped_in_a_forked_process() -> None:
     held = [SpecSession(n_threads=2, n_gpu_layers=0)]
     streams = [held[0].stream(PROMPTS["module"])]
     next(streams[0])
@@ -141,7 +143,7 @@ def test_what_is_dropped() -> None:
     held[0].close()
 
 
-def test_the_drafter_of_what_is_dropped_hears_nothing() -> None:
+def test_dropping_in_a_forked_process_does_not_call_the_drafter() -> None:
     ended: list[int] = []
 
     class Told(Drafter):
@@ -167,13 +169,13 @@ def test_the_drafter_of_what_is_dropped_hears_nothing() -> None:
     held[0].close()
 
 
-def test_a_session_of_its_own(open_session: Open) -> None:
+def test_a_forked_process_can_open_its_own_session(open_session: Open) -> None:
     expected = open_session().generate("x", max_tokens=5).tokens
     found = in_child(lambda: open_session().generate("x", max_tokens=5).tokens)
     assert found == f"gave {expected}"
 
 
-def test_a_session_of_its_own_with_threads(open_session: Open) -> None:
+def test_a_forked_process_can_open_its_own_session_with_threads(open_session: Open) -> None:
     """OpenMP would wait in the forked process for the threads that helped this thread here."""
     expected = open_session(n_threads=2).generate("x", max_tokens=5).tokens
     found = in_child(lambda: open_session(n_threads=2).generate("x", max_tokens=5).tokens)
@@ -181,7 +183,7 @@ def test_a_session_of_its_own_with_threads(open_session: Open) -> None:
     assert open_session(n_threads=2).generate("x", max_tokens=5).tokens == expected
 
 
-def test_closed_here_is_closed_there(open_session: Open) -> None:
+def test_a_closed_session_stays_closed_in_a_forked_process(open_session: Open) -> None:
     session = open_session()
     session.close()
     with pytest.raises(ClosedError, match="open a new one"):

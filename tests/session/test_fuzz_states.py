@@ -167,7 +167,7 @@ def try_case(index: int, folder: Path, what: str) -> None:
 
 
 @pytest.mark.parametrize("n_cases", fuzz.sizes(200))
-def test_a_session_goes_on_after_forged_states(n_cases: int, tmp_path: Path) -> None:
+def test_a_session_works_after_forged_states(n_cases: int, tmp_path: Path) -> None:
     assert fuzz_children.failures(__file__, n_cases, tmp_path, "states") == []
 
 

@@ -36,7 +36,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_a_call_is_interrupted_anywhere(call: str) -> None:
+def test_a_call_can_be_interrupted_anywhere(call: str) -> None:
     script = f"""
 session.generate(["x"], max_tokens=1)
 n = 0
@@ -51,7 +51,7 @@ print("works", file=sys.stderr)
     assert (status, said) == (0, "works\n")
 
 
-def test_the_first_request_is_interrupted_anywhere() -> None:
+def test_the_first_request_can_be_interrupted_anywhere() -> None:
     """It starts the session's thread; who closes the session waits for that."""
     script = """
 n = 0
@@ -70,7 +70,7 @@ print("works")
     assert run_script(SCRIPT + script)[:2] == (0, "works\n")
 
 
-def test_closing_is_interrupted_anywhere() -> None:
+def test_closing_can_be_interrupted_anywhere() -> None:
     script = """
 n = 0
 while True:
@@ -89,7 +89,7 @@ print("works")
 
 
 @pytest.mark.parametrize("before", [signal.SIG_IGN, signal.SIG_DFL, signal.default_int_handler])
-def test_ctrl_c_does_afterwards_what_it_did_before(before: Any) -> None:
+def test_the_previous_signal_handler_is_restored(before: Any) -> None:
     """Where it is ignored, it is ignored all the time."""
     ends: list[bool] = []
     ours = signal.signal(signal.SIGINT, before)

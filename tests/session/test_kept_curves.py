@@ -25,9 +25,7 @@ def curve(session: SpecSession) -> list[float]:
     return session.generate("import", max_tokens=1).stats.decode_seconds
 
 
-def test_what_a_session_has_learned_is_kept_by_what_it_depends_on(
-    open_session: Open, cache: Path
-) -> None:
+def test_learned_curves_are_saved_per_configuration(open_session: Open, cache: Path) -> None:
     session = open_session(spec_length="auto")
     learned = session.generate("import os\n" * 8, max_tokens=100).stats.decode_seconds
     assert learned[0] > 0
@@ -41,7 +39,7 @@ def test_what_a_session_has_learned_is_kept_by_what_it_depends_on(
 
 
 @pytest.mark.parametrize("options", [{}, {"draft": BUNDLED_DRAFT}, {"n_ctx": 8}, {"n_batch": 3}])
-def test_without_a_curve_widths_are_measured(
+def test_a_session_without_a_saved_curve_measures_widths(
     open_session: Open, cache: Path, options: dict[str, Any]
 ) -> None:
     session = open_session(spec_length="auto", **options)
@@ -56,7 +54,7 @@ def test_without_a_curve_widths_are_measured(
     assert generation.tokens == open_session(None).generate("import", max_tokens=1).tokens
 
 
-def test_a_curve_that_is_known_is_not_measured(open_session: Open, cache: Path) -> None:
+def test_a_saved_curve_is_not_measured_again(open_session: Open, cache: Path) -> None:
     with open_session(spec_length="auto") as session:
         curve(session)
     (file,) = cache.glob("*.curve")
@@ -67,9 +65,7 @@ def test_a_curve_that_is_known_is_not_measured(open_session: Open, cache: Path) 
 
 
 @pytest.mark.parametrize("part", [0.02, 50.0])
-def test_a_curve_that_no_longer_holds_is_measured_anew(
-    open_session: Open, cache: Path, part: float
-) -> None:
+def test_an_outdated_curve_is_measured_again(open_session: Open, cache: Path, part: float) -> None:
     """As after a session on a busy machine: all but decodes of one were so much cheaper, or
     dearer."""
     with open_session(spec_length="auto") as session:
@@ -85,14 +81,14 @@ def test_a_curve_that_no_longer_holds_is_measured_anew(
     assert any(not 0.5 < ratio < 2 for ratio in ratios)
 
 
-def test_a_draft_model_has_a_curve_of_its_own(open_session: Open, cache: Path) -> None:
+def test_a_draft_model_has_its_own_curve(open_session: Open, cache: Path) -> None:
     with open_session(draft=BUNDLED_DRAFT, spec_length="auto") as session:
         session.generate("import os\n" * 8, max_tokens=100)
     assert len(list(cache.glob("*.curve"))) == 2
 
 
 @pytest.mark.parametrize("damage", ["", "other key\n1 2\n3\n", "\x00\xff" * 50])
-def test_a_damaged_file_is_as_good_as_none(open_session: Open, cache: Path, damage: str) -> None:
+def test_a_damaged_curve_file_is_ignored(open_session: Open, cache: Path, damage: str) -> None:
     with open_session(spec_length="auto") as session:
         session.generate("import os\n" * 8, max_tokens=60)
     (file,) = cache.glob("*.curve")
@@ -103,7 +99,7 @@ def test_a_damaged_file_is_as_good_as_none(open_session: Open, cache: Path, dama
             assert session.generate("import os", max_tokens=20).stats.generated_tokens == 20
 
 
-def test_a_folder_that_cannot_be_written_is_no_error(
+def test_an_unwritable_cache_folder_is_not_an_error(
     open_session: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
@@ -127,7 +123,7 @@ def huge(file: Path) -> None:
 
 
 @pytest.mark.parametrize("put", [pipe, endless, huge, Path.mkdir])
-def test_what_is_no_small_file_is_as_good_as_none(
+def test_pipes_and_huge_files_are_ignored_as_curves(
     open_session: Open, cache: Path, put: Callable[[Path], None]
 ) -> None:
     with open_session(spec_length="auto") as session:

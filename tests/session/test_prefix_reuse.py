@@ -42,7 +42,9 @@ def fresh(session: SpecSession, prompt: list[int], n: int, **options: Any) -> li
     return session.generate(prompt, max_tokens=n, **options).tokens
 
 
-def test_a_prompt_is_decoded_anew(sessions: tuple[SpecSession, SpecSession], kind: str) -> None:
+def test_cache_prompt_false_decodes_the_whole_prompt(
+    sessions: tuple[SpecSession, SpecSession], kind: str
+) -> None:
     """Whatever the memory holds, of a request that is under way or is over; later ones use it."""
     solo, session = sessions
     first = session.stream([*SYSTEM, 5, 6], max_tokens=40)
@@ -57,7 +59,7 @@ def test_a_prompt_is_decoded_anew(sessions: tuple[SpecSession, SpecSession], kin
         assert session.generate(prompt, max_tokens=1).stats.reused_tokens == len(prompt) - 1
 
 
-def test_it_takes_the_place_of_its_like(tmp_path: Path, open_session: Open) -> None:
+def test_a_new_prompt_replaces_the_most_similar_one(tmp_path: Path, open_session: Open) -> None:
     """Not that of another conversation, which goes on later."""
     model = WRITERS["dense"](tmp_path / "random.gguf")
     session = open_session(model, None, n_seq=2, cache_ram=0)
@@ -68,7 +70,9 @@ def test_it_takes_the_place_of_its_like(tmp_path: Path, open_session: Open) -> N
     assert session.generate(other, max_tokens=1).stats.reused_tokens == len(other) - 1
 
 
-def test_a_prefix_is_computed_once(sessions: tuple[SpecSession, SpecSession], kind: str) -> None:
+def test_a_common_prefix_is_decoded_once(
+    sessions: tuple[SpecSession, SpecSession], kind: str
+) -> None:
     """Of a request that is under way, and of one that is over."""
     solo, session = sessions
     first = session.stream([*SYSTEM, 5, 6], max_tokens=40)
@@ -86,7 +90,7 @@ def test_a_prefix_is_computed_once(sessions: tuple[SpecSession, SpecSession], ki
         assert third.stats.reused_tokens == 100
 
 
-def test_the_same_prompt_again(sessions: tuple[SpecSession, SpecSession], kind: str) -> None:
+def test_a_repeated_prompt_is_reused(sessions: tuple[SpecSession, SpecSession], kind: str) -> None:
     """All kinds: where a memory cannot be cut, the state four tokens before a prompt's end is
     kept."""
     solo, session = sessions
@@ -105,7 +109,7 @@ def test_the_same_prompt_again(sessions: tuple[SpecSession, SpecSession], kind: 
 
 
 @pytest.mark.parametrize("n_seq", [1, 3])
-def test_an_answer_that_is_left_out(
+def test_a_prompt_without_the_previous_answer_is_reused(
     open_session: Open, tmp_path: Path, kind: str, n_seq: int
 ) -> None:
     """All kinds: the next turn does not have what a model thought, nor the end of the prompt behind
@@ -124,7 +128,7 @@ def test_an_answer_that_is_left_out(
 
 
 @pytest.mark.parametrize("n_seq", [1, 3])
-def test_a_turn_that_is_written_anew(
+def test_a_rewritten_turn_is_reused_up_to_the_change(
     open_session: Open, tmp_path: Path, kind: str, n_seq: int
 ) -> None:
     """All kinds: what a request found there is kept, too."""
@@ -144,7 +148,9 @@ def answer_beside(session: SpecSession, prompt: list[int]) -> Stream:
     return session.stream(prompt, max_tokens=100, logit_bias={EOS: -100.0}, logprobs=20)
 
 
-def test_a_window_is_copied_before_it_goes_back(open_session: Open, tmp_path: Path) -> None:
+def test_a_sliding_window_is_copied_before_its_slot_is_reused(
+    open_session: Open, tmp_path: Path
+) -> None:
     """llama.cpp copies with the next decode. Until then another request takes the place that is
     copied from, whose window could go back to the end of its prompt."""
     model = WRITERS["sliding window"](tmp_path / "random.gguf")
@@ -165,7 +171,7 @@ def test_a_window_is_copied_before_it_goes_back(open_session: Open, tmp_path: Pa
         assert distance is None or distance < NEAR
 
 
-def test_a_window_that_is_still_to_be_copied_is_not_saved(
+def test_a_sliding_window_with_a_pending_copy_is_not_cached(
     open_session: Open, tmp_path: Path
 ) -> None:
     model = WRITERS["sliding window"](tmp_path / "random.gguf")
@@ -190,7 +196,9 @@ def test_a_window_that_is_still_to_be_copied_is_not_saved(
     assert distance is None or distance < NEAR
 
 
-def test_a_conversation_goes_on(sessions: tuple[SpecSession, SpecSession]) -> None:
+def test_conversations_in_turns_keep_their_memory(
+    sessions: tuple[SpecSession, SpecSession],
+) -> None:
     """Several in turns, each in its own sequence."""
     solo, session = sessions
     talks = [[1, *words(50, seed)] for seed in (5, 6)]
@@ -204,7 +212,7 @@ def test_a_conversation_goes_on(sessions: tuple[SpecSession, SpecSession]) -> No
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="not claimed elsewhere")
-def test_a_window_is_exact_whatever_was_there(open_session: Open, tmp_path: Path) -> None:
+def test_a_reused_sliding_window_is_bit_exact(open_session: Open, tmp_path: Path) -> None:
     """To the last bit, also where another text was longer than the memory of a window."""
     model = WRITERS["sliding window"](tmp_path / "random.gguf")
     solo = open_session(model, None, exact=True)
@@ -222,7 +230,7 @@ def test_a_window_is_exact_whatever_was_there(open_session: Open, tmp_path: Path
             assert (a.logprob, a.top) == (b.logprob, b.top)
 
 
-def test_the_longest_unused_goes(open_session: Open) -> None:
+def test_the_least_recently_used_slot_is_replaced(open_session: Open) -> None:
     session = open_session(draft=None, n_seq=2)
     prompts = [[n, *range(5, 105)] for n in (1, 2, 3)]
 
@@ -235,7 +243,7 @@ def test_the_longest_unused_goes(open_session: Open) -> None:
     assert reused(1) == 0
 
 
-def test_a_short_common_prefix_costs_nobody_its_memory(open_session: Open) -> None:
+def test_a_short_common_prefix_does_not_evict_a_long_text(open_session: Open) -> None:
     session = open_session(draft=None, n_seq=2)
     long = [1, *range(5, 405)]
     session.generate(long, max_tokens=2)
@@ -244,7 +252,7 @@ def test_a_short_common_prefix_costs_nobody_its_memory(open_session: Open) -> No
     assert session.generate(long, max_tokens=2).stats.reused_tokens == 400
 
 
-def test_the_draft_model_decodes_a_prefix_once(open_session: Open) -> None:
+def test_the_draft_model_reuses_a_common_prefix(open_session: Open) -> None:
     session = open_session(draft=BUNDLED_DRAFT, n_seq=2)
     prompt = [1, *range(5, 205)]
     first = session.stream(prompt, max_tokens=40)

@@ -33,7 +33,9 @@ def reused(session: SpecSession, prompt: list[int]) -> int:
 
 @pytest.mark.parametrize("n_seq", [1, 2])
 @pytest.mark.parametrize("kind", sorted(WRITERS))
-def test_a_conversation_goes_on(open_session: Open, tmp_path: Path, kind: str, n_seq: int) -> None:
+def test_evicted_conversations_continue_with_the_same_tokens(
+    open_session: Open, tmp_path: Path, kind: str, n_seq: int
+) -> None:
     """All kinds of memory: a conversation goes on as if it had kept its place, to the last bit
     where sessions are exact. More conversations take turns than there are places."""
     exact = EXACT_HERE if kind in (*CUTTABLE, "sliding window") else "auto"
@@ -59,7 +61,9 @@ def test_a_conversation_goes_on(open_session: Open, tmp_path: Path, kind: str, n
 
 
 @pytest.mark.parametrize("kind", sorted(WRITERS))
-def test_a_turn_is_asked_again(open_session: Open, tmp_path: Path, kind: str) -> None:
+def test_a_repeated_turn_is_reused_from_the_cache(
+    open_session: Open, tmp_path: Path, kind: str
+) -> None:
     """Behind the same prompt, without the answer that was there: as if nobody had come between;
     but copies have no more of a sliding window than a next token sees, there or where it was saved
     near the prompt's end."""
@@ -78,12 +82,12 @@ def test_a_turn_is_asked_again(open_session: Open, tmp_path: Path, kind: str) ->
     assert far.stats.reused_tokens == (100 if kind in CUTTABLE else 96)
 
 
-def test_without_it_what_was_there_is_lost(open_session: Open) -> None:
+def test_without_the_cache_evicted_prompts_are_lost(open_session: Open) -> None:
     session = open_session(draft=None)
     assert [reused(session, conversation(i)) for i in (0, 1, 0)] == [0, 0, 0]
 
 
-def test_the_longest_unused_goes(open_session: Open) -> None:
+def test_the_least_recently_used_copy_is_dropped(open_session: Open) -> None:
     """One MiB holds three of these conversations, of the bundled model."""
     session = open_session(draft=None, cache_ram=1)
     talks = [conversation(i) for i in range(6)]
@@ -93,13 +97,13 @@ def test_the_longest_unused_goes(open_session: Open) -> None:
     assert [reused(session, talk) for talk in reversed(talks)] == [99, 99, 99, 99, 0, 0]
 
 
-def test_what_is_larger_than_all_is_not_kept(open_session: Open) -> None:
+def test_a_prompt_larger_than_the_cache_is_not_kept(open_session: Open) -> None:
     session = open_session(draft=None, cache_ram=1)
     long, short = conversation(0, 400), conversation(1)
     assert [reused(session, one) for one in (short, long, short, long)] == [0, 0, 99, 0]
 
 
-def test_a_beginning_that_two_share(open_session: Open) -> None:
+def test_a_shared_prefix_keeps_the_copy_of_its_owner(open_session: Open) -> None:
     """The copy stays, for the conversation that it is of."""
     session = open_session(draft=None, cache_ram=-1)
     system, talk = conversation(0, 200), words(400, seed=1)
@@ -109,12 +113,14 @@ def test_a_beginning_that_two_share(open_session: Open) -> None:
     assert reused(session, [*system, *talk]) == 599
 
 
-def test_short_texts_are_not_kept(open_session: Open) -> None:
+def test_short_prompts_are_not_cached(open_session: Open) -> None:
     session = open_session(draft=None, cache_ram=-1)
     assert [reused(session, conversation(i, 20)) for i in (0, 1, 0)] == [0, 0, 0]
 
 
-def test_beside_a_search_and_a_saved_state(open_session: Open, tmp_path: Path) -> None:
+def test_the_cache_survives_a_beam_search_and_a_saved_state(
+    open_session: Open, tmp_path: Path
+) -> None:
     session = open_session(draft=None, cache_ram=-1)
     one, other = conversation(0), conversation(1)
     reused(session, one)
@@ -127,7 +133,7 @@ def test_beside_a_search_and_a_saved_state(open_session: Open, tmp_path: Path) -
     assert reused(session, other) == 99
 
 
-def test_with_a_draft_model(open_session: Open) -> None:
+def test_cached_prompts_work_with_a_draft_model(open_session: Open) -> None:
     session = open_session(draft=BUNDLED_DRAFT, cache_ram=-1, spec_length=4)
     prompts = [conversation(i) for i in range(3)]
     first = [session.generate(prompt, max_tokens=20).tokens for prompt in prompts]
@@ -156,7 +162,7 @@ for kib in (4_000_000, 100, 0):
 
 
 @needs_compiler
-def test_where_little_memory_is_free(tmp_path: Path) -> None:
+def test_the_cache_is_not_used_if_little_memory_is_free(tmp_path: Path) -> None:
     library = compiled("little_memory", tmp_path)
     model = WRITERS["dense"](tmp_path / "random.gguf")
     said = run_with(library, LITTLE, str(model), LITTLE_MEMORY=str(tmp_path / "meminfo"))
@@ -194,7 +200,7 @@ print(n)
 @needs_compiler
 @pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer has its own malloc")
 @pytest.mark.parametrize("kind", ["dense", "hybrid", "sliding window"])
-def test_every_allocation_may_fail(tmp_path: Path, kind: str) -> None:
+def test_any_failing_allocation_of_the_cache_is_survived(tmp_path: Path, kind: str) -> None:
     """While a conversation's place is taken by another one that comes from a copy."""
     library = compiled("failing_malloc", tmp_path)
     said = run_with(library, FAILING, str(WRITERS[kind](tmp_path / "random.gguf")))
@@ -202,6 +208,6 @@ def test_every_allocation_may_fail(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("cache_ram", [-2, 1.5, "1", True])
-def test_what_it_cannot_be(open_session: Open, cache_ram: Any) -> None:
+def test_bad_cache_ram_values_are_refused(open_session: Open, cache_ram: Any) -> None:
     with pytest.raises(ArgumentError, match="cache_ram must be"):
         open_session(cache_ram=cache_ram)

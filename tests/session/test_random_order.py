@@ -107,11 +107,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("models")
 
 
-def test_some_crowds(folder: Path) -> None:
+def test_random_crowds_of_requests_get_their_own_tokens(folder: Path) -> None:
     assert sum(Crowd(folder, seed).run() for seed in range(N_DRAWS)) > 100
 
 
 @pytest.mark.slow
-def test_many_crowds(folder: Path) -> None:
+def test_many_random_crowds_of_requests_get_their_own_tokens(folder: Path) -> None:
     for seed in range(N_DRAWS, N_DRAWS + 1000):
         Crowd(folder, seed).run()

@@ -22,7 +22,7 @@ Open = Callable[..., SpecSession]
 PROMPT = PROMPTS["module"]
 
 
-def test_generation_is_what_was_asked(open_session: Open) -> None:
+def test_a_generation_has_its_tokens_text_and_finish_reason(open_session: Open) -> None:
     session = open_session()
     generation = session.generate(PROMPT, max_tokens=50)
     assert len(generation.tokens) == 50
@@ -46,7 +46,7 @@ def test_prompts_are_texts_or_token_ids(open_session: Open) -> None:
     assert [one.tokens for one in both] == [expected, expected]
 
 
-def test_an_array_may_change_once_it_is_given(open_session: Open) -> None:
+def test_an_array_can_change_after_it_is_submitted(open_session: Open) -> None:
     session = open_session(n_seq=2)
     tokens = np.array(session.tokenize(PROMPT), np.int32)
     expected = session.generate(PROMPT, max_tokens=20).tokens
@@ -65,7 +65,7 @@ def test_echo_puts_the_prompt_first(open_session: Open) -> None:
     assert session.generate(tokens, max_tokens=10, echo=True).text == PROMPT + plain.text
 
 
-def test_tokenize_and_detokenize(open_session: Open) -> None:
+def test_tokenize_and_detokenize_are_inverse(open_session: Open) -> None:
     session = open_session()
     for text in PROMPTS.values():
         assert session.detokenize(session.tokenize(text)) == text
@@ -77,7 +77,7 @@ def test_tokenize_and_detokenize(open_session: Open) -> None:
     assert session.detokenize([0], special=True) == "<|end|>"
 
 
-def test_max_tokens_zero_and_none(open_session: Open) -> None:
+def test_max_tokens_0_gives_nothing_and_none_fills_the_context(open_session: Open) -> None:
     session = open_session(n_ctx=64)
     nothing = session.generate("x = 1", max_tokens=0)
     assert (nothing.text, nothing.tokens, nothing.finish_reason) == ("", [], "length")
@@ -117,7 +117,7 @@ def test_the_common_prefix_of_the_next_prompt_is_reused(open_session: Open) -> N
     assert fourth.tokens == open_session().generate(edited, max_tokens=30).tokens
 
 
-def test_ngrams_belong_to_their_request(open_session: Open) -> None:
+def test_ngrams_are_not_shared_between_requests(open_session: Open) -> None:
     prompt = PROMPTS["english"]
     alone = open_session().generate(prompt, max_tokens=60)
     session = open_session()
@@ -126,7 +126,7 @@ def test_ngrams_belong_to_their_request(open_session: Open) -> None:
     assert after_another.stats.by_round == alone.stats.by_round
 
 
-def test_end_of_generation_is_no_token_of_the_result(
+def test_the_end_token_is_not_in_the_result(
     scripted: Callable[..., Path], open_session: Open
 ) -> None:
     session = open_session(scripted(["a", "b", "c"]), kv_type="f16")
@@ -136,7 +136,7 @@ def test_end_of_generation_is_no_token_of_the_result(
     assert generation.finish_reason == "stop"
 
 
-def test_closed_sessions_say_so(open_session: Open) -> None:
+def test_closed_sessions_raise_closed_error(open_session: Open) -> None:
     session = open_session()
     stream = session.stream(PROMPT)
     next(stream)
@@ -188,7 +188,7 @@ def test_a_call_waits_for_the_round_of_another_thread(open_session: Open) -> Non
     assert session.generate(PROMPT, max_tokens=30).tokens == expected
 
 
-def test_a_stream_of_another_thread_is_not_taken_over(open_session: Open) -> None:
+def test_a_stream_of_another_thread_is_not_replaced(open_session: Open) -> None:
     session = open_session()
     streams = []
     thread = threading.Thread(target=lambda: streams.append(session.stream(PROMPT)))
@@ -200,7 +200,7 @@ def test_a_stream_of_another_thread_is_not_taken_over(open_session: Open) -> Non
     assert session.generate("x", max_tokens=5).tokens
 
 
-def test_a_dropped_stream_of_another_thread_is_over(open_session: Open) -> None:
+def test_a_dropped_stream_of_another_thread_has_ended(open_session: Open) -> None:
     session = open_session()
     thread = threading.Thread(target=lambda: next(session.stream(PROMPT)))
     thread.start()
@@ -209,7 +209,7 @@ def test_a_dropped_stream_of_another_thread_is_over(open_session: Open) -> None:
     assert len(session.generate("x", max_tokens=5).tokens) == 5
 
 
-def test_a_stream_is_closed_while_another_thread_works(open_session: Open) -> None:
+def test_a_stream_can_be_closed_while_another_thread_works(open_session: Open) -> None:
     inside, may_go_on = threading.Event(), threading.Event()
 
     class Waiting(Drafter):
@@ -261,7 +261,9 @@ def test_a_refused_generation_does_not_disturb_the_running_one(open_session: Ope
 
 
 @pytest.mark.parametrize("failing", [False, True])
-def test_a_running_generation_may_be_watched(open_session: Open, failing: bool) -> None:
+def test_a_running_generation_can_be_watched_from_another_thread(
+    open_session: Open, failing: bool
+) -> None:
     class Failing(Drafter):
         def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
             raise RuntimeError(f"no idea after {len(tokens)} tokens")
@@ -290,7 +292,7 @@ def test_a_running_generation_may_be_watched(open_session: Open, failing: bool) 
     assert len(set(seen)) > 5
 
 
-def test_sessions_in_threads_of_their_own(open_session: Open) -> None:
+def test_sessions_in_different_threads_are_independent(open_session: Open) -> None:
     expected = open_session().generate(PROMPT, max_tokens=100).tokens
     sessions = [open_session() for _ in range(3)]
     results: list[list[int]] = []
@@ -315,7 +317,7 @@ def test_sessions_in_threads_of_their_own(open_session: Open) -> None:
         "session.generate('x', n_beams=4, max_tokens=100)",
     ],
 )
-def test_the_process_ends_while_a_daemon_is_inside(call: str) -> None:
+def test_a_process_can_exit_while_a_daemon_thread_generates(call: str) -> None:
     script = f"""
 import sys, threading, time
 from specllama import SpecSession
@@ -333,7 +335,7 @@ time.sleep(0.02)
     assert run_script(script) == (0, "ClosedError\n", "")
 
 
-def test_logits_that_are_not_numbers(scripted: Callable[..., Path], open_session: Open) -> None:
+def test_nan_logits_raise_decode_error(scripted: Callable[..., Path], open_session: Open) -> None:
     session = open_session(scripted(["a", "b"], output_scale=float("nan")), kv_type="f16")
     with pytest.raises(DecodeError, match="NaN"):
         session.generate([BOS])
@@ -341,7 +343,7 @@ def test_logits_that_are_not_numbers(scripted: Callable[..., Path], open_session
     assert session.last.stats.generated_tokens == len(session.last.tokens) == 0
 
 
-def test_progress(open_session: Open) -> None:
+def test_progress_reports_loading_and_prefill(open_session: Open) -> None:
     seen: list[tuple[str, float]] = []
     session = open_session(progress=lambda stage, done: seen.append((stage, done)), n_batch=32)
     assert seen[0][0] == "load"
@@ -363,7 +365,7 @@ def test_loading_can_be_interrupted(open_session: Open) -> None:
         open_session(progress=stop)
 
 
-def test_bad_prompts(open_session: Open) -> None:
+def test_bad_prompts_are_refused(open_session: Open) -> None:
     session = open_session(n_ctx=32)
     for prompt, message in (
         ("", "empty"),
@@ -392,7 +394,7 @@ def test_bad_prompts(open_session: Open) -> None:
     assert session.generate("x", max_tokens=3).tokens  # and it goes on
 
 
-def test_bad_paths_and_tokens(open_session: Open) -> None:
+def test_bad_paths_and_tokens_are_refused(open_session: Open) -> None:
     session = open_session()
     for path, message in ((5, "must be a path"), (None, "must be a path"), ("a\0b", "NUL")):
         with pytest.raises(ArgumentError, match=message):
@@ -405,7 +407,7 @@ def test_bad_paths_and_tokens(open_session: Open) -> None:
         session.generate("x", stop=b"x")  # type: ignore[call-overload]
 
 
-def test_options_of_other_ways_to_generate(open_session: Open) -> None:
+def test_options_of_other_methods_raise_type_error(open_session: Open) -> None:
     session = open_session()
     with pytest.raises(TypeError, match="give n_beams, too"):
         session.generate("x", length_penalty=1)  # type: ignore[call-overload]
@@ -414,7 +416,7 @@ def test_options_of_other_ways_to_generate(open_session: Open) -> None:
             session.stream("x", **options)
 
 
-def test_the_option_that_was_given_is_named() -> None:
+def test_errors_name_the_wrong_option() -> None:
     with pytest.raises(ArgumentError, match=r"^n_threads must be"):
         SpecSession(n_threads="x")  # type: ignore[arg-type]
 
@@ -436,7 +438,7 @@ def test_the_option_that_was_given_is_named() -> None:
         ({"progress": lambda: None}, "progress must be a function of a stage and a fraction"),
     ],
 )
-def test_what_a_session_is_opened_with_is_checked(options: dict[str, Any], message: str) -> None:
+def test_bad_options_of_a_session_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         SpecSession(**options)
 
@@ -449,7 +451,7 @@ def test_what_a_session_is_opened_with_is_checked(options: dict[str, Any], messa
     ],
     ids=str,
 )  # fmt: skip
-def test_options_of_a_target_elsewhere_need_one(options: dict[str, Any]) -> None:
+def test_target_options_without_a_target_are_refused(options: dict[str, Any]) -> None:
     (name,) = options
     message = f"^{name} is for a target elsewhere; give target, or leave it out"
     with pytest.raises(ArgumentError, match=message):
@@ -467,7 +469,7 @@ def test_options_of_a_target_elsewhere_need_one(options: dict[str, Any]) -> None
         ({"logit_bias": {"y" * 100_000: 1.0}}, "a token id of logit_bias"),
     ],
 )
-def test_values_are_quoted_in_short(
+def test_errors_quote_long_values_in_part(
     open_session: Open, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ArgumentError, match=message) as told:
@@ -475,12 +477,12 @@ def test_values_are_quoted_in_short(
     assert len(str(told.value)) < 300
 
 
-def test_bad_tokens_to_detokenize(open_session: Open) -> None:
+def test_detokenize_refuses_tokens_out_of_range(open_session: Open) -> None:
     with pytest.raises(ArgumentError, match="out of range"):
         open_session().detokenize([5000])
 
 
-def test_what_a_process_still_holds_is_let_go_at_its_end() -> None:
+def test_open_sessions_are_closed_at_process_exit() -> None:
     """Where a GPU holds it, Metal aborts the process else. What was registered first is called
     last."""
     script = """if True:

@@ -36,7 +36,7 @@ def saved(open_session: Open, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("options", [{}, {"n_seq": 3, "exact": EXACT_HERE}, {"n_seq": 3}])
-def test_a_conversation_goes_on(
+def test_a_saved_state_continues_a_conversation(
     open_session: Open, tmp_path: Path, options: dict[str, Any]
 ) -> None:
     first = open_session(**options)
@@ -56,7 +56,7 @@ def test_a_conversation_goes_on(
 
 
 @pytest.mark.parametrize("kind", ["bundled", *sorted(WRITERS)])
-def test_a_copied_beginning_is_in_the_memory_at_once(
+def test_a_state_saved_before_the_first_decode_is_complete(
     open_session: Open, tmp_path: Path, kind: str
 ) -> None:
     """A request takes over what another one left; before its first decode states come and go."""
@@ -115,7 +115,9 @@ def test_a_copied_beginning_is_in_the_memory_at_once(
 
 
 @pytest.mark.parametrize("kind", sorted(WRITERS))
-def test_kinds_of_models(open_session: Open, tmp_path: Path, kind: str) -> None:
+def test_saved_states_work_for_every_kind_of_model(
+    open_session: Open, tmp_path: Path, kind: str
+) -> None:
     model = WRITERS[kind](tmp_path / "random.gguf")
     options: dict[str, Any] = {"exact": "auto", "kv_type": None, "flash_attn": "auto"}
     prompt = [1, *range(5, 60)]
@@ -137,7 +139,7 @@ def sign(path: Path, rest: bytes) -> None:
     path.write_bytes(b"specllama state 1 " + digest + b"\n" + rest)
 
 
-def test_a_position_that_no_token_has_is_refused_and_nothing_changes(
+def test_forged_positions_in_a_state_are_refused_and_change_nothing(
     open_session: Open, saved: Path
 ) -> None:
     """llama.cpp believes positions: with two cells at one, a later generation wrote out of bounds.
@@ -162,7 +164,9 @@ def test_a_position_that_no_token_has_is_refused_and_nothing_changes(
     session.load_state(saved)
 
 
-def test_what_does_not_fit(open_session: Open, saved: Path, tmp_path: Path) -> None:
+def test_states_that_do_not_fit_are_refused(
+    open_session: Open, saved: Path, tmp_path: Path
+) -> None:
     content = saved.read_bytes()
     session = open_session()
     expected = session.generate(PROMPT, max_tokens=20).tokens
@@ -214,7 +218,9 @@ def test_what_does_not_fit(open_session: Open, saved: Path, tmp_path: Path) -> N
     assert again.stats.reused_tokens == again.stats.prompt_tokens - 1
 
 
-def test_when_there_is_nothing_to_save_or_nowhere_to(open_session: Open, tmp_path: Path) -> None:
+def test_saving_nothing_or_to_an_unwritable_path_is_refused(
+    open_session: Open, tmp_path: Path
+) -> None:
     session = open_session()
     with pytest.raises(ArgumentError, match="no state to save; generate something first"):
         session.save_state(tmp_path / "state")
@@ -229,7 +235,7 @@ def test_when_there_is_nothing_to_save_or_nowhere_to(open_session: Open, tmp_pat
             use("")
 
 
-def test_what_is_no_file(open_session: Open, tmp_path: Path) -> None:
+def test_named_pipes_are_refused_as_states(open_session: Open, tmp_path: Path) -> None:
     """It is left as it is, and nobody waits for a pipe's other end."""
     session = open_session()
     session.generate("x", max_tokens=2)
@@ -241,7 +247,7 @@ def test_what_is_no_file(open_session: Open, tmp_path: Path) -> None:
         session.load_state(tmp_path / "pipe")
 
 
-def test_when_all_places_are_taken(open_session: Open, saved: Path) -> None:
+def test_loading_a_state_into_a_busy_session_is_refused(open_session: Open, saved: Path) -> None:
     session = open_session()
     stream = session.stream(PROMPT)
     next(stream)
@@ -251,7 +257,7 @@ def test_when_all_places_are_taken(open_session: Open, saved: Path) -> None:
     session.load_state(saved)
 
 
-def test_kill_while_saving(open_session: Open, saved: Path) -> None:
+def test_killing_a_process_that_saves_leaves_a_whole_file(open_session: Open, saved: Path) -> None:
     """The file is always a whole one."""
     script = (
         "import sys\nfrom specllama import SpecSession\n"
@@ -272,7 +278,7 @@ def test_kill_while_saving(open_session: Open, saved: Path) -> None:
     open_session().load_state(saved)
 
 
-def test_models_of_the_same_form_are_told_apart(tmp_path: Path) -> None:
+def test_models_with_equal_metadata_have_different_fingerprints(tmp_path: Path) -> None:
     """As a model and what further training made of it: the same size and metadata, but other
     weights. Under another name it is the same model."""
     model, other, same = (tmp_path / name for name in ("a.gguf", "b.gguf", "c.gguf"))

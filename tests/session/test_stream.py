@@ -39,7 +39,7 @@ def joined(chunks: Iterable[Chunk]) -> tuple[str, list[int]]:
     return "".join(c.text for c in chunks), [c.token for c in chunks if c.token is not None]
 
 
-def test_chunks_joined_are_the_generation(open_session: Open) -> None:
+def test_joined_chunks_equal_the_generation(open_session: Open) -> None:
     session = open_session()
     for name, prompt in PROMPTS.items():
         most = most_tokens(session, prompt, 60)
@@ -51,7 +51,7 @@ def test_chunks_joined_are_the_generation(open_session: Open) -> None:
         assert sum(c.from_draft for c in chunks) == generation.stats.accepted
 
 
-def test_result_and_last_of_a_finished_stream(open_session: Open) -> None:
+def test_a_finished_stream_has_its_result_and_is_the_last(open_session: Open) -> None:
     session = open_session()
     assert session.last is None
     stream = session.stream(PROMPT, max_tokens=20)
@@ -66,9 +66,7 @@ def test_result_and_last_of_a_finished_stream(open_session: Open) -> None:
         next(stream)
 
 
-def test_behind_an_end_within_a_draft_nothing_was_said(
-    scripted: Script, open_session: Open
-) -> None:
+def test_an_end_inside_a_draft_ends_the_text(scripted: Script, open_session: Open) -> None:
     model = scripted([*"abcdefgh"])
     session = open_session(model, Oracle(), kv_type="f16", spec_length=6)
     found = session.generate([BOS], stop="ef", trace=True)
@@ -80,7 +78,9 @@ def test_behind_an_end_within_a_draft_nothing_was_said(
 
 
 @pytest.mark.parametrize("spec_length", [1, 4])
-def test_characters_come_whole(scripted: Script, open_session: Open, spec_length: int) -> None:
+def test_characters_of_several_tokens_are_streamed_whole(
+    scripted: Script, open_session: Open, spec_length: int
+) -> None:
     model = scripted(["go", *ROCKET, " up", "é"])
     session = open_session(model, Oracle(), kv_type="f16", spec_length=spec_length)
     chunks = list(session.stream([BOS]))
@@ -89,7 +89,7 @@ def test_characters_come_whole(scripted: Script, open_session: Open, spec_length
     assert chunks[-1].finish_reason == "stop"
 
 
-def test_what_is_no_utf8_is_replaced(scripted: Script, open_session: Open) -> None:
+def test_invalid_utf8_is_replaced(scripted: Script, open_session: Open) -> None:
     def text(pieces: list[str | bytes]) -> str:
         return open_session(scripted(pieces), kv_type="f16").generate([BOS]).text
 
@@ -117,7 +117,7 @@ def test_what_is_no_utf8_is_replaced(scripted: Script, open_session: Open) -> No
         ("abc defghh", "", 0),
     ],
 )
-def test_stop_strings(
+def test_stop_strings_end_the_text_before_them(
     scripted: Script,
     open_session: Open,
     spec_length: int,
@@ -138,7 +138,7 @@ def test_stop_strings(
     assert joined(session.stream([BOS], stop=stop)) == (text, generation.tokens)
 
 
-def test_a_stop_string_may_be_part_of_a_character_sequence(
+def test_a_stop_string_can_be_one_character_of_several_tokens(
     scripted: Script, open_session: Open
 ) -> None:
     session = open_session(scripted(["a", *ROCKET, "b"]), kv_type="f16")
@@ -146,7 +146,9 @@ def test_a_stop_string_may_be_part_of_a_character_sequence(
     assert (generation.text, generation.tokens) == ("a", [FIRST])
 
 
-def test_a_stop_string_that_may_begin_is_held_back(scripted: Script, open_session: Open) -> None:
+def test_text_that_may_begin_a_stop_string_is_held_back(
+    scripted: Script, open_session: Open
+) -> None:
     session = open_session(scripted(["a", "b", "c", "x"]), None, kv_type="f16")
     # Not before "x" is it certain that "abcd" does not come.
     stream = session.stream([BOS], stop="abcd")
@@ -163,13 +165,13 @@ def test_a_stop_string_that_may_begin_is_held_back(scripted: Script, open_sessio
     assert stream.result().text == "xab"
 
 
-def test_the_prompt_does_not_stop(scripted: Script, open_session: Open) -> None:
+def test_stop_strings_do_not_match_in_the_prompt(scripted: Script, open_session: Open) -> None:
     session = open_session(scripted(["a", "b", "c"]), kv_type="f16")
     assert session.generate([BOS, FIRST], stop="ab").text == "bc"
 
 
 @pytest.mark.parametrize("stop", ["", ["a", ""], 5, [5], "\udc80"])
-def test_bad_stop_strings(open_session: Open, stop: object) -> None:
+def test_bad_stop_strings_are_refused(open_session: Open, stop: object) -> None:
     with pytest.raises(ArgumentError, match="stop"):
         open_session().generate("x", stop=stop)  # type: ignore[arg-type]
 
@@ -184,7 +186,9 @@ FOLLOWING = [PROMPT, PROMPT + "\n\nclass", PROMPTS["json"]]
 
 
 @pytest.mark.parametrize("spec_length", [1, 4, 16])
-def test_after_a_stop_string_in_an_accepted_run(open_session: Open, spec_length: int) -> None:
+def test_the_session_is_as_fresh_after_a_stop_string_in_a_draft(
+    open_session: Open, spec_length: int
+) -> None:
     session = open_session(spec_length=spec_length)
     text = session.generate(PROMPT, max_tokens=120).text
     for stop in {text[i : i + 5] for i in range(20, len(text) - 5, 37)}:
@@ -196,7 +200,7 @@ def test_after_a_stop_string_in_an_accepted_run(open_session: Open, spec_length:
 
 
 @pytest.mark.parametrize("max_tokens", [1, 2, 5, 17])
-def test_after_max_tokens(open_session: Open, max_tokens: int) -> None:
+def test_the_session_is_as_fresh_after_max_tokens(open_session: Open, max_tokens: int) -> None:
     session = open_session(spec_length=16)
     assert len(session.generate(PROMPT, max_tokens=max_tokens).tokens) == max_tokens
     equal_to_fresh(session, open_session, FOLLOWING)
@@ -204,7 +208,9 @@ def test_after_max_tokens(open_session: Open, max_tokens: int) -> None:
 
 @pytest.mark.parametrize("n_read", [0, 1, 7])
 @pytest.mark.parametrize("how", ["close", "drop", "keep"])
-def test_after_an_abandoned_stream(open_session: Open, n_read: int, how: str) -> None:
+def test_the_session_is_as_fresh_after_an_abandoned_stream(
+    open_session: Open, n_read: int, how: str
+) -> None:
     session = open_session(spec_length=8)
     stream = session.stream(PROMPT)
     for _ in range(n_read):
@@ -222,7 +228,7 @@ def test_after_an_abandoned_stream(open_session: Open, n_read: int, how: str) ->
             list(stream)
 
 
-def test_after_a_prefill_left_in_the_middle(open_session: Open) -> None:
+def test_the_session_is_as_fresh_after_an_interrupted_prefill(open_session: Open) -> None:
     patience = [0.5]
 
     def progress(stage: str, done: float) -> None:
@@ -273,7 +279,7 @@ class Ending(Drafter):
         return []
 
 
-def test_ctrl_c_while_it_closes(open_session: Open) -> None:
+def test_ctrl_c_while_a_session_closes_still_closes_it(open_session: Open) -> None:
     """It is closed all the same, and what it held is free."""
     drafter: Drafter | None = Ending()
     held = weakref.ref(drafter)
@@ -291,7 +297,7 @@ def test_ctrl_c_while_it_closes(open_session: Open) -> None:
 
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("several", [{"n": 4}, {"prompt": [PROMPT] * 4}])
-def test_ctrl_c_among_several(open_session: Open, several: dict[str, Any]) -> None:
+def test_ctrl_c_ends_several_requests(open_session: Open, several: dict[str, Any]) -> None:
     """Two have begun when it comes, the others wait."""
     session = open_session(draft=CtrlC(20), n_seq=2)
     with pytest.raises(KeyboardInterrupt):
@@ -300,7 +306,7 @@ def test_ctrl_c_among_several(open_session: Open, several: dict[str, Any]) -> No
     assert session.last.tokens
 
 
-def test_ctrl_c_while_most_wait_for_room(open_session: Open) -> None:
+def test_ctrl_c_ends_requests_that_wait_for_the_queue(open_session: Open) -> None:
     session = open_session(draft=CtrlC(20), n_seq=2, max_queue=0)
     with pytest.raises(KeyboardInterrupt):
         session.generate([PROMPT] * 6, max_tokens=1500, **ENDLESS)

@@ -36,7 +36,7 @@ def drafts_of(length: list[int], right: list[int]) -> Drafts:
     return Drafts(0, np.array(length), np.array(right), [])
 
 
-def test_rounds_by_hand() -> None:
+def test_simulated_times_equal_sums_by_hand() -> None:
     drafts = drafts_of([9, 9, 9, 9, 9, 0, 9, 9], [3, 2, 1, 0, 2, 0, 0, 9])
     # Plain; then the first token alone, 2 right, 2 right and the last token.
     assert fixed_time(drafts, FLAT, 0) == 8
@@ -48,7 +48,7 @@ def test_rounds_by_hand() -> None:
     assert fixed_time(drafts, linear, 1) == pytest.approx(1 + 4 * 1.5 + 1)
 
 
-def test_a_flat_curve_makes_a_copy_free() -> None:
+def test_a_flat_curve_makes_copies_free() -> None:
     text = list(range(100, 300))
     drafts = ngram_drafts(text * 2, text)
     # A copy of everything: the first token, 64 and the target's own in each of three rounds, then
@@ -60,7 +60,7 @@ def test_a_flat_curve_makes_a_copy_free() -> None:
     assert planned_time(nothing, FLAT, calibrated_planner(FLAT)) == 200
 
 
-def test_what_was_copied_before_does_not_slow_down_what_cannot_be_copied(
+def test_copies_do_not_slow_down_later_free_text(
     open_session: Callable[..., SpecSession],
 ) -> None:
     session = open_session(None)
@@ -87,7 +87,7 @@ def test_what_was_copied_before_does_not_slow_down_what_cannot_be_copied(
         assert sum(map(len, free)) / time >= 0.98, name
 
 
-def test_near_the_bound_and_before_the_peers_on_every_machine(
+def test_simulated_speed_is_near_the_bound_and_above_the_peers(
     open_session: Callable[..., SpecSession],
 ) -> None:
     curves = read_curves(DATA / "curves.json")
@@ -105,7 +105,7 @@ def test_near_the_bound_and_before_the_peers_on_every_machine(
                 assert one.ngram > max(*one.fixed.values(), *one.peers.values())
 
 
-def test_drafts_are_those_of_a_session(open_session: Callable[..., SpecSession]) -> None:
+def test_simulated_drafts_equal_a_sessions(open_session: Callable[..., SpecSession]) -> None:
     """With drafts of a fixed length every round can be foretold."""
     session = open_session(spec_length=4)
     generation = session.generate(PROMPTS["module"], max_tokens=100)
@@ -122,7 +122,7 @@ def test_drafts_are_those_of_a_session(open_session: Callable[..., SpecSession])
 
 @pytest.mark.parametrize("ngram_size", [1, 2, 3])
 @pytest.mark.parametrize("n_draft", [2, 10])
-def test_lookup_is_that_of_llama_cpp_python(ngram_size: int, n_draft: int) -> None:
+def test_simulated_lookup_equals_llama_cpp_pythons(ngram_size: int, n_draft: int) -> None:
     rng = random.Random(1)
     find = LlamaPromptLookupDecoding.find_candidate_pred_tokens
     for n_prompt in (1, 2, 7, 30):
@@ -166,7 +166,7 @@ def ngram_map(known: list[int], last: int, size: int, n_draft: int, n_prompt: in
 @pytest.mark.parametrize(
     ("make", "expect"), [(ngram_simple_drafts, ngram_simple), (ngram_map_drafts, ngram_map)]
 )
-def test_ngrams_are_those_of_llama_cpp(
+def test_simulated_ngrams_equal_llama_cpps(
     make: Callable[..., Drafts],
     expect: Callable[[list[int], int, int, int, int], list[int]],
     size: int,
@@ -191,7 +191,7 @@ def test_ngrams_are_those_of_llama_cpp(
     assert n_right > 0 or n_drafts == 0
 
 
-def test_curves(tmp_path: Path) -> None:
+def test_curves_are_interpolated_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "curves.json"
     path.write_text(json.dumps({"about": "x", "a": {"1": 2, "3": 4, "5": 10}, "b": {"1": 7}}))
     curves = read_curves(path)
@@ -213,7 +213,7 @@ def test_curves(tmp_path: Path) -> None:
         ('{"a": {"1": 1, "2": NaN}}', "must be positive"),
     ],
 )
-def test_wrong_curves(tmp_path: Path, content: str, message: str) -> None:
+def test_bad_curve_files_are_refused(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "curves.json"
     path.write_text(content)
     with pytest.raises(ArgumentError, match=message):

@@ -39,13 +39,15 @@ def compare(session: SpecSession, model: Path) -> None:
     llama.close()
 
 
-def test_the_bundled_model(open_session: Open, bundled_model: Path) -> None:
+def test_tokens_of_the_bundled_model_equal_llama_cpps_around_special_tokens(
+    open_session: Open, bundled_model: Path
+) -> None:
     compare(open_session(), bundled_model)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["smollm2", "qwen-0.5b", "gemma"])
-def test_real_models(name: str) -> None:
+def test_tokens_of_real_models_equal_llama_cpps_around_special_tokens(name: str) -> None:
     model = real_model(name)
     with SpecSession(model, None, n_ctx=64, n_threads=1) as session:
         compare(session, model)

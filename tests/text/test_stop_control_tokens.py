@@ -25,7 +25,7 @@ CONTROL = "<|fim_middle|>"
         ([], "Hello world", ""),
     ],
 )
-def test_a_control_token_is_a_stop_string(
+def test_the_text_of_a_control_token_can_be_a_stop_string(
     tmp_path: Path, open_session: Open, draft: Any, stop: Any, text: str, stopped_by: str
 ) -> None:
     path = tmp_path / "m.gguf"
@@ -35,7 +35,9 @@ def test_a_control_token_is_a_stop_string(
     assert found.finish_reason == "stop"
 
 
-def test_the_text_before_it_comes_as_it_is(tmp_path: Path, open_session: Open) -> None:
+def test_the_text_before_a_control_token_is_streamed_unchanged(
+    tmp_path: Path, open_session: Open
+) -> None:
     path = tmp_path / "m.gguf"
     write_scripted_model(path, ["Hello ", CONTROL, "world"], control=[CONTROL])
     stream = open_session(path, draft=None).stream([1], stop=CONTROL)

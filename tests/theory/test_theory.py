@@ -69,12 +69,14 @@ def distributions(seed: int, *shape: int) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize(("alpha", "gamma", "operations", "speed"), TABLE_1)
-def test_table_1(alpha: float, gamma: int, operations: str, speed: str) -> None:
+def test_operations_and_speed_match_table_1_of_the_paper(
+    alpha: float, gamma: int, operations: str, speed: str
+) -> None:
     assert f"{theory.operations_factor(alpha, gamma, 0):.2f}" == operations
     assert f"{theory.improvement_factor(alpha, gamma, 0):.2f}" == speed
 
 
-def test_table_4() -> None:
+def test_improvement_factors_match_table_4_of_the_paper() -> None:
     deviating = {}
     for task, model, temperature, gamma, alpha, c, printed in TABLE_4:
         factor = theory.improvement_factor(alpha, gamma, c)
@@ -89,7 +91,7 @@ def test_table_4() -> None:
     assert deviating == TABLE_4_ROUNDED_INPUTS
 
 
-def test_other_printed_values() -> None:
+def test_improvement_factors_match_other_printed_values() -> None:
     # Section 3.6 and Table 3: a bigram model.
     assert f"{theory.improvement_factor(0.2, 3, 0):.2f}" == "1.25"
     # Appendix A.5: greedy decoding with lenience.
@@ -105,14 +107,14 @@ def test_expected_tokens_is_the_sum_of_powers() -> None:
 
 
 @pytest.mark.parametrize(("alpha", "gamma"), [(0.3, 1), (0.6, 4), (0.9, 8), (0.95, 2)])
-def test_simulated_rounds(alpha: float, gamma: int) -> None:
+def test_expected_tokens_match_simulated_rounds(alpha: float, gamma: int) -> None:
     accepts = np.random.default_rng(1).random((200_000, gamma)) < alpha
     tokens = 1 + np.cumprod(accepts, axis=1).sum(axis=1)
     error = tokens.std() / math.sqrt(tokens.size)
     assert abs(tokens.mean() - theory.expected_tokens(alpha, gamma)) < 4 * error
 
 
-def test_lower_bound() -> None:
+def test_the_lower_bound_of_the_improvement_holds() -> None:
     for alpha, c in itertools.product([0.01, 0.3, 0.5, 0.9], [0, 0.02, 0.3, 0.5, 1]):
         bound = theory.improvement_lower_bound(alpha, c)
         assert bound == pytest.approx((1 + alpha) / (1 + c))
@@ -121,7 +123,7 @@ def test_lower_bound() -> None:
         assert (best > 0) == (alpha > c)
 
 
-def test_optimal_gamma_by_brute_force() -> None:
+def test_optimal_gamma_equals_brute_force() -> None:
     for alpha, c in itertools.product(np.linspace(0, 1, 21), [0, 0.01, 0.02, 0.05, 0.1, 0.5, 2]):
         factors = [sum(alpha**i for i in range(g + 1)) / (g * c + 1) for g in range(41)]
         best = theory.optimal_gamma(alpha, c, cap=40)
@@ -138,7 +140,7 @@ def test_gammas_used_in_the_paper_are_near_the_optimum() -> None:
         assert theory.improvement_factor(alpha, gamma, c) > 0.95 * best
 
 
-def test_constant_decode_times_are_theorem_3_8() -> None:
+def test_constant_decode_times_give_theorem_3_8() -> None:
     for alpha, gamma, c in itertools.product([0.2, 0.8], [0, 3, 9], [0, 0.1]):
         expected = theory.improvement_factor(alpha, gamma, c)
         seconds = theory.measured_improvement_factor(alpha, gamma, lambda n: 0.02, 0.02 * c)
@@ -147,7 +149,7 @@ def test_constant_decode_times_are_theorem_3_8() -> None:
         assert ratios == pytest.approx(expected)
 
 
-def test_nothing_but_latency() -> None:
+def test_time_per_token_with_latency_alone() -> None:
     """Cost per token L / E[accepted], where only the way to the target counts."""
     per_token = theory.time_per_token(0.8, 10, lambda n: 0, latency=0.1)
     assert per_token == pytest.approx(0.1 / theory.expected_tokens(0.8, 10))
@@ -162,14 +164,14 @@ def test_latency_makes_longer_drafts_pay() -> None:
     assert gain == pytest.approx(tokens * (1 + 2) / (3 * 0.1 + 1.75 + 2))
 
 
-def test_a_staircase_is_crossed() -> None:
+def test_the_optimal_gamma_crosses_a_staircase() -> None:
     assert theory.measured_improvement_factor(0.97, 1, STAIRCASE) == pytest.approx(1.04, abs=0.005)
     assert theory.measured_optimal_gamma(0.97, STAIRCASE) == 31
     assert theory.measured_improvement_factor(0.97, 31, STAIRCASE) == pytest.approx(4.07, abs=0.005)
     assert theory.measured_optimal_gamma(0.97, STAIRCASE, cap=7) < 8
 
 
-def test_speeds() -> None:
+def test_speeds_match_their_formula() -> None:
     rates = [0.9, 0.5, 0.0, 1.0]
     tokens = np.array([1, 1.9, 2.35, 2.35, 2.35])
     times = np.array([1 + g * 0.25 + g * 0.1 + 0.5 for g in range(5)])
@@ -180,7 +182,7 @@ def test_speeds() -> None:
         assert theory.speeds([0.7] * 7, LINEAR, 0.1, 0.5)[gamma] == pytest.approx(1 / per_token)
 
 
-def test_divergence_and_acceptance() -> None:
+def test_divergence_and_acceptance_match_their_definitions() -> None:
     p, q = distributions(2, 5, 3, 50)
     middle = (p + q) / 2
     np.testing.assert_allclose(theory.lk_divergence(p, q), np.abs(p - middle).sum(-1))
@@ -197,14 +199,14 @@ def test_divergence_and_acceptance() -> None:
         assert rule([1, 0, 0], [0, 0.5, 0.5]) == 0
 
 
-def test_greedy_distributions_agree_or_not() -> None:
+def test_one_hot_distributions_accept_all_or_nothing() -> None:
     """Greedy sampling puts all mass on one token, and every rule says the same (section 2.2)."""
     p, q = np.eye(4)[[0, 1, 2]], np.eye(4)[[0, 3, 2]]
     for rule in (theory.acceptance, theory.coupled_acceptance, theory.greedy_draft_acceptance):
         np.testing.assert_array_equal(rule(p, q), [1, 0, 1])
 
 
-def test_acceptance_of_each_rule_by_simulation() -> None:
+def test_acceptance_of_each_rule_matches_simulation() -> None:
     p, q = distributions(3, 12)
     rng = np.random.default_rng(4)
     n = 200_000
@@ -222,7 +224,7 @@ def test_acceptance_of_each_rule_by_simulation() -> None:
         assert abs(accepted.mean() - float(rule(p, q))) < 4 * error
 
 
-def test_coupled_acceptance_by_its_double_sum() -> None:
+def test_coupled_acceptance_equals_its_double_sum() -> None:
     p, q = distributions(5, 40, 9)
     expected = np.zeros(40)
     for row, x in itertools.product(range(40), range(9)):
@@ -249,7 +251,7 @@ def exhaustive(acceptable: list[int], rounds: list[float], i: int = 0) -> float:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_oracle_bound_by_exhaustive_search(seed: int) -> None:
+def test_the_oracle_bound_equals_exhaustive_search(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, cap = int(rng.integers(1, 9)), int(rng.integers(0, 5))
     acceptable = rng.integers(0, 6, n)
@@ -266,7 +268,7 @@ def test_oracle_bound_by_exhaustive_search(seed: int) -> None:
         i += accepted + 1
 
 
-def test_oracle_bound() -> None:
+def test_the_oracle_bound_of_simple_texts() -> None:
     nothing = theory.oracle_bound([0] * 5, LINEAR)
     assert nothing.time == 5
     np.testing.assert_array_equal(nothing.drafted, [0] * 5)
@@ -342,14 +344,16 @@ def test_the_oracle_of_iid_drafts_beats_every_fixed_gamma() -> None:
         ("oracle_bound", ([1], [0]), "A round must take time"),
     ],
 )
-def test_bad_input(function: str, arguments: tuple[Any, ...], message: str) -> None:
+def test_bad_arguments_of_theory_are_refused(
+    function: str, arguments: tuple[Any, ...], message: str
+) -> None:
     with pytest.raises(ArgumentError) as caught:
         getattr(theory, function)(*arguments)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_decode_times_are_known_between_points_and_beyond() -> None:
+def test_decode_times_are_interpolated_and_extrapolated() -> None:
     v = theory.DecodeTimes.through({1: 2.0, 3: 6.0, 4: 7.0}, 6)
     assert v == (2, 4, 6, 7, 8, 9)
     assert v.of(3) == 6
@@ -359,7 +363,7 @@ def test_decode_times_are_known_between_points_and_beyond() -> None:
     assert theory.measured_optimal_gamma(0.9, v) == theory.measured_optimal_gamma(0.9, list(v))
 
 
-def test_speedup_of_heads() -> None:
+def test_speedup_of_heads_matches_its_formulas() -> None:
     rates, v = [0.8, 0.6, 0.5], [1.0, 1.2, 1.5, 2.0]
     right = [0.8, 0.8 + 0.48, 0.8 + 0.48 + 0.24]  # expected tokens accepted
     in_turn, at_once, itself = (

@@ -38,7 +38,7 @@ def subtrees(n_depths: int, n_ranks: int, size: int) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_tree_is_better(seed: int) -> None:
+def test_best_tree_equals_brute_force(seed: int) -> None:
     edges = random_edges(seed, 3, 2)
     best = theory.best_tree(edges, 6)
     for size in range(7):
@@ -84,7 +84,7 @@ def depths(parents: list[int]) -> list[int]:
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 0.9, 1.0])
-def test_a_chain_is_a_tree(alpha: float) -> None:
+def test_a_tree_without_branches_equals_a_chain(alpha: float) -> None:
     chain = list(range(-1, 6))
     tokens = theory.tree_expected_tokens(chain, np.full(7, alpha))
     assert tokens == pytest.approx(theory.expected_tokens(alpha, 7))
@@ -94,7 +94,7 @@ def test_a_chain_is_a_tree(alpha: float) -> None:
     assert best.speeds(v, 0.1) == pytest.approx(theory.speeds(np.full(7, alpha), v, 0.1))
 
 
-def test_a_comb_pays_where_width_is_cheap() -> None:
+def test_branches_pay_only_if_width_is_cheap() -> None:
     """A draft model that is right in half of the cases, and second in a quarter of them."""
     edges = np.tile([0.5, 0.25, 0.1], (16, 1))
     comb = theory.best_tree(edges, 24)
@@ -107,7 +107,7 @@ def test_a_comb_pays_where_width_is_cheap() -> None:
 
 
 @pytest.mark.parametrize("near", [0.0, 0.7, 0.95])
-def test_one_guess(near: float) -> None:
+def test_acceptance_of_one_candidate_equals_the_simple_formula(near: float) -> None:
     p, q = distributions(1, 20, near)
     assert theory.acceptance_of_several(p, q, 1) == pytest.approx(theory.acceptance(p, q))
     assert theory.coupled_acceptance_of_several(p, q, 1) == pytest.approx(
@@ -117,7 +117,7 @@ def test_one_guess(near: float) -> None:
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 @pytest.mark.parametrize("near", [0.0, 0.9])
-def test_against_draws(near: float, k: int) -> None:
+def test_acceptance_of_several_candidates_matches_simulation(near: float, k: int) -> None:
     p, q = distributions(2, 8, near)
     rng = np.random.default_rng(k)
     n = 40_000
@@ -145,7 +145,7 @@ def judged(rng: np.random.Generator, p: Floats, q: Floats, guesses: Floats) -> b
     return False
 
 
-def test_the_ends() -> None:
+def test_acceptance_of_several_candidates_grows_and_reaches_its_limits() -> None:
     p, q = distributions(3, 12, 0.5)
     several = [theory.acceptance_of_several(p, q, k) for k in (1, 2, 3)]
     coupled = [theory.coupled_acceptance_of_several(p, q, k) for k in (1, 2, 3)]
@@ -179,7 +179,7 @@ ANY: list[Any] = [None, [0.5]]
         (lambda: theory.best_tree([[0.6]], 1).speeds([0.0, 1.0]), "A round must take time: v, "),
     ],
 )
-def test_bad_arguments(call: Any, message: str) -> None:
+def test_bad_arguments_of_trees_are_refused(call: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         call()
 

@@ -25,7 +25,7 @@ def code_of(dialogue: Dialogue) -> tuple[str, str]:
     return language, code
 
 
-def test_every_conversation_is_there() -> None:
+def test_every_answered_workload_has_its_conversations() -> None:
     assert {path.stem for path in (DATA / "answered").iterdir()} == set(workloads.ANSWERED)
     names, contents = Counter[str](), Counter[str]()
     for name in workloads.ANSWERED:
@@ -69,7 +69,7 @@ def test_conversations_are_clean_text() -> None:
                 assert all(sign.isalpha() or sign in "°²§→" for sign in signs), signs
 
 
-def test_code_to_be_changed() -> None:
+def test_code_conversations_cover_all_languages() -> None:
     languages = {"python", "javascript", "c", "sql", "yaml", "toml"}
     found = set()
     for name in ("fix", "rename"):
@@ -86,14 +86,14 @@ def test_code_to_be_changed() -> None:
     assert all("```" not in said(one) for one in workloads.load_answered("write"))
 
 
-def test_the_bug_is_there() -> None:
+def test_the_code_to_fix_has_the_described_bug() -> None:
     """The first text to be fixed does what its user says, and not what it should."""
     scope: dict[str, Any] = {}
     exec(code_of(workloads.load_answered("fix")[0])[1], scope)
     assert scope["moving_average"]([1, 2, 3, 4], 2) == [1.5, 3.0]
 
 
-def test_the_readme_counts_right() -> None:
+def test_the_readme_has_the_right_counts() -> None:
     text = (DATA / "README.md").read_text(encoding="utf-8")
     for name in workloads.ANSWERED:
         lengths = [len(said(one).split()) for one in workloads.load_answered(name)]
@@ -101,13 +101,13 @@ def test_the_readme_counts_right() -> None:
         assert row in text, row
 
 
-def test_passages_have_the_length_that_they_claim() -> None:
+def test_passages_have_their_stated_length() -> None:
     for name, low, high in (("summarise", 200, 400), ("documents", 200, 600)):
         for one in workloads.load_answered(name):
             assert low <= len(said(one).split()) <= high, one.name
 
 
-def test_unknown_conversations() -> None:
+def test_unknown_answered_workloads_are_refused() -> None:
     with pytest.raises(ArgumentError, match="There is no workload 'poems' to answer; there are: "):
         workloads.load_answered("poems")
     half: Any = "best"
@@ -115,7 +115,7 @@ def test_unknown_conversations() -> None:
         workloads.load_answered("fix", half)
 
 
-def test_read_dialogues(tmp_path: Path) -> None:
+def test_dialogues_are_read_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     system, user = ({"role": role, "content": role} for role in ("system", "user"))
     more = {"name": "n", "workload": "w", "messages": [system, user | {"date": 1}], "more": 1}
@@ -140,7 +140,7 @@ def test_read_dialogues(tmp_path: Path) -> None:
         ({"messages": [{"role": ["user"], "content": "a"}] * 2}, ": user and assistant must"),
     ],
 )
-def test_malformed_conversations(entry: Any, message: str, tmp_path: Path) -> None:
+def test_malformed_conversations_are_refused(entry: Any, message: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.jsonl"
     if isinstance(entry, dict) and "workload" not in entry:
         entry = {"name": "n", "workload": "w", **entry}

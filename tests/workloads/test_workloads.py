@@ -60,7 +60,7 @@ def constants(node: ast.AST) -> list[Any]:
     return [each.value for each in ast.walk(node) if isinstance(each, ast.Constant)]
 
 
-def test_every_workload_is_there() -> None:
+def test_every_workload_has_its_texts() -> None:
     assert set(workloads.REPLAYED) == set(LEAST)
     for name, least in LEAST.items():
         replays = workloads.load(name)
@@ -73,7 +73,7 @@ def test_every_workload_is_there() -> None:
     assert "Python Software Foundation" in (DATA / "LICENSE-PSF.txt").read_text(encoding="utf-8")
 
 
-def test_what_can_be_copied() -> None:
+def test_workloads_differ_in_the_share_found_in_the_prompt() -> None:
     """Workloads differ in what a drafter finds in the prompt."""
     shares = {name: share_from_prompt(workloads.load(name)) for name in LEAST}
     assert shares["edit"] > 0.9
@@ -110,7 +110,7 @@ def test_code_was_held_out_of_training() -> None:
 
 
 @pytest.mark.parametrize("kind", ["rename", "argument", "constant", "hints"])
-def test_edits(kind: str) -> None:
+def test_edit_workloads_change_the_function_as_asked(kind: str) -> None:
     assert len(edits(kind)) >= 6
     for replay in edits(kind):
         assert replay.prompt.endswith("The edited function:\n\n```python\n")
@@ -123,13 +123,13 @@ def test_edits(kind: str) -> None:
     assert lengths[-1] > 40
 
 
-def test_edits_take_turns() -> None:
+def test_kinds_of_edits_alternate() -> None:
     """So that the first few are an honest sample."""
     kinds = [replay.name.split()[0] for replay in workloads.load("edit")]
     assert all(len(set(kinds[i : i + 4])) == 4 for i in range(0, len(kinds), 4))
 
 
-def test_rename() -> None:
+def test_rename_edits_rename_only() -> None:
     for replay in edits("rename"):
         old, new = re.findall("`([^`]+)`", replay.prompt.splitlines()[0])
         before, after = function(original(replay)), function(replay.reference)
@@ -144,7 +144,7 @@ def test_rename() -> None:
         assert ast.dump(before) == ast.dump(after)
 
 
-def test_argument() -> None:
+def test_argument_edits_add_an_argument_only() -> None:
     for replay in edits("argument"):
         (added,) = re.findall("`([a-z_]+)`", replay.prompt.splitlines()[0])
         before, after = function(original(replay)), function(replay.reference)

@@ -231,7 +231,7 @@ def test_finished_and_failed_generations_do_not_count_as_open(server: Server) ->
     assert server.session.load.n_running == 0
 
 
-def test_too_many_are_refused(session: SpecSession) -> None:
+def test_too_many_open_generations_are_refused(session: SpecSession) -> None:
     with serve(session) as server:
         clients = [Client(server, prompt="x") for _ in range(2)]
         names = server.app._verify._open
@@ -246,7 +246,7 @@ def test_too_many_are_refused(session: SpecSession) -> None:
         Client(server, prompt="x").end()
 
 
-def test_a_client_may_not_have_all(session: SpecSession) -> None:
+def test_a_client_cannot_open_all_generations(session: SpecSession) -> None:
     """Neither by rounds nor over connections; one that is idle counts for nothing, and others have
     room."""
     with serve(session) as server, ahead(server) as idle:
@@ -276,7 +276,7 @@ def test_a_client_may_not_have_all(session: SpecSession) -> None:
         Client(server, prompt="x").end()
 
 
-def test_a_client_may_not_have_all_connections(session: SpecSession) -> None:
+def test_a_client_cannot_open_all_connections(session: SpecSession) -> None:
     with serve(session) as server, ExitStack() as stack:
         for _ in range(32):
             stack.enter_context(ahead(server))
@@ -287,9 +287,7 @@ def test_a_client_may_not_have_all_connections(session: SpecSession) -> None:
         Client(server, prompt="x").end()
 
 
-def test_what_is_opened_again_by_its_name_takes_the_place_of_the_first(
-    server: Server, expected: list[int]
-) -> None:
+def test_a_reopened_name_replaces_the_first_generation(server: Server, expected: list[int]) -> None:
     """As when the answer to the opening was lost, whoever has its id."""
     first = Client(server, prompt=MODULE, name="a name")
     other = Client(server, prompt=MODULE, name="another")
@@ -303,13 +301,13 @@ def test_what_is_opened_again_by_its_name_takes_the_place_of_the_first(
         refused(server.post("/v1/verify", {"prompt": "x", "name": name}), 400, "name")
 
 
-def test_a_prompt_longer_than_allowed(session: SpecSession) -> None:
+def test_verify_keeps_to_max_prompt(session: SpecSession) -> None:
     with serve(session, max_prompt=3) as server:
         error = refused(server.post("/v1/verify", {"prompt": MODULE}), 400, "prompt")
         assert "at most 3 are allowed" in error["message"]
 
 
-def test_what_the_target_is(server: Server) -> None:
+def test_verify_describes_the_target(server: Server) -> None:
     told = server.get("/v1/verify").json()
     session = server.session
     assert (told["n_ctx"], told["n_vocab"]) == (session.n_ctx, session.n_vocab)
@@ -322,7 +320,7 @@ def test_what_the_target_is(server: Server) -> None:
     assert any(told["decode_seconds"][1 : n + 1])
 
 
-def test_what_targets_of_other_kinds_are() -> None:
+def test_verify_describes_targets_without_drafters() -> None:
     with SpecSession(draft=None, **EXACT, offers=True) as session, serve(session) as server:
         told = server.get("/v1/verify").json()
         assert (told["longest_draft"], told["drafts"]) == (64, False)
@@ -331,12 +329,12 @@ def test_what_targets_of_other_kinds_are() -> None:
         assert session.core.longest_draft == 0
 
 
-def test_a_session_without_offers() -> None:
+def test_a_session_without_offers_cannot_verify() -> None:
     with SpecSession(**EXACT) as session, serve(session) as server:
         refused(server.post("/v1/verify", {"prompt": "x"}), 400)
 
 
-def test_what_is_over_leaves_nothing_behind(session: SpecSession) -> None:
+def test_finished_generations_leave_nothing_behind(session: SpecSession) -> None:
     """Neither those that are ended, nor those that fail; names are kept for the last ones only."""
     with serve(session) as server, httpx.Client(base_url=server.url, timeout=60) as client:
         for i in range(270):
@@ -349,7 +347,7 @@ def test_what_is_over_leaves_nothing_behind(session: SpecSession) -> None:
         assert len(verify._named) <= 256
 
 
-def test_the_last_answer_is_kept_from_who_asks_on(server: Server) -> None:
+def test_a_finished_generation_repeats_its_last_answer(server: Server) -> None:
     client = Client(server, prompt=MODULE)
     while not (told := client.round([]))["done"]:
         pass

@@ -120,7 +120,7 @@ def say(page: Page, text: str, n_turns: int) -> str:
     return str(page.evaluate(f"{LAST}.textContent"))
 
 
-def test_a_text_is_continued(server: Server, page: Page) -> None:
+def test_the_page_continues_a_text(server: Server, page: Page) -> None:
     # The model has no chat template.
     assert page.evaluate("document.querySelector('[value=chat]').disabled")
     assert page.evaluate("document.body.dataset.mode") == "completion"
@@ -280,7 +280,7 @@ def test_chats_are_never_dropped_for_room(chat: Page) -> None:
     assert chat.evaluate("localStorage.getItem('specllama.trace.7.1')") is None
 
 
-def test_the_trace(page: Page) -> None:
+def test_the_page_shows_the_trace(page: Page) -> None:
     page.evaluate("at('prompt').value = 'def fibonacci(n):\\n'; at('max_tokens').value = 60")
     page.evaluate("at('form').requestSubmit()")
     page.wait_for(f"at('end').hidden && !!{button('Trace')}")
@@ -304,7 +304,7 @@ def test_the_trace(page: Page) -> None:
     assert all("status of 40" in error for error in page.errors), page.errors
 
 
-def test_a_conversation(chatting: Server, chat: Page) -> None:
+def test_the_page_holds_a_conversation(chatting: Server, chat: Page) -> None:
     questions = ["What is 2 + 2? <img src=x onerror=alert(1)>", "And **3** + 3?"]
     messages: list[dict[str, str]] = []
     for i, question in enumerate(questions, 1):
@@ -350,7 +350,7 @@ def test_a_conversation(chatting: Server, chat: Page) -> None:
     assert chat.errors == []
 
 
-def test_the_system_message(chatting: Server, chat: Page) -> None:
+def test_the_page_sends_the_system_message(chatting: Server, chat: Page) -> None:
     chat.evaluate("at('system').value = 'Answer in French.'")
     messages = [
         {"role": "system", "content": "Answer in French."},
@@ -359,7 +359,7 @@ def test_the_system_message(chatting: Server, chat: Page) -> None:
     assert say(chat, "Hello!", 2) == chatting.session.chat(messages, max_tokens=24).text
 
 
-def test_a_message_that_does_not_fit_is_not_lost(chat: Page) -> None:
+def test_the_page_keeps_a_message_that_does_not_fit(chat: Page) -> None:
     long = "word " * 9000
     chat.type(long)
     chat.press("Enter")
@@ -368,7 +368,7 @@ def test_a_message_that_does_not_fit_is_not_lost(chat: Page) -> None:
     assert chat.evaluate("at('turns').children.length") == 0
 
 
-def test_stopping(chatting: Server, chat: Page) -> None:
+def test_the_page_stops_an_answer(chatting: Server, chat: Page) -> None:
     chat.evaluate(LONG)
     chat.type("Count from 1 to 1000, one number a line.")
     chat.press("Enter")
@@ -386,7 +386,7 @@ def test_stopping(chatting: Server, chat: Page) -> None:
     say(chat, "Thanks.", 4)
 
 
-def test_lines_of_a_message(chat: Page) -> None:
+def test_shift_enter_adds_a_line(chat: Page) -> None:
     chat.type("one")
     chat.press("Enter", shift=True)
     chat.type("two")
@@ -395,7 +395,9 @@ def test_lines_of_a_message(chat: Page) -> None:
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
-def test_it_fits(chatting: Server, tmp_path: Path, dark: bool, phone: bool) -> None:
+def test_the_page_fits_phones_and_desktops_in_light_and_dark(
+    chatting: Server, tmp_path: Path, dark: bool, phone: bool
+) -> None:
     page = opened(chatting, tmp_path, dark=dark, phone=phone)
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert ground == ("rgb(24, 24, 24)" if dark else "rgb(255, 255, 255)")

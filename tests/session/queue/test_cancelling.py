@@ -57,7 +57,7 @@ def cancel_what_another_thread_reads(session: SpecSession) -> None:
         cancel_what_another_thread_reads,
     ],
 )
-def test_the_next_call_waits_for_the_end(
+def test_a_call_waits_for_the_end_of_a_cancelled_request(
     session: SpecSession, cancel: Callable[[SpecSession], None]
 ) -> None:
     expected = session.generate(PROMPT, max_tokens=3).tokens
@@ -66,7 +66,9 @@ def test_the_next_call_waits_for_the_end(
         assert session.generate(PROMPT, max_tokens=3).tokens == expected
 
 
-def test_so_does_a_call_in_the_coroutine_that_left_the_loop(session: SpecSession) -> None:
+def test_a_call_in_a_coroutine_waits_for_the_end_of_a_cancelled_request(
+    session: SpecSession,
+) -> None:
     expected = session.generate(PROMPT, max_tokens=3).tokens
 
     async def leave_and_generate() -> None:
@@ -78,13 +80,13 @@ def test_so_does_a_call_in_the_coroutine_that_left_the_loop(session: SpecSession
     asyncio.run(leave_and_generate())
 
 
-def test_so_does_a_beam_search(session: SpecSession) -> None:
+def test_a_beam_search_waits_for_the_end_of_a_cancelled_request(session: SpecSession) -> None:
     for _ in range(TIMES):
         cancel_a_handle(session)
         assert len(session.generate(PROMPT, n_beams=2, max_tokens=3)) == 2
 
 
-def test_threads_that_generate_find_a_session_closed_and_not_in_use() -> None:
+def test_generating_threads_get_closed_error_when_the_session_closes() -> None:
     script = """
 import threading
 from specllama import SpecSession

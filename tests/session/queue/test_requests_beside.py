@@ -19,7 +19,7 @@ from specllama import ArgumentError, BusyError, ClosedError, Drafter, SpecSessio
 LONG: dict[str, Any] = {"max_tokens": 600, "temperature": 0.8, "seed": 1, **ENDLESS}
 
 
-def test_who_leaves_a_loop_loses_nothing(open_session: Open) -> None:
+def test_leaving_a_loop_over_a_handle_keeps_the_unread_chunks(open_session: Open) -> None:
     handle = open_session().submit("x", max_tokens=20, **ENDLESS)
     whole = handle.result()
     first, second = next(iter(handle)), next(iter(handle))
@@ -29,7 +29,7 @@ def test_who_leaves_a_loop_loses_nothing(open_session: Open) -> None:
     assert list(handle) == []
 
 
-def test_a_session_does_not_hold_itself() -> None:
+def test_a_dropped_session_is_freed_without_garbage_collection() -> None:
     gc.collect()
     gc.disable()
     try:
@@ -52,7 +52,9 @@ def test_a_session_does_not_hold_itself() -> None:
         gc.enable()
 
 
-def test_all_prompts_are_read_before_the_first_is_answered(open_session: Open) -> None:
+def test_a_bad_prompt_is_refused_before_the_first_of_the_list_is_answered(
+    open_session: Open,
+) -> None:
     session = open_session(max_queue=0)
     with pytest.raises(ArgumentError):
         session.generate(["x", "y", "z", [10**6]], max_tokens=50)
@@ -80,7 +82,7 @@ class Waiting(Drafter):
         return []
 
 
-def test_cancelled_while_it_looks_for_a_place() -> None:
+def test_a_request_can_be_cancelled_while_it_waits_for_a_slot() -> None:
     """Streams have all of them, and are in a round when it is its turn."""
     drafter = Waiting()
     with SpecSession(draft=drafter, n_threads=1, n_gpu_layers=0, n_seq=2) as session:
@@ -116,7 +118,7 @@ class Closing(Drafter):
         return []
 
 
-def test_a_drafter_may_not_close_its_session_while_others_work() -> None:
+def test_a_drafter_cannot_close_its_session_while_others_work() -> None:
     """Its thread would wait for the session's own, and that one for it."""
     drafter = Closing()
     with SpecSession(draft=drafter, n_threads=1, n_gpu_layers=0, n_seq=2) as session:

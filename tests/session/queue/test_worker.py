@@ -53,7 +53,7 @@ def test_a_handle_gives_what_generate_gives(open_session: Open) -> None:
         assert list(handle) == []  # each chunk goes to one reader
 
 
-def test_several_prompts_in_order(open_session: Open) -> None:
+def test_several_prompts_are_answered_in_order(open_session: Open) -> None:
     session = open_session(max_queue=2)  # fewer than there are prompts: generate waits for room
     expected = [solo(session, name, max_tokens=25).tokens for name in MIXED]
     found = session.generate([PROMPTS[name] for name in MIXED], max_tokens=25)
@@ -62,7 +62,7 @@ def test_several_prompts_in_order(open_session: Open) -> None:
     assert [one.tokens for one in session.generate(ids, max_tokens=25)] == expected[:2]
 
 
-def test_choices_are_requests_with_seeds_of_their_own(open_session: Open) -> None:
+def test_choices_have_seeds_of_their_own(open_session: Open) -> None:
     session = open_session()
     options: dict[str, Any] = {"max_tokens": 20, "temperature": 1.0}
     choices = session.generate(PROMPTS["module"], n=3, seed=7, **options)
@@ -86,12 +86,12 @@ def test_choices_are_requests_with_seeds_of_their_own(open_session: Open) -> Non
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.5, "2", 10**6, 10**400])
-def test_a_bad_number_of_choices(open_session: Open, n: Any) -> None:
+def test_bad_numbers_of_choices_are_refused(open_session: Open, n: Any) -> None:
     with pytest.raises(ArgumentError, match="n must be"):
         open_session().generate("x", n=n)
 
 
-def test_any_thread_may_submit(open_session: Open) -> None:
+def test_any_thread_can_submit_requests(open_session: Open) -> None:
     session = open_session()
     expected = {name: solo(session, name, max_tokens=20).tokens for name in MIXED}
     with concurrent.futures.ThreadPoolExecutor(len(MIXED)) as pool:
@@ -101,7 +101,7 @@ def test_any_thread_may_submit(open_session: Open) -> None:
     assert dict(zip(MIXED, found, strict=True)) == expected
 
 
-def test_a_full_queue_refuses(open_session: Open, n_seq: int) -> None:
+def test_a_full_queue_raises_queue_full_error(open_session: Open, n_seq: int) -> None:
     session = open_session(max_queue=1)
     first, *_, second = (session.submit(PROMPTS["module"], **LONG) for _ in range(n_seq + 1))
     with pytest.raises(QueueFullError, match="raise max_queue"):
@@ -117,7 +117,7 @@ def test_a_full_queue_refuses(open_session: Open, n_seq: int) -> None:
     assert second.so_far() is None
 
 
-def test_cancellation_keeps_what_there_was(open_session: Open) -> None:
+def test_cancellation_keeps_the_generated_tokens(open_session: Open) -> None:
     session = open_session()
     expected = solo(session, "module", **LONG).tokens
     handle = session.submit(PROMPTS["module"], **LONG)
@@ -162,7 +162,7 @@ def test_errors_reach_only_their_own_request(open_session: Open, scripted: Any) 
             broken.submit([BOS]).result()
 
 
-def test_streams_beside_requests(open_session: Open, n_seq: int) -> None:
+def test_streams_advance_with_requests(open_session: Open, n_seq: int) -> None:
     """A stream takes a place, too; it is advanced with the others."""
     session = open_session()
     expected = solo(session, "module", max_tokens=30)
@@ -177,14 +177,14 @@ def test_streams_beside_requests(open_session: Open, n_seq: int) -> None:
         assert "".join(chunk.text for chunk in stream) == expected.text
 
 
-def test_a_timeout_while_waiting(open_session: Open) -> None:
+def test_result_with_a_timeout_raises_timeout_error(open_session: Open) -> None:
     handle = open_session().submit(PROMPTS["module"], **LONG)
     with pytest.raises(concurrent.futures.TimeoutError):
         handle.result(0.0)
     assert not handle.done()
 
 
-def test_callbacks(open_session: Open) -> None:
+def test_done_callbacks_are_called_and_cannot_wait(open_session: Open) -> None:
     said: queue.SimpleQueue[str] = queue.SimpleQueue()
     session = open_session()
 
@@ -228,7 +228,7 @@ def waits(session: SpecSession) -> list[BaseException]:
     return raised
 
 
-def test_a_callback_may_not_wait_by_asyncio_either(open_session: Open) -> None:
+def test_a_callback_cannot_wait_by_asyncio(open_session: Open) -> None:
     session = open_session(max_queue=100)
     raised: queue.SimpleQueue[list[BaseException]] = queue.SimpleQueue()
     handle = session.submit("x", max_tokens=2)
@@ -237,7 +237,7 @@ def test_a_callback_may_not_wait_by_asyncio_either(open_session: Open) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError, SystemExit, GeneratorExit, KeyboardInterrupt])
-def test_what_a_callback_raises_is_logged(
+def test_exceptions_of_callbacks_are_logged(
     open_session: Open, caplog: pytest.LogCaptureFixture, n_seq: int, error: type[BaseException]
 ) -> None:
     session = open_session()
@@ -285,7 +285,7 @@ class Raising(Drafter):
 
 @pytest.mark.parametrize("where", ["begin", "propose", "end"])
 @pytest.mark.parametrize("error", [SystemExit, GeneratorExit, asyncio.CancelledError])
-def test_what_is_no_exception_ends_the_round_and_not_the_session(
+def test_system_exit_in_a_drafter_ends_the_round_but_not_the_session(
     open_session: Open, error: type[BaseException], where: str
 ) -> None:
     session = open_session(draft=Raising(error, where))
@@ -302,7 +302,7 @@ def test_what_is_no_exception_ends_the_round_and_not_the_session(
         assert found.tokens == again.tokens[: len(found.tokens)]
 
 
-def test_a_drafter_that_raises_when_a_request_is_cancelled(open_session: Open) -> None:
+def test_system_exit_in_end_of_a_cancelled_request_is_raised(open_session: Open) -> None:
     session = open_session(draft=Raising(SystemExit, "end"))
     handle = session.submit(PROMPTS["module"], **LONG)
     next(iter(handle))
@@ -324,7 +324,7 @@ class Waiting(Drafter):
         return []
 
 
-def test_a_drafter_may_not_wait_for_its_session(open_session: Open) -> None:
+def test_a_drafter_cannot_wait_for_its_session(open_session: Open) -> None:
     drafter = Waiting()
     drafter.session = session = open_session(draft=drafter, max_queue=100)
     for stats in (
@@ -347,7 +347,7 @@ class WaitingByAsyncio(Waiting):
         return []
 
 
-def test_nor_by_asyncio(open_session: Open) -> None:
+def test_a_drafter_cannot_wait_for_its_session_by_asyncio(open_session: Open) -> None:
     drafter = WaitingByAsyncio()
     drafter.session = session = open_session(draft=drafter, max_queue=100)
     session.generate("x", max_tokens=3)
@@ -355,7 +355,7 @@ def test_nor_by_asyncio(open_session: Open) -> None:
     assert len(drafter.raised) % 5 == 0
 
 
-def test_closing_ends_everything(open_session: Open) -> None:
+def test_closing_ends_running_and_waiting_requests(open_session: Open) -> None:
     session = open_session()
     handles = [session.submit(PROMPTS["module"], **LONG) for _ in range(3)]
     next(iter(handles[0]))
@@ -368,7 +368,7 @@ def test_closing_ends_everything(open_session: Open) -> None:
         session.submit("x")
 
 
-def test_a_dropped_session_ends_its_thread(open_session: Open) -> None:
+def test_dropping_a_session_ends_its_thread(open_session: Open) -> None:
     before = threading.enumerate()
     session = SpecSession(n_threads=1, n_gpu_layers=0)
     assert session.submit("x", max_tokens=2).result().tokens
@@ -386,7 +386,7 @@ def test_a_dropped_session_ends_its_thread(open_session: Open) -> None:
     assert len(handle.result().tokens) == 2
 
 
-def test_the_process_ends_with_requests_unfinished() -> None:
+def test_a_process_can_exit_with_unfinished_requests() -> None:
     script = (
         "from specllama import SpecSession\n"
         "session = SpecSession(n_threads=1, n_gpu_layers=0)\n"
@@ -397,7 +397,7 @@ def test_the_process_ends_with_requests_unfinished() -> None:
     assert run_script(script) == (0, "bye\n", "")
 
 
-def test_asyncio(open_session: Open) -> None:
+def test_asyncio_calls_give_what_generate_gives(open_session: Open) -> None:
     session = open_session()
     expected = [solo(session, name, max_tokens=20) for name in MIXED]
 
@@ -450,7 +450,7 @@ def test_cancelling_a_task_cancels_its_request(open_session: Open) -> None:
     assert session.generate("x", max_tokens=2).tokens
 
 
-def test_the_last_generation_by_asyncio(open_session: Open, n_seq: int) -> None:
+def test_last_is_the_last_generation_of_asyncio_calls(open_session: Open, n_seq: int) -> None:
     session = open_session(max_queue=0)
     session.generate("x", max_tokens=2)
 
@@ -473,7 +473,7 @@ def test_the_last_generation_by_asyncio(open_session: Open, n_seq: int) -> None:
         one.cancel()
 
 
-def test_readers_do_not_slow_each_other(open_session: Open) -> None:
+def test_unread_requests_finish_and_do_not_block_others(open_session: Open) -> None:
     """A request that nobody reads ends all the same, and so do those behind it."""
     session = open_session()
     unread = session.submit(PROMPTS["module"], max_tokens=60)
@@ -482,7 +482,7 @@ def test_readers_do_not_slow_each_other(open_session: Open) -> None:
     assert "".join(chunk.text for chunk in unread) == unread.result().text
 
 
-def test_what_the_thread_is_at(open_session: Open, n_seq: int) -> None:
+def test_load_reports_running_and_waiting_requests(open_session: Open, n_seq: int) -> None:
     session = open_session()
     assert (session.load.n_running, session.load.n_waiting) == (0, 0)
     handles = [session.submit(PROMPTS["module"], **LONG) for _ in range(n_seq + 2)]
@@ -497,7 +497,9 @@ def test_what_the_thread_is_at(open_session: Open, n_seq: int) -> None:
     assert session.load.tokens_per_second > 0
 
 
-def test_what_begins_alike_is_decoded_once(open_session: Open, n_seq: int) -> None:
+def test_a_common_prefix_of_simultaneous_requests_is_decoded_once(
+    open_session: Open, n_seq: int
+) -> None:
     """Though all of it is asked for at once: those behind wait for the first one's prompt."""
     session = open_session(n_ctx=1024)
     prompt = session.tokenize(PROMPTS["module"] * 3)[:300]
@@ -512,7 +514,7 @@ def test_what_begins_alike_is_decoded_once(open_session: Open, n_seq: int) -> No
     assert min(one.stats.reused_tokens for one in found) >= len(prompt) - 1
 
 
-def test_a_call_is_taken_as_a_whole(open_session: Open, n_seq: int) -> None:
+def test_the_queue_accepts_the_choices_of_a_call_together(open_session: Open, n_seq: int) -> None:
     session = open_session(max_queue=1)
     first = [session.submit(PROMPTS["module"], **LONG) for _ in range(n_seq)]
     choices = session.submit("x", n=5, max_tokens=2)
