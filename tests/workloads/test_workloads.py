@@ -159,7 +159,7 @@ def test_argument_edits_add_an_argument_only() -> None:
         assert any(added in line for line in changed)
 
 
-def test_constant() -> None:
+def test_constant_edits_change_constants_only() -> None:
     for replay in edits("constant"):
         before, after = function(original(replay)), function(replay.reference)
         old, new = constants(before), constants(after)
@@ -191,7 +191,7 @@ class WithoutHints(ast.NodeTransformer):
         return ast.Assign([node.target], node.value)
 
 
-def test_hints() -> None:
+def test_hint_edits_add_type_hints_only() -> None:
     for replay in edits("hints"):
         before, after = function(original(replay)), function(replay.reference)
         for argument in after.args.args + after.args.kwonlyargs:
@@ -215,7 +215,7 @@ def test_quotes_are_verbatim() -> None:
         assert 0.5 < sum(map(len, quoted)) / len(replay.reference) < 0.9
 
 
-def test_code_goes_on_after_the_docstring() -> None:
+def test_code_workloads_continue_after_the_docstring() -> None:
     for replay in workloads.load("code"):
         body = ast.parse(replay.prompt + replay.reference).body
         node = body[-1].body[0] if isinstance(body[-1], ast.ClassDef) else body[-1]
@@ -239,7 +239,7 @@ def follows(value: Any, schema: dict[str, Any]) -> bool:
     return type(value) is types[schema["type"]]
 
 
-def test_json_records() -> None:
+def test_json_workloads_continue_valid_records() -> None:
     for replay in workloads.load("json"):
         _, schema, start = replay.prompt.split("```json\n")
         records = json.loads(start + replay.reference)
@@ -255,7 +255,7 @@ def test_json_records() -> None:
     sys.version_info[:3] != (3, 11, 7) or importlib.util.find_spec("pydoc_data") is None,
     reason="the workloads were made from the library of CPython 3.11.7",
 )
-def test_the_files_can_be_made_again(tmp_path: Path) -> None:
+def test_make_py_reproduces_the_workload_files(tmp_path: Path) -> None:
     script = ROOT / "tools" / "workloads" / "make.py"
     subprocess.run([sys.executable, str(script), str(tmp_path)], check=True, capture_output=True)
     for name in LEAST:
@@ -263,17 +263,17 @@ def test_the_files_can_be_made_again(tmp_path: Path) -> None:
         assert made == (DATA / f"{name}.jsonl").read_bytes(), name
 
 
-def test_prompts_of_the_generated_workloads() -> None:
+def test_generated_workloads_have_their_prompts() -> None:
     generated = {"copy": workloads.COPY, "free": workloads.FREE}
     assert generated == workloads.WORKLOADS
 
 
-def test_unknown_workload() -> None:
+def test_unknown_workloads_are_refused() -> None:
     with pytest.raises(ArgumentError, match="There is no workload 'poems' to replay; there are: "):
         workloads.load("poems")
 
 
-def test_read_jsonl(tmp_path: Path) -> None:
+def test_texts_to_replay_are_read_from_jsonl(tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     full = {"prompt": "", "reference": "é\n", "name": "n", "workload": "w", "more": [1]}
     path.write_bytes(
@@ -302,7 +302,7 @@ def test_read_jsonl(tmp_path: Path) -> None:
         (b'{"prompt": 1' + b"0" * 5000 + b"}", ", line 2"),
     ],
 )
-def test_malformed_lines(line: bytes, message: str, tmp_path: Path) -> None:
+def test_malformed_lines_are_refused(line: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_bytes(b'{"prompt": "a", "reference": "b"}\n' + line + b"\n")
     with pytest.raises(ArgumentError) as caught:
@@ -311,7 +311,7 @@ def test_malformed_lines(line: bytes, message: str, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"none\.jsonl cannot be read: No such file"):
         workloads.read_jsonl(tmp_path / "none.jsonl")
     with pytest.raises(ArgumentError, match="cannot be read: Is a directory"):
