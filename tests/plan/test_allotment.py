@@ -106,7 +106,7 @@ def test_the_best_subtree_of_a_tree_is_selected(curve: str, seed: int) -> None:
     assert gain(allotment, 0) - allotment.seconds == pytest.approx(best)
 
 
-def test_a_row_is_never_worth_more_than_the_one_before_it() -> None:
+def test_the_value_of_a_row_is_at_most_that_of_the_one_before_it() -> None:
     allotment = Allotment()
     allotment.add_sequence()
     first = allotment.add_row(COMMITTED, 0.1, 0.1)

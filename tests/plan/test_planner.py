@@ -182,7 +182,7 @@ def test_confident_draft_models_beat_the_best_fixed_length(curve: str) -> None:
     assert best_fixed(text, CURVES[curve], 2000, step) / run.seconds_per_token > 1.02
 
 
-def test_the_same_calls_give_the_same_choices() -> None:
+def test_the_planner_is_deterministic() -> None:
     def run() -> list[int]:
         return planned(TEXTS["bursty"], CURVES["q8_0"], planner_for("q8_0")).drafted
 

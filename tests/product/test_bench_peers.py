@@ -79,7 +79,7 @@ def test_whole_answers_are_compared_if_timed() -> None:
     assert not tells_whole(silent, runs)
 
 
-def test_settings_near_the_best_of_their_peer_go_on() -> None:
+def test_settings_near_the_best_of_their_peer_are_kept() -> None:
     times = {
         setting("a", "best"): 1.0,
         setting("a", "near"): 1.05,

@@ -109,5 +109,5 @@ def test_every_room_has_a_docstring() -> None:
         assert ast.get_docstring(ast.parse(MODULES[name].read_text())), name
 
 
-def test_the_root_has_few_files() -> None:
+def test_the_root_of_the_package_has_few_files() -> None:
     assert len([path for path in MODULES.values() if path.parent == PYTHON / "specllama"]) <= 16

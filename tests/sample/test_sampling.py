@@ -133,7 +133,7 @@ def test_draws_follow_softmax(options: dict[str, Any], over: str) -> None:
     assert statistic < limit
 
 
-def test_the_chi_square_test_would_notice() -> None:
+def test_the_chi_square_test_detects_a_slightly_wrong_temperature() -> None:
     """Draws from a slightly different distribution fail it."""
     logits = np.random.default_rng(2).normal(0, 2, 40).astype(np.float32)
     draws = sampler(40, temperature=1.0).choose_many(logits, 1, N_DRAWS)
@@ -308,7 +308,9 @@ def test_tokens_with_a_bias_of_minus_infinity_are_not_generated(open_session: Op
         ("trace", 1, "trace must be True or False, not 1"),
     ],
 )
-def test_bad_sampling_options(open_session: Open, option: str, value: Any, message: str) -> None:
+def test_bad_sampling_options_are_refused(
+    open_session: Open, option: str, value: Any, message: str
+) -> None:
     with pytest.raises(ArgumentError, match=message):
         open_session().generate("x", **{option: value})
 

@@ -116,7 +116,7 @@ x86 = pytest.mark.skipif(
 @x86
 @pytest.mark.parametrize("spec_length", [4, "auto"])
 @pytest.mark.parametrize("draft", ["ngram", BUNDLED_DRAFT])
-def test_exact_sessions_give_what_each_gives_alone(
+def test_requests_of_exact_sessions_get_the_tokens_of_each_alone(
     open_session: Open, draft: Any, spec_length: Any
 ) -> None:
     options: dict[str, Any] = {"exact": True, "n_batch": 64, "spec_length": spec_length}

@@ -55,7 +55,7 @@ def test_an_array_can_change_after_it_is_submitted(open_session: Open) -> None:
     assert handle.result().tokens == expected
 
 
-def test_echo_puts_the_prompt_first(open_session: Open) -> None:
+def test_echo_puts_the_prompt_before_the_text(open_session: Open) -> None:
     session = open_session()
     plain = session.generate(PROMPT, max_tokens=10)
     echoed = session.generate(PROMPT, max_tokens=10, echo=True)
@@ -155,7 +155,7 @@ def test_closed_sessions_raise_closed_error(open_session: Open) -> None:
     assert repr(session) == "<SpecSession, closed>"
 
 
-def test_context_manager_closes() -> None:
+def test_the_context_manager_closes_the_session() -> None:
     with SpecSession(n_threads=1, n_gpu_layers=0) as session:
         assert repr(session) == "<SpecSession llama 5.9M Q8_0, n_ctx=2048>"
     with pytest.raises(ClosedError):

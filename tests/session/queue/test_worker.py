@@ -38,7 +38,7 @@ def solo(session: SpecSession, name: str, **options: Any) -> Generation:
     return session.generate(PROMPTS[name], **options)
 
 
-def test_a_handle_gives_what_generate_gives(open_session: Open) -> None:
+def test_a_handle_gives_the_result_of_generate(open_session: Open) -> None:
     session = open_session()
     for options in ({}, {"temperature": 0.9, "seed": 5, "logprobs": 2}, {"echo": True}):
         expected = session.generate(PROMPTS["module"], max_tokens=40, **options)
@@ -397,7 +397,7 @@ def test_a_process_can_exit_with_unfinished_requests() -> None:
     assert run_script(script) == (0, "bye\n", "")
 
 
-def test_asyncio_calls_give_what_generate_gives(open_session: Open) -> None:
+def test_asyncio_calls_give_the_results_of_generate(open_session: Open) -> None:
     session = open_session()
     expected = [solo(session, name, max_tokens=20) for name in MIXED]
 
