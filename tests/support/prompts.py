@@ -35,6 +35,9 @@ class Record:
 # processors, whose logits differ in their last bits.
 ENDLESS: dict[str, Any] = {"logit_bias": {0: -100}}
 
+LONG: dict[str, Any] = {"max_tokens": 600, "temperature": 0.8, "seed": 1, **ENDLESS}
+"""Options of an answer that takes many rounds."""
+
 PROMPTS: dict[str, str] = {
     "module": MODULE,
     "module again": MODULE + "\n\n" + MODULE.replace("Record", "Entry")[:400],

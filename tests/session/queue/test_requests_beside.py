@@ -7,16 +7,13 @@ import gc
 import threading
 import time
 import weakref
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from prompts import ENDLESS, PROMPTS
+from prompts import ENDLESS, LONG, PROMPTS
 from session_options import EXACT_HERE, Open
 from specllama import ArgumentError, BusyError, ClosedError, Drafter, SpecSession
-
-LONG: dict[str, Any] = {"max_tokens": 600, "temperature": 0.8, "seed": 1, **ENDLESS}
 
 
 def test_leaving_a_loop_over_a_handle_keeps_the_unread_chunks(open_session: Open) -> None:
