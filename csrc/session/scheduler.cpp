@@ -36,7 +36,7 @@ class SharedTimer {
 
 }  // namespace
 
-Scheduler::Scheduler(Assembly parts)
+Scheduler::Scheduler(SessionParts parts)
     : model_(std::move(parts.model)),
       context_(std::move(parts.context)),
       engine_(std::move(parts.engine)),
@@ -68,7 +68,7 @@ void Scheduler::check_open() const {
 }
 
 Scheduler::~Scheduler() {
-    if (engine_ && process_ == getpid()) wind_up();
+    if (engine_ && process_ == getpid()) shutdown();
 }
 
 void Scheduler::close() {
@@ -76,12 +76,12 @@ void Scheduler::close() {
     closed_ = true;          // ends a search before its next round
     const std::scoped_lock lock(lock_);
     if (!engine_) return;
-    wind_up();
+    shutdown();
     // A drafter may throw an interrupt when it is told; everything is freed all the same.
     std::exception_ptr interrupt;
     for (const auto& sequence : active_) {
         try {
-            leave(*sequence);
+            remove(*sequence);
         } catch (...) {
             interrupt = std::current_exception();
         }
@@ -97,18 +97,18 @@ void Scheduler::close() {
     if (interrupt) std::rethrow_exception(interrupt);
 }
 
-void Scheduler::wind_up() {
+void Scheduler::shutdown() {
     release_helper_threads();
-    keep_curves(curve_keys_, engine_->speculator().planner());
+    store_curves(curve_keys_, engine_->speculator().planner());
 }
 
-void Scheduler::leave(Sequence& sequence) {
+void Scheduler::remove(Sequence& sequence) {
     slots_->take_out(sequence);
     n_free_ = slots_->n_free();
     engine_->end(sequence);
 }
 
-void Scheduler::retire() {
+void Scheduler::reap_finished() {
     if (active_.empty()) return;
     for (std::size_t i = 0; i < active_.size();) {
         const std::shared_ptr<Sequence> sequence = active_[i];
@@ -118,7 +118,7 @@ void Scheduler::retire() {
             continue;
         }
         active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(i));
-        leave(*sequence);
+        remove(*sequence);
     }
     if (active_.empty()) rest_helper_threads();
 }
@@ -140,27 +140,27 @@ std::shared_ptr<Sequence> Scheduler::start(TokenSpan prompt, const GenerateOptio
     sequence->stats.same_widths = same_widths_;
     const std::scoped_lock lock(lock_);
     check_open();
-    retire();
+    reap_finished();
     if (shape_.n_seq == 1 && !active_.empty()) {
         if (owner_ != std::this_thread::get_id())
             throw Busy(
                 "The session has an unfinished generation in another thread, and n_seq is 1. "
                 "Finish or cancel that generation, open the session with a larger n_seq, or use "
                 "submit (in Python), which queues requests.");
-        leave(*std::exchange(active_, {}).front());
+        remove(*std::exchange(active_, {}).front());
     }
     if (!sequence->done() && sequence->n_tokens_left() == 0) sequence->finish(FinishReason::length);
-    if (!sequence->done()) enter(sequence, options.reference);
+    if (!sequence->done()) add(sequence, options.reference);
     return sequence;
 }
 
-void Scheduler::throw_taken() const {
+void Scheduler::throw_no_free_slot() const {
     throw Busy("All " + std::to_string(shape_.n_seq) +
                " sequences of the session are in use; wait until one is free, or raise n_seq.");
 }
 
-void Scheduler::enter(const std::shared_ptr<Sequence>& sequence, TokenSpan reference) {
-    if (slots_->n_free() == 0) throw_taken();
+void Scheduler::add(const std::shared_ptr<Sequence>& sequence, TokenSpan reference) {
+    if (slots_->n_free() == 0) throw_no_free_slot();
     const Timer timer(sequence->stats.seconds.total);
     {
         const Timer prefill_timer(sequence->stats.seconds.prefill);
@@ -188,14 +188,14 @@ bool Scheduler::advance() {
         const SharedTimer timer(stepping_);
         engine_->step(stepping_);
     }
-    retire();
+    reap_finished();
     return true;
 }
 
 bool Scheduler::step() {
     const std::scoped_lock lock(lock_);
     check_open();
-    retire();
+    reap_finished();
     return advance();
 }
 
@@ -221,7 +221,7 @@ bool Scheduler::take(Sequence& sequence, std::vector<Chunk>& chunks) {
 }
 
 void Scheduler::take_ready(Sequence& sequence, std::vector<Chunk>& chunks) {
-    if (engine_) retire();
+    if (engine_) reap_finished();
     if (!sequence.done()) {
         check_open();
         if (std::ranges::none_of(active_, [&](const auto& one) { return one.get() == &sequence; }))
@@ -238,7 +238,7 @@ void Scheduler::cancel(Sequence& sequence) {
     if (process_ != getpid()) return;
     sequence.abandon();
     const std::unique_lock lock(lock_, std::try_to_lock);
-    if (lock && engine_) retire();
+    if (lock && engine_) reap_finished();
 }
 
 void Scheduler::offer(const Sequence& sequence, Position n_before, const Draft& draft) {
@@ -257,13 +257,13 @@ std::vector<double> Scheduler::decode_seconds() {
     return look([&] { return open().engine_->speculator().planner().cost().points().seconds; });
 }
 
-BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,
-                             const BetweenRounds& between) {
+BeamResult Scheduler::beam_search(TokenSpan prompt, const BeamOptions& options,
+                                  const BetweenRounds& between) {
     const std::shared_ptr<const Model> model = this->model();
     check_search(prompt, options, model->vocab(), shape().n_ctx);
     const std::scoped_lock lock(lock_);
     check_open();
-    retire();
+    reap_finished();
     const Memory& memory = context_->memory();
     if (memory.n_cuttable() != Memory::kAnyNumber)
         throw InvalidArgument(
@@ -284,7 +284,7 @@ BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,
         search.round();
     }
     rest_helper_threads();
-    retire();  // what was cancelled meanwhile
+    reap_finished();  // what was cancelled meanwhile
     BeamResult result{search.beams(), search.stats()};
     try {
         if (fits && slots_->n_free() > 0) slots_->load(prompt, search.prompt_state());
@@ -300,7 +300,7 @@ BeamResult Scheduler::search(TokenSpan prompt, const BeamOptions& options,
 SavedState Scheduler::save() {
     const std::scoped_lock lock(lock_);
     check_open();
-    retire();
+    reap_finished();
     SlotPool::Left left = slots_->left();
     if (left.tokens.empty() || left.state.empty())
         throw InvalidArgument("There is no state to save; generate something first.");
@@ -314,8 +314,8 @@ void Scheduler::load(const SavedState& saved) {
     check_prompt(saved.tokens, model()->vocab(), shape().n_ctx + 1);
     const std::scoped_lock lock(lock_);
     check_open();
-    retire();
-    if (slots_->n_free() == 0) throw_taken();
+    reap_finished();
+    if (slots_->n_free() == 0) throw_no_free_slot();
     if (!slots_->load(saved.tokens, saved.memory))
         throw InvalidArgument("The state is damaged: it does not fit the memory of this session.");
 }

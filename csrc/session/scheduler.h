@@ -15,9 +15,9 @@
 #include "engine/sequence.h"
 #include "runtime/context.h"
 #include "runtime/model.h"
-#include "session/assembly.h"
-#include "session/kept_curves.h"
+#include "session/cost_cache.h"
 #include "session/session_lock.h"
+#include "session/session_parts.h"
 #include "session/slot_pool.h"
 #include "specllama/beam.h"
 #include "specllama/config.h"
@@ -31,7 +31,7 @@ namespace specllama {
 // session and its streams.
 class Scheduler {
  public:
-    explicit Scheduler(Assembly parts);
+    explicit Scheduler(SessionParts parts);
 
     ~Scheduler();
     Scheduler(const Scheduler&) = delete;
@@ -65,7 +65,8 @@ class Scheduler {
     std::vector<double> decode_seconds();
 
     // See Session.
-    BeamResult search(TokenSpan prompt, const BeamOptions& options, const BetweenRounds& between);
+    BeamResult beam_search(TokenSpan prompt, const BeamOptions& options,
+                           const BetweenRounds& between);
     SavedState save();
     void load(const SavedState& saved);
 
@@ -81,17 +82,17 @@ class Scheduler {
     const Scheduler& open() const;
     // All below are called by a thread that has lock_.
     void check_open() const;
-    void enter(const std::shared_ptr<Sequence>& sequence, TokenSpan reference);
-    [[noreturn]] void throw_taken() const;
+    void add(const std::shared_ptr<Sequence>& sequence, TokenSpan reference);
+    [[noreturn]] void throw_no_free_slot() const;
     bool advance();
     void take_ready(Sequence& sequence, std::vector<Chunk>& chunks);
     // Keeps what was learned of decodes for later sessions, and releases the helper threads of the
     // calling thread, which closes the session.
-    void wind_up();
+    void shutdown();
     // Takes a sequence out of the engine; what the KV memory holds of it stays for later requests.
-    void leave(Sequence& sequence);
+    void remove(Sequence& sequence);
     // Takes the sequences that are done or abandoned out of the engine.
-    void retire();
+    void reap_finished();
 
     SessionLock lock_;
     std::atomic<bool> closed_ = false;

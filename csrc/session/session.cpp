@@ -2,13 +2,13 @@
 
 #include <utility>
 
-#include "session/assembly.h"
 #include "session/scheduler.h"
+#include "session/session_parts.h"
 
 namespace specllama {
 
 Session::Session(const SessionOptions& options, std::shared_ptr<Drafter> drafter)
-    : scheduler_(std::make_shared<Scheduler>(assemble(options, std::move(drafter)))) {}
+    : scheduler_(std::make_shared<Scheduler>(build_session(options, std::move(drafter)))) {}
 
 Session::~Session() = default;
 
@@ -40,9 +40,9 @@ Stream Session::start(TokenSpan prompt, const GenerateOptions& options) {
 
 bool Session::step() { return scheduler_->step(); }
 
-BeamResult Session::search(TokenSpan prompt, const BeamOptions& options,
-                           const BetweenRounds& between) {
-    return scheduler_->search(prompt, options, between);
+BeamResult Session::beam_search(TokenSpan prompt, const BeamOptions& options,
+                                const BetweenRounds& between) {
+    return scheduler_->beam_search(prompt, options, between);
 }
 
 SavedState Session::save() { return scheduler_->save(); }

@@ -82,10 +82,10 @@ void bind_session(py::module_& m) {
             },
             py::arg("prompt"), py::arg("options"))
         .def(
-            "search",
+            "beam_search",
             [](Session& session, const Tokens& prompt, const BeamOptions& options) {
                 const py::gil_scoped_release release;
-                return session.search(prompt, options, [] {
+                return session.beam_search(prompt, options, [] {
                     const py::gil_scoped_acquire acquire;
                     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
                 });

@@ -80,7 +80,7 @@ class Session {
     // `between` is called before each round, from this thread. Throws InvalidArgument, also for
     // recurrent and hybrid models; OutOfMemory; DecodeError; Busy; Closed, also when the session is
     // closed meanwhile; and what `between` throws. The session stays usable after any but Closed.
-    BeamResult search(
+    BeamResult beam_search(
         TokenSpan prompt, const BeamOptions& options, const BetweenRounds& between = [] {});
 
     // save() returns what the generation that ended last, or the state loaded last, has left in the

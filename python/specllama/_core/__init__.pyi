@@ -915,7 +915,7 @@ class Session:
         a second; `start` then takes it as it was read."""
 
     def start(self, prompt: Iterable[int], options: GenerateOptions) -> Stream: ...
-    def search(self, prompt: Iterable[int], options: BeamOptions) -> BeamResult:
+    def beam_search(self, prompt: Iterable[int], options: BeamOptions) -> BeamResult:
         """Search for the texts that score best; Ctrl-C ends it between two decodes."""
 
     def step(self) -> bool:

@@ -285,7 +285,7 @@ class RemoteCore:
             else:
                 self._gate.await_present()
 
-    def search(self, prompt: Iterable[int], options: _core.BeamOptions) -> NoReturn:
+    def beam_search(self, prompt: Iterable[int], options: _core.BeamOptions) -> NoReturn:
         _refuse("n_beams")
 
     def save(self) -> NoReturn:

@@ -98,7 +98,7 @@ def search(
                 "likely by the model's own probabilities."
             )
     request = Request.make(model, prompt, rest)  # type: ignore[arg-type]
-    result = core.search(
+    result = core.beam_search(
         request.tokens,
         _core.BeamOptions(
             n_beams=n_beams,

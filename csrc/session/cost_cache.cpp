@@ -1,4 +1,4 @@
-#include "session/kept_curves.h"
+#include "session/cost_cache.h"
 
 #include <array>
 #include <cstddef>
@@ -76,7 +76,7 @@ void load_curves(const CurveKeys& keys, Planner& planner) {
         if (const auto points = read(keys[i])) curves(planner)[i]->restore(*points);
 }
 
-void keep_curves(const CurveKeys& keys, Planner& planner) {
+void store_curves(const CurveKeys& keys, Planner& planner) {
     for (std::size_t i = 0; i < keys.size(); ++i)
         if (const CostCurve& curve = *curves(planner)[i]; curve.measured())
             write(keys[i], curve.points());

@@ -1,4 +1,4 @@
-#include "session/assembly.h"
+#include "session/session_parts.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -130,9 +130,9 @@ int count_logits(bool drafts, bool exact, const Tree::Limits& wanted) {
     return drafts ? wanted.nodes + 1 : 1 + exact;
 }
 
-// Settles what the options leave open besides exactness: of the target in the plan, of the draft
+// Resolves what the options leave open besides exactness: of the target in the plan, of the draft
 // model in its options.
-void settle(const Headers& headers, TargetPlan& plan, SessionOptions& options) {
+void resolve_options(const Headers& headers, TargetPlan& plan, SessionOptions& options) {
     if (options.draft_model) {
         options.draft_model->context.n_seq = plan.context.n_seq;
         options.draft_model->context.n_batch = plan.context.n_batch;
@@ -140,20 +140,20 @@ void settle(const Headers& headers, TargetPlan& plan, SessionOptions& options) {
     }
     // A head may use its target's embeddings and output, which llama.cpp finds only if both lie on
     // the same devices.
-    const auto settle_head = [&] {
+    const auto place_head = [&] {
         if (!headers.draft || !headers.draft->traits.is_head()) return;
         options.draft_model->model.n_gpu_layers = plan.model.n_gpu_layers;
         options.draft_model->model.device = plan.model.device;
         options.draft_model->model.rpc = plan.model.rpc;
     };
-    settle_head();
+    place_head();
     // Called for their errors, which name the options: the target's first, since the draft model's
     // may be copies of these.
     offload_devices(plan.model);
     if (headers.draft) offload_devices(options.draft_model->model, "draft_");
     settle_memory(headers.target, plan, headers.draft ? &*headers.draft : nullptr,
                   longest_draft(options), options);
-    settle_head();
+    place_head();
     if (options.draft_model) options.draft_model->context.n_ctx = plan.context.n_ctx;
 }
 
@@ -199,9 +199,9 @@ Drafters make_drafters(const SessionOptions& options, const Headers& headers,
 
 // Gives the planner the time of the target's decodes and, if lengths are planned, of the draft
 // model's: known from an earlier session, or measured now. Returns the keys of these curves.
-CurveKeys settle_costs(const SessionOptions& options, const Headers& headers,
-                       const TargetPlan& plan, Context& context, ModelDrafter* draft_model,
-                       Speculator& speculator) {
+CurveKeys resolve_costs(const SessionOptions& options, const Headers& headers,
+                        const TargetPlan& plan, Context& context, ModelDrafter* draft_model,
+                        Speculator& speculator) {
     if (!speculator.times()) return {};
     if (!speculator.plans()) draft_model = nullptr;
     CurveKeys keys = {
@@ -257,14 +257,14 @@ std::string state_key(const Headers& headers, const ContextOptions& context, int
 
 }  // namespace
 
-Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
+SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> drafter) {
     check_options(options, drafter.get());
     const Headers headers = read_headers(options);
     TargetPlan plan = settle_exactness(headers.target, options);
     const bool anybody = drafts(options, drafter.get());
     const Tree::Limits wanted = limits(options, anybody ? kMaxSpecLength : 1);
     plan.n_logits = count_logits(anybody, plan.exact, wanted);
-    settle(headers, plan, options);
+    resolve_options(headers, plan, options);
     // Exact sessions give the same bits anyway. Several requests change each other's widths. On a
     // GPU, what it costs has not been measured.
     plan.context.last_alone =
@@ -284,7 +284,7 @@ Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter) {
         throw InvalidArgument("exact cannot be had for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");
     CurveKeys curve_keys =
-        settle_costs(options, headers, plan, *context, drafters.model.get(), engine->speculator());
+        resolve_costs(options, headers, plan, *context, drafters.model.get(), engine->speculator());
     const Speculator& speculator = engine->speculator();
     const Shape shape = {.n_ctx = context->n_ctx(),
                          .n_seq = context->n_seq(),

@@ -9,7 +9,7 @@
 #include "engine/engine.h"
 #include "runtime/context.h"
 #include "runtime/model.h"
-#include "session/kept_curves.h"
+#include "session/cost_cache.h"
 #include "specllama/config.h"
 
 namespace specllama {
@@ -29,7 +29,7 @@ struct Shape {
 };
 
 // The parts of a session; each depends on those before it.
-struct Assembly {
+struct SessionParts {
     std::shared_ptr<const Model> model;
     std::unique_ptr<Context> context;
     std::unique_ptr<Engine> engine;
@@ -48,9 +48,9 @@ struct Assembly {
     std::string state_key;
 };
 
-// Checks and settles the options, loads the models, and measures the time of decodes where it is
+// Checks and resolves the options, loads the models, and measures the time of decodes where it is
 // not known. drafter: asked before all others, or last if it is costly; null: none. Throws as
 // Session's constructor does.
-Assembly assemble(SessionOptions options, std::shared_ptr<Drafter> drafter);
+SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> drafter);
 
 }  // namespace specllama

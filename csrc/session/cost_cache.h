@@ -25,6 +25,6 @@ using CurveKeys = std::vector<std::string>;
 // Restores the curves that an earlier session has kept.
 void load_curves(const CurveKeys& keys, Planner& planner);
 // Keeps the curves with at least one measurement.
-void keep_curves(const CurveKeys& keys, Planner& planner);
+void store_curves(const CurveKeys& keys, Planner& planner);
 
 }  // namespace specllama
