@@ -304,7 +304,8 @@ void BeamSearch::decode(std::size_t first, std::size_t last) {
     Stats& stats = request_.stats;
     ++stats.rounds;
     stats.seconds.verify += seconds;
-    speculator_.observe_decode(batch_.size(), request_.n_tokens() + hypotheses_.n_steps(), seconds);
+    speculator_.observe_decode(
+        {batch_.size(), request_.n_tokens() + hypotheses_.n_steps(), seconds});
     for (int i = 0; i < std::ssize(rows); ++i) {
         branches_->add(rows[i].sequence, rows[i].node);
         learn(rows[i].node, target_.logits(i));

@@ -8,7 +8,7 @@ namespace specllama {
 
 Continuations::Continuations(std::span<const std::shared_ptr<Drafter>> drafters, const Trie& trie,
                              Sequence& request, SequenceId id, TokenSpan reference,
-                             const Vocab& vocab)
+                             const Vocabulary& vocab)
     : trie_(trie), request_(request), id_(id), vocab_(vocab) {
     const TokenSpan prompt = request.tokens();
     text_.assign(prompt.begin(), prompt.end());

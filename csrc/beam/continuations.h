@@ -22,7 +22,7 @@ class Continuations {
  public:
     // id: the drafters' sequence id for the search. Drafters and references must outlive this.
     Continuations(std::span<const std::shared_ptr<Drafter>> drafters, const Trie& trie,
-                  Sequence& request, SequenceId id, TokenSpan reference, const Vocab& vocab);
+                  Sequence& request, SequenceId id, TokenSpan reference, const Vocabulary& vocab);
     ~Continuations();
     Continuations(const Continuations&) = delete;
     Continuations& operator=(const Continuations&) = delete;
@@ -41,7 +41,7 @@ class Continuations {
     const Trie& trie_;
     Sequence& request_;
     SequenceId id_;
-    const Vocab& vocab_;
+    const Vocabulary& vocab_;
     NodeId stem_ = Trie::kRoot;
     std::vector<Token> text_;    // the prompt and the stem
     std::vector<Token> behind_;  // from the stem to the node

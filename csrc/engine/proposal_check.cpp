@@ -18,14 +18,14 @@ int longest(const Draft& draft) {
     return n_most;
 }
 
-std::string no_token(Token token, const Vocab& vocab) {
+std::string no_token(Token token, const Vocabulary& vocab) {
     return "The drafter proposed token " + std::to_string(token) + "; the model has " +
            std::to_string(vocab.size()) + " tokens.";
 }
 
 }  // namespace
 
-std::string fault(const Proposal& proposal, const Vocab& vocab) {
+std::string fault(const Proposal& proposal, const Vocabulary& vocab) {
     if (!proposal.error.empty()) return proposal.error;
     if (!proposal.draft.whole())
         return "The drafter proposed tokens without evidence, or with some of no source there is; "
@@ -43,7 +43,7 @@ std::string fault(const Proposal& proposal, const Vocab& vocab) {
     return "";
 }
 
-void cut_behind_end(Draft& draft, const Vocab& vocab) {
+void cut_behind_end(Draft& draft, const Vocabulary& vocab) {
     const auto ends = [&](Token token) { return vocab.is_end(token); };
     if (draft.drawn()) return;
     const auto end = std::ranges::find_if(draft.tokens, ends);

@@ -3,11 +3,11 @@
 #include <string>
 
 #include "engine/sequence.h"
-#include "runtime/vocab.h"
 #include "specllama/draft.h"
 #include "specllama/drafter.h"
 #include "specllama/error.h"
 #include "system/clock.h"
+#include "text/vocabulary.h"
 
 namespace specllama {
 
@@ -16,12 +16,12 @@ namespace specllama {
 // What is wrong with a proposal, in one sentence; "": nothing. Faults are an error that the drafter
 // reports, evidence that is missing or has no valid source, more tokens than were asked for, in a
 // draft or in a drawn one, and tokens that the model does not have.
-std::string fault(const Proposal& proposal, const Vocab& vocab);
+std::string fault(const Proposal& proposal, const Vocabulary& vocab);
 
 // Cuts a draft and its branches behind a token that ends the generation; the next turn of a
 // conversation, say, may follow there. Drawn drafts stay whole: which tokens are verified must not
 // depend on what was drawn.
-void cut_behind_end(Draft& draft, const Vocab& vocab);
+void cut_behind_end(Draft& draft, const Vocabulary& vocab);
 
 // Cuts a draft where the sampler's mask does not let it go on. Drawn drafts stay whole: a token
 // that is judged must be replaced from what the draft's distribution leaves.

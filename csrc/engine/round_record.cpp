@@ -23,7 +23,7 @@ void record_round(Sequence& sequence, const Turn& turn, bool planned, const Tree
         add(stats.accepted_by_position, node.depth, n_right);
         add(stats.drafted_by_rank, node.rank, 1);
         add(stats.accepted_by_rank, node.rank, n_right);
-        Round& of_source = stats.by_source[static_cast<std::size_t>(node.evidence.source)];
+        DraftCounts& of_source = stats.by_source[static_cast<std::size_t>(node.evidence.source)];
         ++of_source.drafted;
         of_source.accepted += n_right;
     }

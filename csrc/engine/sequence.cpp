@@ -5,15 +5,15 @@
 #include <string>
 #include <utility>
 
-#include "runtime/vocab.h"
 #include "specllama/error.h"
+#include "text/vocabulary.h"
 
 namespace specllama {
 
 namespace {
 
 // With a bias for each token that is forbidden because it ends the text.
-SamplingOptions settled(SamplingOptions options, const Vocab& vocab) {
+SamplingOptions settled(SamplingOptions options, const Vocabulary& vocab) {
     if (options.ignore_eos)
         for (const Token token : vocab.ends())
             options.logit_bias.emplace_back(token, -std::numeric_limits<float>::infinity());
@@ -22,8 +22,8 @@ SamplingOptions settled(SamplingOptions options, const Vocab& vocab) {
 
 }  // namespace
 
-Sequence::Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& options, int n_ctx,
-                   std::unique_ptr<Mask> mask)
+Sequence::Sequence(const Vocabulary& vocab, TokenSpan prompt, const GenerateOptions& options,
+                   int n_ctx, std::unique_ptr<Mask> mask)
     : vocab_(&vocab),
       n_prompt_(static_cast<int>(prompt.size())),
       n_most_(n_ctx),
@@ -64,14 +64,14 @@ void Sequence::enter(SequenceId id, int n_reused) {
     stats.reused_tokens = n_reused;
 }
 
-bool Sequence::commit(Token token, bool from_draft) {
+bool Sequence::commit(Token token, bool from_draft, std::optional<TokenLogprobs> logprobs) {
     if (vocab_->is_end(token) && replayed_.empty()) {
         finish(FinishReason::stop);
         return false;
     }
     sampler_.accept(token);
     tokens_.push_back(token);
-    const bool stopped = text_.push(token, from_draft, std::exchange(logprobs_, {}),
+    const bool stopped = text_.push(token, from_draft, std::move(logprobs),
                                     [&](std::string& bytes) { append_text(token, bytes); });
     if (stopped) {
         tokens_.resize(n_prompt_ + text_.n_kept());
@@ -97,9 +97,9 @@ void Sequence::finish(FinishReason reason) {
     finish_reason_ = reason;
 }
 
-void Sequence::fail() {
+void Sequence::fail(std::exception_ptr error) {
     finish(FinishReason::none);
-    error_ = std::current_exception();
+    error_ = std::move(error);
 }
 
 void Sequence::take_chunks(std::vector<Chunk>& chunks) {

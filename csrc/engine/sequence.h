@@ -19,7 +19,7 @@
 
 namespace specllama {
 
-class Vocab;
+class Vocabulary;
 
 // One request: its tokens, what the KV memory holds of them, its text and its statistics.
 class Sequence {
@@ -28,7 +28,7 @@ class Sequence {
     // null: any. Throws InvalidArgument for options that
     // cannot be met, such as GenerateOptions::generated with tokens that cannot have been
     // generated.
-    Sequence(const Vocab& vocab, TokenSpan prompt, const GenerateOptions& options, int n_ctx,
+    Sequence(const Vocabulary& vocab, TokenSpan prompt, const GenerateOptions& options, int n_ctx,
              std::unique_ptr<Mask> mask = nullptr);
 
     // Gives the sequence its place in the KV memory, which already holds its first n_reused tokens:
@@ -60,8 +60,9 @@ class Sequence {
 
     // The token that the target's logits after the last token call for (see Sampler::choose); if a
     // text is replayed, its token instead.
-    Token choose(std::span<float> logits, std::span<const Guess> guesses) {
-        const Token token = sampler_.choose(logits, tokens_, guesses, &logprobs_);
+    Token choose(std::span<float> logits, std::span<const Guess> guesses,
+                 std::optional<TokenLogprobs>& logprobs) {
+        const Token token = sampler_.choose(logits, tokens_, guesses, &logprobs);
         return replayed_.empty() || token == kNoToken ? token : replayed_[generated().size()];
     }
     Sampler& sampler() { return sampler_; }
@@ -76,12 +77,12 @@ class Sequence {
     // Appends a token that the target chose, unless it ends the text. Returns whether the
     // generation goes on; if not, tokens that a stop string touches have been removed again, and
     // the finish reason is set.
-    bool commit(Token token, bool from_draft);
+    bool commit(Token token, bool from_draft, std::optional<TokenLogprobs> logprobs = {});
 
     // Ends the generation; `none`: its reader left it.
     void finish(FinishReason reason);
-    // Ends the generation by the error that is being handled, which take_chunks throws.
-    void fail();
+    // Ends the generation by an error, which take_chunks throws.
+    void fail(std::exception_ptr error = std::current_exception());
     // Asks for the generation's end; may be called from any thread.
     void abandon() { abandoned_ = true; }
     bool abandoned() const { return abandoned_; }
@@ -114,7 +115,7 @@ class Sequence {
     void append_text(Token token, std::string& bytes) const;
 
     SequenceId id_ = -1;
-    const Vocab* vocab_;
+    const Vocabulary* vocab_;
     const int n_prompt_;
     std::atomic<bool> in_prompt_ = true;
     std::vector<Token> tokens_;
@@ -122,7 +123,6 @@ class Sequence {
     int n_cached_ = 0;
     Sampler sampler_;
     std::vector<Token> replayed_;
-    std::optional<TokenLogprobs> logprobs_;  // of the token chosen last
     TextStream text_;
     bool caches_prompt_;
     bool traces_;

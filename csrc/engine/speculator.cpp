@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -30,7 +29,8 @@ constexpr Tree::Limits kChains;
 
 Speculator::Speculator(std::vector<std::shared_ptr<Drafter>> drafters,
                        std::shared_ptr<Offers> offers, std::optional<int> spec_length,
-                       const Tree::Limits& limits, const Vocab& vocab, Planner planner)
+                       const Tree::Limits& limits, const Vocabulary& vocab, Planner planner,
+                       bool takes_guesses)
     : drafters_(std::move(drafters)),
       offers_(std::move(offers)),
       grammar_(std::make_unique<GrammarDrafter>(vocab)),
@@ -38,9 +38,8 @@ Speculator::Speculator(std::vector<std::shared_ptr<Drafter>> drafters,
       limits_(limits),
       vocab_(&vocab),
       planner_(std::move(planner)),
-      proposals_(drafters_.size() + 2) {
-    if (speculates()) reader_ = dynamic_cast<StateReader*>(drafters_.back().get());
-}
+      takes_guesses_(takes_guesses),
+      proposals_(drafters_.size() + 2) {}
 
 void Speculator::begin(Sequence& sequence, TokenSpan reference) {
     const double temperature = sequence.sampler().options().temperature;
@@ -58,7 +57,8 @@ void Speculator::end(Sequence& sequence) {
     sequence.stats.draft_step_seconds = planner_.draft_cost().step(1, 0);
 }
 
-void Speculator::propose(std::span<Sequence* const> sequences, std::span<const Limit> limits) {
+void Speculator::propose(std::span<Sequence* const> sequences, std::span<const DraftLimits> limits,
+                         double overhead) {
     const std::size_t n = sequences.size();
     turns_.resize(n);
     work_.resize(n);
@@ -77,6 +77,7 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const L
             contained(sequence, [&] {
                 turn.n_behind = drafters_.back()->n_behind(sequence.id(), turn.n_tokens);
             });
+        turn.overhead = overhead;
         turn.spent = 0;
         turn.n_guess = 0;
         turn.unasked.reset();
@@ -96,7 +97,7 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const L
 
 // An offered draft is verified as it is: its maker has planned it, and knows what a round costs
 // there.
-void Speculator::take_offer(std::size_t i, const Sequence& sequence, Limit limit) {
+void Speculator::take_offer(std::size_t i, const Sequence& sequence, DraftLimits limit) {
     if (sequence.in_prompt()) return;  // this round verifies nothing
     Work& work = work_[i];
     told_.clear();
@@ -215,7 +216,7 @@ void Speculator::tell_chosen(std::size_t i) {
     Proposal& proposal = proposals_[drafters_.size() - 1][i];
     const Tree& chosen = work.verified;
     work.guess.clear();
-    if (reader_ != nullptr) return;  // a head has no states of tokens that others drafted
+    if (!takes_guesses_) return;
     int& n = work.n_prefix;
     for (; n < chosen.size() && chosen[n].evidence.source == Source::grammar; ++n)
         proposal.draft.push(chosen[n].token, chosen[n].evidence);
@@ -340,18 +341,6 @@ void Speculator::keep(std::size_t i, const Tree::Limits& limits) {
     work.kept.assign(tree.size(), whole);
     for (const int row : turn.rows) work.kept[row] = true;
     work.verified.take(tree, work.kept);
-}
-
-// Accepted tokens of a side branch stay here, though they come again with the next decode: a head
-// that waited for that could not draft.
-void Speculator::absorb(Sequence& sequence, int row, int n, std::span<const int> path) {
-    if (reader_ == nullptr) return;
-    stay_.resize(n);
-    std::iota(stay_.begin(), stay_.end(), row);
-    for (const int node : path) stay_.push_back(row + n + node);
-    contained(sequence, [&] {
-        reader_->absorb(sequence.id(), sequence.tokens(), sequence.n_cached(), stay_);
-    });
 }
 
 void Speculator::observe(std::size_t i, Sequence& sequence, std::span<const int> path,

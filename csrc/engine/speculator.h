@@ -7,24 +7,18 @@
 #include <vector>
 
 #include "draft/constraint/grammar_drafter.h"
-#include "draft/head/state_reader.h"
 #include "draft/offers.h"
 #include "draft/tree.h"
 #include "engine/joined_draft.h"
 #include "engine/sequence.h"
+#include "engine/target.h"
 #include "plan/planner.h"
-#include "runtime/vocab.h"
 #include "specllama/drafter.h"
 #include "specllama/types.h"
 #include "system/clock.h"
+#include "text/vocabulary.h"
 
 namespace specllama {
-
-// Most tokens to draft for a sequence in a round: in a row, and altogether.
-struct Limit {
-    int depth = 0;
-    int nodes = 0;
-};
 
 // Decides what is verified: asks the drafters, has the planner decide how much of which draft pays,
 // and tells both what became of the drafts.
@@ -51,9 +45,10 @@ class Speculator {
     // asked, and nothing is planned.
     // limits: of a draft that is verified; one sibling: drafts are chains.
     // planner: new; of a split memory, drafts are chains.
+    // takes_guesses: whether the costly drafter can use what others have drafted.
     Speculator(std::vector<std::shared_ptr<Drafter>> drafters, std::shared_ptr<Offers> offers,
-               std::optional<int> spec_length, const Tree::Limits& limits, const Vocab& vocab,
-               Planner planner);
+               std::optional<int> spec_length, const Tree::Limits& limits, const Vocabulary& vocab,
+               Planner planner, bool takes_guesses = true);
 
     bool speculates() const { return !drafters_.empty(); }
     // Whether lengths are planned.
@@ -67,14 +62,17 @@ class Speculator {
     std::span<const std::shared_ptr<Drafter>> drafters() const { return drafters_; }
     // Most tokens in a row of a draft.
     int longest() const { return spec_length_.value_or(kMaxSpecLength); }
+    DraftLimits most() const { return {longest(), limits_.nodes}; }
     const Tree::Limits& limits() const { return limits_; }
 
     // A sequence enters with its prompt, and leaves. reference: a text to draft from.
     void begin(Sequence& sequence, TokenSpan reference);
     void end(Sequence& sequence);
 
-    // Chooses the drafts of a round. limits[i]: of sequences[i].
-    void propose(std::span<Sequence* const> sequences, std::span<const Limit> limits);
+    // Chooses the drafts of a round. limits[i]: of sequences[i]. overhead: seconds that the round
+    // takes besides drafts and decode.
+    void propose(std::span<Sequence* const> sequences, std::span<const DraftLimits> limits,
+                 double overhead);
 
     // The draft to verify for sequences[i]. Valid until the next propose.
     const Tree& draft(std::size_t i) const { return work_[i].verified; }
@@ -83,15 +81,9 @@ class Speculator {
     // WidthChange.
     int n_padding() const { return turns_.empty() ? 0 : turns_.front().choice.n_padding; }
 
-    // Tells the drafter that reads the target's states, if there is one, which rows of a decode
-    // stay: those of n tokens of a sequence from `row` on, the first that the memory did not hold,
-    // and those of the accepted nodes of the draft behind them. See StateReader::absorb.
-    void absorb(Sequence& sequence, int row, int n, std::span<const int> path);
-
-    // A target decode of n rows took `seconds`: the planner learns from that if times(). 0: prompts
-    // were a part of it, so that the time tells nothing.
-    void observe_decode(int n, int n_context, double seconds) {
-        if (times()) planner_.cost().observe(n, n_context, seconds);
+    // The planner learns from a decode of the target if times().
+    void observe_decode(const Decode& decode) {
+        if (times()) planner_.cost().observe(decode.n_rows, decode.n_context, decode.seconds);
     }
 
     // What came of draft(i), for statistics, trace, planner and drafters. path: the accepted nodes,
@@ -126,7 +118,7 @@ class Speculator {
     Drafter& drafter(std::size_t row);
 
     void ask_all(std::span<Sequence* const> sequences);
-    void take_offer(std::size_t i, const Sequence& sequence, Limit limit);
+    void take_offer(std::size_t i, const Sequence& sequence, DraftLimits limit);
     void prepare(std::size_t row, std::span<Sequence* const> sequences);
     void go_on_from_forced(std::size_t row, std::span<Sequence* const> sequences);
     double ask(std::size_t row, std::span<Sequence* const> sequences);
@@ -142,12 +134,12 @@ class Speculator {
 
     std::vector<std::shared_ptr<Drafter>> drafters_;
     std::shared_ptr<Offers> offers_;
-    StateReader* reader_ = nullptr;  // the last drafter, if it reads states
     std::unique_ptr<GrammarDrafter> grammar_;
     std::optional<int> spec_length_;
     Tree::Limits limits_;
-    const Vocab* vocab_;
+    const Vocabulary* vocab_;
     Planner planner_;
+    bool takes_guesses_;
     Stopwatch asked_;  // since a drafter was last asked
     // Kept between rounds so that none allocates.
     std::vector<std::vector<Proposal>> proposals_;  // [row][i]
@@ -156,7 +148,6 @@ class Speculator {
     std::vector<const Draft*> beside_;              // [row]: drafts for one sequence
     Draft told_;                                    // what the drafters are told: a trunk
     Tree offered_;                                  // what is offered to a paced sequence
-    std::vector<int> stay_;                         // rows of a decode whose tokens stay
 };
 
 }  // namespace specllama

@@ -78,6 +78,13 @@ SpecialTexts special_texts(const llama_vocab* vocab, int attributes) {
     return SpecialTexts(std::move(texts));
 }
 
+std::vector<Token> ends(const llama_vocab* vocab) {
+    std::vector<Token> tokens;
+    for (Token token = 0; token < llama_vocab_n_tokens(vocab); ++token)
+        if (llama_vocab_is_eog(vocab, token)) tokens.push_back(token);
+    return tokens;
+}
+
 // Hashes one element of a list, and a mark of its end.
 std::uint64_t hash_part(std::string_view part, std::uint64_t hash) {
     return fnv1a(std::string_view("\0", 1), fnv1a(part, hash));
@@ -86,13 +93,14 @@ std::uint64_t hash_part(std::string_view part, std::uint64_t hash) {
 }  // namespace
 
 Vocab::Vocab(const llama_vocab* vocab)
-    : vocab_(vocab), size_(llama_vocab_n_tokens(vocab)), lengths_(size_) {
-    for (Token token = 0; token < size_; ++token) {
+    : Vocabulary(llama_vocab_n_tokens(vocab), specllama::ends(vocab)),
+      vocab_(vocab),
+      lengths_(size()) {
+    for (Token token = 0; token < size(); ++token) {
         // For a tokenizer that works on bytes, llama.cpp keeps each byte as one character.
         const std::string_view text = llama_vocab_get_text(vocab_, token);
         const auto n = std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; });
         lengths_[token] = static_cast<std::uint8_t>(std::min<std::ptrdiff_t>(n, 255));
-        if (is_end(token)) ends_.push_back(token);
         if (n == 1 && llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_SPM)
             for_each_character(text, [&](std::uint32_t one) { characters_.insert(one); });
     }
@@ -109,8 +117,6 @@ FimTokens Vocab::fim() const {
     return {llama_vocab_fim_pre(vocab_), llama_vocab_fim_suf(vocab_), llama_vocab_fim_mid(vocab_),
             llama_vocab_fim_rep(vocab_), llama_vocab_fim_sep(vocab_)};
 }
-
-bool Vocab::is_end(Token token) const { return llama_vocab_is_eog(vocab_, token); }
 
 std::vector<Token> Vocab::tokenize(std::string_view text, bool add_special,
                                    bool parse_special) const {
@@ -164,7 +170,7 @@ void Vocab::check(TokenSpan tokens, const std::string& what) const {
     if (wrong == tokens.end()) return;
     throw InvalidArgument("Token " + std::to_string(*wrong) +
                           (what.empty() ? "" : " in the " + what) +
-                          " is out of range; the model has " + std::to_string(size_) + " tokens.");
+                          " is out of range; the model has " + std::to_string(size()) + " tokens.");
 }
 
 std::string Vocab::detokenize(TokenSpan tokens, bool special) const {
@@ -197,9 +203,9 @@ std::string Vocab::difference(const Vocab& other) const {
     };
     if (llama_vocab_type(vocab_) != llama_vocab_type(other.vocab_))
         return "its tokenizer is of another type";
-    if (size_ != other.size_)
-        return differ("it has", std::to_string(size_), std::to_string(other.size_) + " tokens");
-    for (Token token = 0; token < size_; ++token) {
+    if (size() != other.size())
+        return differ("it has", std::to_string(size()), std::to_string(other.size()) + " tokens");
+    for (Token token = 0; token < size(); ++token) {
         const std::string mine = llama_vocab_get_text(vocab_, token);
         const std::string theirs = llama_vocab_get_text(other.vocab_, token);
         const std::string number = std::to_string(token);
@@ -221,7 +227,7 @@ std::string Vocab::difference(const Vocab& other) const {
 
 std::uint64_t Vocab::text_fingerprint() const {
     std::uint64_t hash = hash_part(std::to_string(llama_vocab_type(vocab_)), kFnvBasis);
-    for (Token token = 0; token < size_; ++token)
+    for (Token token = 0; token < size(); ++token)
         hash = hash_part(llama_vocab_get_text(vocab_, token), hash);
     return hash;
 }
@@ -232,7 +238,7 @@ std::uint64_t Vocab::fingerprint() const {
     for (const int special : {llama_vocab_bos(vocab_), llama_vocab_eos(vocab_),
                               static_cast<int>(llama_vocab_get_add_bos(vocab_))})
         hash = hash_part(std::to_string(special), hash);
-    for (Token token = 0; token < size_; ++token)
+    for (Token token = 0; token < size(); ++token)
         hash = hash_part(is_end(token) ? "end" : "", hash);
     return hash;
 }

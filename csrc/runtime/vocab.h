@@ -8,24 +8,20 @@
 
 #include "specllama/types.h"
 #include "text/special_texts.h"
+#include "text/vocabulary.h"
 
 struct llama_vocab;
 
 namespace specllama {
 
 // A model's tokenizer. Const and safe from any thread; valid as long as its Model.
-class Vocab {
+class Vocab final : public Vocabulary {
  public:
     explicit Vocab(const llama_vocab* vocab);
 
-    int size() const { return size_; }
     // The tokens that begin and end a text; kNoToken: there is none.
     Token bos() const;
     Token eos() const;
-    bool is_end(Token token) const;
-    // All tokens of which that is true.
-    TokenSpan ends() const { return ends_; }
-    bool contains(Token token) const { return token >= 0 && token < size_; }
     // Throws InvalidArgument, and names the first token that the vocabulary does not contain. what:
     // what the tokens are part of, as in "prompt"; "": nothing is said of that.
     void check(TokenSpan tokens, const std::string& what = "") const;
@@ -33,8 +29,8 @@ class Vocab {
     // that many or more.
     int length(Token token) const { return lengths_[token]; }
 
-    // Throws InvalidArgument for a text that llama.cpp could not tokenize, or only in minutes.
-    std::vector<Token> tokenize(std::string_view text, bool add_special, bool parse_special) const;
+    std::vector<Token> tokenize(std::string_view text, bool add_special,
+                                bool parse_special) const override;
 
     // The text of a sequence, by the tokenizer's rules for leading spaces; invalid UTF-8 is
     // replaced by U+FFFD. special: special tokens have their texts in it. Throws InvalidArgument,
@@ -51,9 +47,8 @@ class Vocab {
     // type, size and texts. Other tokens may end a text, as with a chat model and its base model.
     std::uint64_t text_fingerprint() const;
 
-    // Appends the bytes that a token adds to a text to `out`, so that a caller can use its buffer
-    // again; none for special tokens unless `special`. May end inside a character.
-    void append_piece(Token token, std::string& out, bool special = false) const;
+    void append_piece(Token token, std::string& out, bool special) const override;
+    using Vocabulary::append_piece;
 
     FimTokens fim() const;
 
@@ -65,9 +60,7 @@ class Vocab {
     void check_unknown_characters(std::string_view text) const;
 
     const llama_vocab* vocab_;
-    int size_;
     std::vector<std::uint8_t> lengths_;  // [token]
-    std::vector<Token> ends_;
     // The bytes of all characters that are tokens; empty unless it matters which these are.
     std::unordered_set<std::uint32_t> characters_;
     SpecialTexts own_texts_;      // of tokens that are special also where texts are plain

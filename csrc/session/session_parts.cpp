@@ -18,6 +18,7 @@
 #include "draft/model/assistant_drafter.h"
 #include "draft/model/model_drafter.h"
 #include "draft/offers.h"
+#include "engine/local_target.h"
 #include "gguf/adapter_file.h"
 #include "gguf/gguf_file.h"
 #include "gguf/head_file.h"
@@ -273,13 +274,16 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
                                                      options.load_progress, is_mtp(options));
     Drafters drafters = make_drafters(options, headers, model, std::move(drafter));
     auto context = std::make_unique<Context>(model, plan.context, plan.n_logits, wanted.leaves - 1);
-    if (drafters.reader) drafters.reader->attach(*context);
+    // A head has no states of tokens that others drafted.
+    const bool takes_guesses = !drafters.reader;
+    auto local = std::make_unique<LocalTarget>(*context, std::move(drafters.reader));
     const Memory& memory = context->memory();
     const int most_leaves = std::min(wanted.leaves, 1 + memory.n_branches());
     Planner planner(memory.split(), most_rows_together(plan.model, plan.context));
     auto engine = std::make_unique<Engine>(
-        *context, Speculator(std::move(drafters.all), drafters.offers, options.spec_length,
-                             limits(options, most_leaves), model->vocab(), std::move(planner)));
+        std::move(local), Speculator(std::move(drafters.all), drafters.offers, options.spec_length,
+                                     limits(options, most_leaves), model->vocab(),
+                                     std::move(planner), takes_guesses));
     if (plan.context.never_alone && memory.n_cuttable() == 0)
         throw InvalidArgument("exact cannot be had for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");
@@ -289,9 +293,9 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
     const Shape shape = {.n_ctx = context->n_ctx(),
                          .n_seq = context->n_seq(),
                          .n_threads = context->n_threads(),
-                         .longest_draft = engine->longest_draft(),
+                         .longest_draft = engine->limits().depth,
                          .most_guesses = speculator.limits().siblings,
-                         .most_nodes = engine->most_nodes(),
+                         .most_nodes = engine->limits().nodes,
                          .drafts = speculator.drafts()};
     const int n_parts = memory.split() ? shape.n_seq : 1;
     return {.model = std::move(model),

@@ -10,7 +10,7 @@
 #include "draft/constraint/byte_history.h"
 #include "draft/constraint/grammar_lookahead.h"
 #include "draft/constraint/token_bytes.h"
-#include "runtime/vocab.h"
+#include "text/vocabulary.h"
 #include "specllama/drafter.h"
 
 namespace specllama {
@@ -21,7 +21,7 @@ namespace specllama {
 class GrammarDrafter final : public Drafter {
  public:
     // vocab must outlive the drafter.
-    explicit GrammarDrafter(const Vocab& vocab) : vocab_(&vocab) {}
+    explicit GrammarDrafter(const Vocabulary& vocab) : vocab_(&vocab) {}
 
     void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
     void propose(std::span<Proposal> proposals) override;
@@ -45,7 +45,7 @@ class GrammarDrafter final : public Drafter {
     void follow(TokenSpan tokens, const Sampler& sampler, std::optional<Follower>& follower);
     void draft(const GrammarLookahead& lookahead, Proposal& proposal);
 
-    const Vocab* vocab_;
+    const Vocabulary* vocab_;
     TokenBytes token_bytes_;  // filled once a request has a grammar
     // Shared by all requests: a model does not change its mind about white space.
     ByteHistory history_;

@@ -23,7 +23,7 @@ struct Seconds {
     double total = 0;    // everything, from start to finish
 };
 
-struct Round {
+struct DraftCounts {
     int drafted = 0;
     int accepted = 0;
 };
@@ -62,9 +62,9 @@ struct Stats {
     std::vector<int> drafted_by_rank;
     std::vector<int> accepted_by_rank;
     // One entry per round; {0, 0} where nothing was drafted.
-    std::vector<Round> by_round;
+    std::vector<DraftCounts> by_round;
     // [source]: draft tokens that came from there, and how many of them were accepted.
-    std::array<Round, kSourceNames.size()> by_source;
+    std::array<DraftCounts, kSourceNames.size()> by_source;
     // What the planner believes at the end. decode_seconds[n - 1]: seconds of a target decode of n
     // tokens at an empty context, 0: never measured. draft_step_seconds: of one step of the draft
     // model, 0: never measured. Empty and 0 with a fixed spec_length.

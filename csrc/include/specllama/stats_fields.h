@@ -21,13 +21,15 @@ void visit_seconds(Visitor visit) {
     visit("total", &Seconds::total);
 }
 
-// {drafted, accepted}, for interfaces without the type Round.
-inline std::pair<int, int> as_pair(const Round& round) { return {round.drafted, round.accepted}; }
+// {drafted, accepted}, for interfaces without the type DraftCounts.
+inline std::pair<int, int> as_pair(const DraftCounts& round) {
+    return {round.drafted, round.accepted};
+}
 
 inline std::vector<std::pair<int, int>> by_round(const Stats& stats) {
     std::vector<std::pair<int, int>> pairs;
     pairs.reserve(stats.by_round.size());
-    for (const Round& round : stats.by_round) pairs.push_back(as_pair(round));
+    for (const DraftCounts& round : stats.by_round) pairs.push_back(as_pair(round));
     return pairs;
 }
 

@@ -1,0 +1,84 @@
+#include "engine/prompt_schedule.h"
+
+#include <algorithm>
+
+namespace specllama {
+
+namespace {
+
+// Rows of a round up to which prompt tails are decoded with it. So many rows take less time in one
+// decode than those of the prompt and of the others apart, on all processors measured
+// (docs/figures.md). The next step is at 33 rows (AMX's kernels work on 32 at once); the rows up to
+// there are left for drafts.
+constexpr int kMostPiggybackRows = 24;
+
+// Where states must be saved to go back to, a prompt with kLeastSaved new tokens or more is saved
+// as it is kSavedTail tokens before its end: chat templates end prompts by some tokens that the
+// next turn does not have there, such as "<think>". That costs one more decode.
+constexpr int kSavedTail = 4;
+constexpr int kLeastSaved = 64;
+
+}  // namespace
+
+void PromptSchedule::begin(std::span<Sequence* const> sequences) {
+    tokens_per_sequence_ = target_.n_batch() / static_cast<int>(sequences.size());
+    set_tails(sequences);
+}
+
+// Beside rows of others, prompts share what is left of kMostPiggybackRows. Alone they share the
+// batch: what does not fit into one decode has another, which leaves the token whose logits are
+// read. A split memory decodes unequal numbers of rows apart anyway.
+void PromptSchedule::set_tails(std::span<Sequence* const> sequences) {
+    most_tail_ = tail_ = 1;
+    if (target_.last_alone()) return;
+    int n_rows = 0;
+    int n_prompts = 0;
+    for (const Sequence* sequence : sequences) {
+        if (sequence->in_prompt())
+            ++n_prompts;
+        else
+            n_rows += sequence->n_pending();
+    }
+    most_tail_ = tokens_per_sequence_;
+    if (n_rows == 0 || n_prompts == 0 || target_.memory().split()) return;
+    most_tail_ = tail_ =
+        std::clamp((kMostPiggybackRows - n_rows) / n_prompts, 1, tokens_per_sequence_);
+}
+
+// Prompts that are to be saved are prefilled even if they are short.
+bool PromptSchedule::must_prefill(const Sequence& sequence) const {
+    if (is_saved(sequence)) return sequence.n_pending() > n_tail(sequence);
+    return sequence.n_pending() > (sequence.in_prompt() ? most_tail_ : tokens_per_sequence_);
+}
+
+int PromptSchedule::n_tail(const Sequence& sequence) const {
+    return is_saved(sequence) ? std::min(kSavedTail, tokens_per_sequence_) : tail_;
+}
+
+bool PromptSchedule::is_saved(const Sequence& sequence) const {
+    return target_.memory().needs_marks() && sequence.in_prompt() &&
+           sequence.n_tokens() - sequence.stats.reused_tokens >= kLeastSaved;
+}
+
+// Rows of a round in the same batch would cost kernels for wide decodes as much as a decode of
+// their own, and flash attention even more (see kMostPiggybackRows).
+//
+// The first sequence is the next id after the last one, or the first again.
+void PromptSchedule::choose(std::vector<Sequence*>& prompts, std::vector<int>& chunks) {
+    const auto turn = [&](const Sequence* sequence) {
+        return (sequence->id() - last_ - 1 + target_.n_seq()) % target_.n_seq();
+    };
+    std::ranges::sort(prompts, {}, turn);
+    if (target_.memory().split()) prompts.resize(1);
+    int room = target_.n_batch();
+    chunks.clear();
+    while (room > 0 && chunks.size() < prompts.size()) {
+        const Sequence& sequence = *prompts[chunks.size()];
+        chunks.push_back(std::min(sequence.n_pending() - n_tail(sequence), room));
+        room -= chunks.back();
+    }
+    prompts.resize(chunks.size());
+    last_ = prompts.back()->id();
+}
+
+}  // namespace specllama

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "engine/sequence.h"
+#include "runtime/context.h"
+
+namespace specllama {
+
+// Which prompt tokens are decoded when.
+//
+// A prompt that is too long for a round is decoded in batches of prompt tokens only, one before
+// each round. The prompts take turns in them and share them, unless the memory is split by
+// sequences: then a batch holds one prompt. The end of each prompt, its tail, is decoded with the
+// drafts of a round ("piggyback"), which reads its logits. So no sequence waits for more than one
+// batch of others' prompts.
+class PromptSchedule {
+ public:
+    // target must outlive this.
+    explicit PromptSchedule(Context& target) : target_(target) {}
+
+    // Begins a round of these sequences.
+    void begin(std::span<Sequence* const> sequences);
+    // Tokens of a decode that each sequence of the round may have.
+    int tokens_per_sequence() const { return tokens_per_sequence_; }
+    // Whether a sequence has more to decode than a round takes.
+    bool must_prefill(const Sequence& sequence) const;
+    // Tokens of a prompt that are left for the round that reads its logits.
+    int n_tail(const Sequence& sequence) const;
+    // Whether the state of a prompt near its end is saved, for later requests that begin alike.
+    bool is_saved(const Sequence& sequence) const;
+
+    // Reduces `prompts` to those of the next batch, in the order of their turns, and sets
+    // chunks[i]: how many tokens of prompts[i] it takes.
+    void choose(std::vector<Sequence*>& prompts, std::vector<int>& chunks);
+
+ private:
+    void set_tails(std::span<Sequence* const> sequences);
+
+    Context& target_;
+    int tokens_per_sequence_ = 0;
+    // A prompt with at most most_tail_ tokens left needs no batch of prompt tokens; others leave
+    // tail_ tokens. Saved prompts do not go by these.
+    int most_tail_ = 0;
+    int tail_ = 0;
+    SequenceId last_ = -1;  // the last that was in a batch
+};
+
+}  // namespace specllama
