@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import itertools
 import os
-import platform
 import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from drafters import Branching
+from drafters import Branching, Says
 from prompts import PROMPTS, most_tokens
 from random_model import N_VOCAB, WRITERS, write_dense, write_experts
-from specllama import ArgumentError, ClosedError, Drafter, SpecSession
-from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
+from session_options import EXACT_HERE, open_exact
+from specllama import ClosedError, SpecSession
+from specllama.session import BUNDLED_DRAFT
 
 Open = Callable[..., SpecSession]
-
-X86 = platform.machine() in ("x86_64", "AMD64")
 PLACES = ["trunk", "side", "random", "nowhere"]
 RANDOM_PROMPT = [1, *range(3, 60)]
 TEMPERATURES = (0.0, 0.7, 1.0)
-
-
-def exact(model: Path | None, draft: Any, **options: Any) -> SpecSession:
-    """A session in which speculation changes no token, where there is one."""
-    return SpecSession(model, draft, exact=X86 or "auto", n_threads=1, n_gpu_layers=0, **options)
 
 
 def prompt_of(model: Path | None, seed: int) -> Any:
@@ -45,8 +37,8 @@ def check(model: Path | None, place: str, n_tokens: int, max_tokens: int, **opti
     drafter = Branching(N_VOCAB if model else 4096, place)
     n_aside = 0
     with (
-        exact(model, None) as plain,
-        exact(model, drafter, **({"spec_length": 4, "spec_tree": 3} | options)) as session,
+        open_exact(model, None) as plain,
+        open_exact(model, drafter, **({"spec_length": 4, "spec_tree": 3} | options)) as session,
     ):
         n_compared = 0
         for seed in itertools.count():
@@ -62,7 +54,7 @@ def check(model: Path | None, place: str, n_tokens: int, max_tokens: int, **opti
                 assert generation.tokens == expected.tokens
                 n_compared += len(expected.tokens)
                 stats = generation.stats
-                assert stats.exact == X86
+                assert stats.exact is (EXACT_HERE is True)
                 assert sum(stats.drafted_by_rank) == stats.drafted
                 assert sum(stats.accepted_by_rank) == stats.accepted
                 n_aside += sum(stats.accepted_by_rank[1:])
@@ -140,7 +132,7 @@ def test_a_branch_from_a_second_match_is_accepted(
 def test_nothing_follows_an_end_token_in_a_branch(tmp_path: Path) -> None:
     model = write_dense(tmp_path / "model.gguf")
     says = Says([[3, 4, 5], [6, 2, 7], [2, 8, 9]], keeps_to_it=False)
-    with exact(model, says, spec_length=3, spec_tree=3) as session:
+    with open_exact(model, says, spec_length=3, spec_tree=3) as session:
         options: Any = {"max_tokens": 12, "logit_bias": {2: -100.0}}
         generation = session.generate(RANDOM_PROMPT, trace=True, **options)
     assert generation.trace is not None
@@ -169,8 +161,8 @@ def test_trees_leak_no_memory_when_the_context_fills(tmp_path: Path) -> None:
     drafter = Branching(N_VOCAB, "random")
     bias = {"logit_bias": {2: -100.0}}
     with (
-        exact(model, None, n_ctx=256) as plain,
-        exact(model, drafter, n_ctx=256, spec_length=4, spec_tree=4) as session,
+        open_exact(model, None, n_ctx=256) as plain,
+        open_exact(model, drafter, n_ctx=256, spec_length=4, spec_tree=4) as session,
     ):
         for seed in range(8):
             prompt = [1, *range(3 + seed, 40)]
@@ -254,8 +246,8 @@ def test_ctrl_c_in_the_middle_of_a_tree_leaves_nothing_behind(tmp_path: Path, pl
     drafter = Interrupting(place)
     options: Any = {"max_tokens": 60, "logit_bias": {2: -100.0}, "temperature": 0.7, "seed": 3}
     with (
-        exact(model, None) as plain,
-        exact(model, drafter, spec_length=4, spec_tree=3) as session,
+        open_exact(model, None) as plain,
+        open_exact(model, drafter, spec_length=4, spec_tree=3) as session,
     ):
         expected = plain.generate(RANDOM_PROMPT, **options).tokens
         drafter.coming = expected
@@ -276,7 +268,7 @@ def test_ctrl_c_in_the_middle_of_a_tree_leaves_nothing_behind(tmp_path: Path, pl
 
 def test_closing_ends_a_stream_with_a_tree(tmp_path: Path) -> None:
     drafter = Branching(N_VOCAB, "side")
-    session = exact(write_dense(tmp_path / "model.gguf"), drafter, spec_length=4, spec_tree=3)
+    session = open_exact(write_dense(tmp_path / "model.gguf"), drafter, spec_length=4, spec_tree=3)
     options: Any = {"max_tokens": 60, "logit_bias": {2: -100.0}}
     drafter.coming = session.generate(RANDOM_PROMPT, **options).tokens
     stream = session.stream(RANDOM_PROMPT, **options)
@@ -288,7 +280,7 @@ def test_closing_ends_a_stream_with_a_tree(tmp_path: Path) -> None:
     assert drafter.coming[:7] == stream.result().tokens[:7]
 
 
-@pytest.mark.skipif(not X86, reason="exactness is claimed for x86-64 only")
+@pytest.mark.skipif(EXACT_HERE is not True, reason="exactness is claimed for x86-64 only")
 def test_per_sequence_memories_verify_chains_only(tmp_path: Path) -> None:
     model = write_dense(tmp_path / "model.gguf")
     options: Any = {"max_tokens": 60, "logit_bias": {2: -100.0}, "temperature": 1.0, "seed": 1}
@@ -298,107 +290,3 @@ def test_per_sequence_memories_verify_chains_only(tmp_path: Path) -> None:
     ) as split:  # fmt: skip
         stats = split.generate(RANDOM_PROMPT, **options).stats
         assert len(stats.drafted_by_rank) == 1
-
-
-def test_a_drafter_is_told_the_outcome_of_its_main_path(tmp_path: Path) -> None:
-    model = write_dense(tmp_path / "model.gguf")
-    drafter = Branching(N_VOCAB, "side")
-    options: Any = {"max_tokens": 40, "logit_bias": {2: -100.0}}
-    with exact(model, drafter, spec_length=4, spec_tree=3) as session:
-        drafter.coming = session.generate(RANDOM_PROMPT, **options).tokens
-        drafter.heard.clear()
-        stats = session.generate(RANDOM_PROMPT, **options).stats
-    assert stats.rounds < 12
-    assert len(drafter.heard) > 5
-    for n_accepted, token in drafter.heard:
-        assert n_accepted == 0
-        assert token in drafter.coming
-
-
-class Says(Drafter):
-    """Says the same every time, or as much of it as it may."""
-
-    def __init__(self, said: list[Any], keeps_to_it: bool) -> None:
-        self.said = said
-        self.keeps_to_it = keeps_to_it
-
-    def propose(self, sequence: int, tokens: Any, max_tokens: int) -> Any:
-        if not self.keeps_to_it:
-            return self.said
-        return [one if isinstance(one, int) else one[:max_tokens] for one in self.said]
-
-
-@pytest.mark.parametrize(
-    ("said", "error"),
-    [
-        ([[3], [4, 5, 6]], "tokens; at most"),
-        ([[3], [N_VOCAB]], f"proposed token {N_VOCAB}"),
-        ([[3], [-1]], "no token id"),
-        ([[3], ["a"]], "TypeError"),
-        ([[], [3], [4, 4]], None),
-        ([(3, 4), np.array([3, 5]), [3, 4]], None),
-        ([[token] for token in range(3, 90)], None),
-        ([3, [4]], None),
-    ],
-)
-def test_malformed_trees_of_drafters_are_recorded_as_errors(
-    tmp_path: Path, said: list[Any], error: str | None
-) -> None:
-    model = write_dense(tmp_path / "model.gguf")
-    with (
-        exact(model, None) as plain,
-        exact(model, Says(said, error is None), spec_length=2, spec_tree=8) as session,
-    ):
-        options: Any = {"max_tokens": 12, "logit_bias": {2: -100.0}}
-        generation = session.generate(RANDOM_PROMPT, **options)
-        assert generation.tokens == plain.generate(RANDOM_PROMPT, **options).tokens
-        stats = generation.stats
-        assert (stats.drafter_errors > 0) == (error is not None)
-        assert (error or "") in stats.last_drafter_error
-        assert (stats.drafted > 0) == (error is None)
-        assert max(stats.by_round)[0] <= 16
-
-
-def test_the_trace_has_the_parents_of_a_tree(tmp_path: Path) -> None:
-    model = write_dense(tmp_path / "model.gguf")
-    drafter = Branching(N_VOCAB, "random")
-    options: Any = {"max_tokens": 60, "logit_bias": {2: -100.0}}
-    with exact(model, drafter, spec_length=4, spec_tree=3) as session:
-        drafter.coming = session.generate(RANDOM_PROMPT, **options).tokens
-        generation = session.generate(RANDOM_PROMPT, trace=True, **options)
-    assert generation.trace is not None
-    tokens: list[int] = []
-    n_branches = 0
-    for index, one in enumerate(generation.trace.rounds):
-        last = None
-        for i, drafted in enumerate(one.draft):
-            n_branches += i > 0 and drafted.parent != i - 1
-            if drafted.accepted:
-                assert drafted.parent == last
-                last = i
-                tokens.append(drafted.token)
-        assert one.next is not None
-        tokens.append(one.next)
-        kinds = [token.kind for token in generation.trace.tokens(index)]
-        assert kinds.count("accepted") + kinds.count("cut") >= one.accepted
-        has_more = any(drafted.parent == last for drafted in one.draft)
-        if one.draft and "cut" not in kinds:
-            assert kinds[-1] == ("replacement" if has_more else "bonus")
-    assert tokens[:60] == generation.tokens
-    assert n_branches > 10
-    assert "<html" in generation.trace.to_html()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"spec_tree": 0}, "spec_tree must be from 1"),
-        ({"spec_tree": 9}, "spec_tree must be from 1 .off. to 8, not 9"),
-        ({"spec_tree": "on"}, "spec_tree must be"),
-        ({"spec_tree": 2.5}, "spec_tree must be"),
-        ({"spec_tree": 4, "spec_length": 17}, "spec_length times spec_tree must be 64 at most"),
-    ],
-)
-def test_bad_tree_options_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        SpecSession(BUNDLED_MODEL, **options)

@@ -7,13 +7,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 from prompts import ENDLESS
-from serving import Server, serve
+from serving import Server, serve, wait_until
 from session_options import FIXED
 from specllama import SpecSession
 from websockets.sync.client import connect
@@ -36,13 +36,6 @@ def client_of(server: Server) -> socket.socket:
     client.settimeout(60)
     client.connect(("127.0.0.1", int(server.url.rsplit(":", 1)[1])))
     return client
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.002)
 
 
 @pytest.mark.parametrize("said", [b"", b"GET /health HT", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"])

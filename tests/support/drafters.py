@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,3 +122,16 @@ class Wrong(Drafter):
 
     def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
         return [3] * max_tokens
+
+
+class Says(Drafter):
+    """Proposes the same every time, or as much of it as max_tokens allows."""
+
+    def __init__(self, said: list[Any], keeps_to_it: bool) -> None:
+        self.said = said
+        self.keeps_to_it = keeps_to_it
+
+    def propose(self, sequence: int, tokens: Any, max_tokens: int) -> Any:
+        if not self.keeps_to_it:
+            return self.said
+        return [one if isinstance(one, int) else one[:max_tokens] for one in self.said]

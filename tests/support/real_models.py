@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from functools import cache
 from pathlib import Path
 
 import pytest
+from prompts import MODULE
+from rounding import rounding
+from session_options import Open
+from specllama import SpecSession
 
 FOLDER = Path(
     os.environ.get("SPECLLAMA_REAL_MODELS") or "~/.cache/specllama-real-models"
@@ -33,8 +38,19 @@ FILES = {
 }
 """By a short name: the file in `FOLDER`, and its SHA-256."""
 
+CHATTY = ["smollm2", "qwen-0.5b", "qwen-1.5b"]
+"""Those that have a chat template."""
+
+MODELS = [*CHATTY, "gemma"]
+
 ENDS = {"smollm2": "<|im_end|><|endoftext|>", "gemma": "<eos><end_of_turn>"}
 """The tokens that end a text; of the others it is those of Qwen."""
+
+EDIT: list[dict[str, str]] = [
+    {"role": "system", "content": "You are a careful programmer. Answer with code only."},
+    {"role": "user", "content": f"Repeat this module word by word:\n\n```python\n{MODULE}```"},
+]
+"""Asks for a copy of a module."""
 
 
 def real_model(name: str) -> Path:
@@ -64,3 +80,34 @@ def _found(name: str) -> tuple[Path, str]:
 def end_tokens(name: str) -> str:
     """Return the text of the tokens that end a generation."""
     return ENDS.get(name, "<|im_end|><|endoftext|>")
+
+
+def copying_prompt(session: SpecSession, name: str) -> list[int]:
+    """Return a prompt behind which much can be copied."""
+    if name == "gemma":
+        return session.tokenize(f"{MODULE}\n\nThe same again:\n\n{MODULE[:90]}")
+    return session.render_chat(EDIT)
+
+
+def forget(session: SpecSession) -> None:
+    """Leave nothing in the memory: parts of a prompt that were decoded in another batch than now
+    have been rounded in another way."""
+    session.generate([5, 6], max_tokens=1)
+
+
+def endless(session: SpecSession, name: str) -> dict[int, float]:
+    """Return biases that forbid the end: a run that ended has no next candidate to look at."""
+    tokens = session.tokenize(end_tokens(name), add_special=False)
+    assert len(tokens) == 2
+    return dict.fromkeys(tokens, -math.inf)
+
+
+def near(open_real: Open, name: str) -> tuple[float, float]:
+    """Return within how many nats rounding may decide between two tokens, greedily and at a
+    temperature, where noise may make a tie of unlikely ones: as much as llama.cpp alone may move
+    both of them on this machine."""
+    session = open_real(name)
+    prompt = copying_prompt(session, name)
+    text = session.generate(prompt, max_tokens=48, logit_bias=endless(session, name))
+    likeliest, likely = rounding(real_model(name), tuple(prompt), tuple(text.tokens))
+    return max(0.05, 2 * likeliest), max(0.05, 2 * likely)

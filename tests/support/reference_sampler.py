@@ -194,3 +194,15 @@ def chi_square(observed: NDArray[Any], expected: NDArray[Any]) -> tuple[float, f
     statistic = float((((seen - wanted) ** 2) / np.maximum(wanted, 1e-9))[keep].sum())
     limit = degrees * (1 - 2 / (9 * degrees) + 4.5 * math.sqrt(2 / (9 * degrees))) ** 3
     return statistic, limit
+
+
+def follows(tokens: NDArray[np.int32], p: NDArray[np.float64]) -> bool:
+    """Whether tokens may have been drawn from p, by the chi-square test."""
+    counts = np.bincount(tokens, minlength=len(p))
+    kept = p > 0
+    if counts[~kept].sum() > 0:
+        return False
+    if kept.sum() == 1:
+        return True
+    statistic, limit = chi_square(counts[kept], p[kept] * len(tokens))
+    return statistic < limit

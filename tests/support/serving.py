@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -86,3 +87,21 @@ def serve(
             running.close_clients()
             server.should_exit = True
             thread.join()
+
+
+def refused(answer: httpx.Response, status: int, param: str | None = None) -> dict[str, Any]:
+    """Return the error that an answer is, checked."""
+    assert answer.status_code == status, answer.text
+    error: dict[str, Any] = answer.json()["error"]
+    assert {"message", "type", "param", "code"} <= set(error)
+    assert error["message"].endswith(".")
+    assert param is None or error["param"] == param, error
+    return error
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for it, a minute at most."""
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.002)

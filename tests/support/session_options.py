@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from specllama import SpecSession
@@ -27,3 +28,8 @@ EXACT_FLAG = ["--exact", "on" if EXACT_HERE is True else "auto"]
 
 # The best draft length depends on the clock: with a fixed length a run can be repeated.
 FIXED: dict[str, Any] = {"spec_length": 4}
+
+
+def open_exact(model: Path | None, draft: Any, **options: Any) -> SpecSession:
+    """A session in which speculation changes no token, on machines that have one."""
+    return SpecSession(model, draft, exact=EXACT_HERE, n_threads=1, n_gpu_layers=0, **options)

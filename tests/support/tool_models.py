@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
+
+from serving import Server
 
 ADD: dict[str, Any] = {
     "type": "function",
@@ -107,3 +110,26 @@ SCRIPTS: dict[str, Script] = {
         calls=1,
     ),
 }  # fmt: skip
+
+MESSAGES: list[Any] = [{"role": "user", "content": "u"}]
+
+
+def chat(server: Server, **options: Any) -> Any:
+    """The answer of a chat completion with TOOLS."""
+    options = {"messages": MESSAGES, "model": "m", "temperature": 0, "tools": TOOLS} | options
+    return server.openai().chat.completions.create(**options)
+
+
+def called(message: Any) -> list[tuple[str, dict[str, Any]]]:
+    """The calls of a message: names and arguments."""
+    return [
+        (call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls
+    ]
+
+
+CALLED = [("add", {"a": 1, "b": 2}), ("now", {})]
+
+
+def allowed_tools(*names: str, mode: str = "required") -> dict[str, Any]:
+    tools = [{"type": "function", "function": {"name": name}} for name in names]
+    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}

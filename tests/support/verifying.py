@@ -60,12 +60,3 @@ def heard(socket: ClientConnection) -> list[int]:
         told = json.loads(socket.recv(30))
         tokens += told["tokens"]
     return tokens
-
-
-def refused(answer: httpx.Response, status: int, param: str | None = None) -> dict[str, Any]:
-    """Return the error that an answer is, checked."""
-    assert answer.status_code == status, answer.text
-    error: dict[str, Any] = answer.json()["error"]
-    assert error["message"].endswith(".")
-    assert param is None or error["param"] == param, error
-    return error

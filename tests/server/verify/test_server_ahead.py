@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from prompts import PROMPTS
-from serving import Server, serve
+from serving import Server, refused, serve
 from specllama import SpecSession
-from verifying import MODULE, Client, N, ahead, heard, refused
+from verifying import MODULE, Client, N, ahead, heard
 from websockets.exceptions import ConnectionClosedOK, InvalidStatus
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from prompts import PROMPTS
-from serving import Server, serve
+from serving import Server, refused, serve
 from session_options import EXACT, EXACT_HERE, FIXED
 from specllama import SpecSession
-from verifying import Client, N, ahead, refused
+from verifying import Client, N, ahead
 
 MODULE = PROMPTS["module"]
 MORE: dict[str, Any] = {"exact": EXACT_HERE, "offers": True}

@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 import pytest
 from prompts import PROMPTS
-from serving import Server, serve
+from serving import Server, refused, serve
 from session_options import EXACT, FIXED
 from specllama import QueueFullError, SpecSession
 from specllama.formats.wire import Digest
-from verifying import MODULE, Client, N, ahead, heard, refused
+from verifying import MODULE, Client, N, ahead, heard
 
 
 def test_rounds_accept_the_right_part_of_a_draft(server: Server, expected: list[int]) -> None:

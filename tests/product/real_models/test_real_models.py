@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +16,23 @@ import llama_cpp
 import pytest
 from near_ties import tie
 from prompts import MODULE
-from quantized import write_quantized
-from real_models import end_tokens, real_model
-from rounding import rounding
+from real_models import (
+    CHATTY,
+    EDIT,
+    MODELS,
+    copying_prompt,
+    endless,
+    forget,
+    near,
+    real_model,
+)
+from session_options import Open
 from specllama import ArgumentError, ModelError, SpecSession
 
 pytestmark = pytest.mark.slow
-
-CHATTY = ["smollm2", "qwen-0.5b", "qwen-1.5b"]
-MODELS = [*CHATTY, "gemma"]
 DRAFTED = [(name, "ngram") for name in MODELS] + [("qwen-1.5b", "qwen-0.5b")]
 EXACT_COPIES = ["smollm2", "gemma", "qwen-0.5b"]
 TEMPERATURES = [0.0, 0.8]
-
-EDIT: list[dict[str, str]] = [
-    {"role": "system", "content": "You are a careful programmer. Answer with code only."},
-    {"role": "user", "content": f"Repeat this module word by word:\n\n```python\n{MODULE}```"},
-]
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -45,74 +43,6 @@ SCHEMA: dict[str, Any] = {
     "required": ["city", "inhabitants", "tags"],
     "additionalProperties": False,
 }
-
-Open = Callable[..., SpecSession]
-
-
-@pytest.fixture(scope="module")
-def open_real() -> Iterator[Open]:
-    """Opens sessions of a model by its short name or path; with the same options only once."""
-    opened: dict[str, SpecSession] = {}
-
-    def open_one(model: str | Path, draft: Any = None, **options: Any) -> SpecSession:
-        path = real_model(model) if isinstance(model, str) else model
-        if draft in MODELS:
-            draft = real_model(draft)
-        # One thread, because two that spin starve each other on a busy machine.
-        options = {"n_ctx": 2048, "n_threads": 1, "n_gpu_layers": 0, "spec_length": 4} | options
-        key = repr((path, draft, sorted(options.items())))
-        if key not in opened:
-            opened[key] = SpecSession(path, draft, **options)
-        return opened[key]
-
-    yield open_one
-    for session in opened.values():
-        session.close()
-
-
-@pytest.fixture(scope="module")
-def exact_copy(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Writes a copy of a model in Q8_0, once."""
-    folder = tmp_path_factory.mktemp("q8_0")
-
-    def copy(name: str) -> Path:
-        path: Path = folder / f"{name}.gguf"
-        if not path.exists():
-            write_quantized(real_model(name), path, "q8_0")
-        return path
-
-    return copy
-
-
-def copying_prompt(session: SpecSession, name: str) -> list[int]:
-    """Return a prompt behind which much can be copied."""
-    if name == "gemma":
-        return session.tokenize(f"{MODULE}\n\nThe same again:\n\n{MODULE[:90]}")
-    return session.render_chat(EDIT)
-
-
-def forget(session: SpecSession) -> None:
-    """Leave nothing in the memory: parts of a prompt that were decoded in another batch than now
-    have been rounded in another way."""
-    session.generate([5, 6], max_tokens=1)
-
-
-def endless(session: SpecSession, name: str) -> dict[int, float]:
-    """Return biases that forbid the end: a run that ended has no next candidate to look at."""
-    tokens = session.tokenize(end_tokens(name), add_special=False)
-    assert len(tokens) == 2
-    return dict.fromkeys(tokens, -math.inf)
-
-
-def near(open_real: Open, name: str) -> tuple[float, float]:
-    """Return within how many nats rounding may decide between two tokens, greedily and at a
-    temperature, where noise may make a tie of unlikely ones: as much as llama.cpp alone may move
-    both of them on this machine."""
-    session = open_real(name)
-    prompt = copying_prompt(session, name)
-    text = session.generate(prompt, max_tokens=48, logit_bias=endless(session, name))
-    likeliest, likely = rounding(real_model(name), tuple(prompt), tuple(text.tokens))
-    return max(0.05, 2 * likeliest), max(0.05, 2 * likely)
 
 
 @pytest.mark.parametrize("name", CHATTY)
@@ -263,76 +193,6 @@ def test_real_models_follow_grammars_and_schemas(open_real: Open, name: str) -> 
         assert set(city["tags"]) <= {"old", "big", "small"}
 
 
-def numbered(count: int) -> str:
-    return "".join(f"{i}. The train number {i * 7 % 100} is late.\n" for i in range(count))
-
-
-@pytest.mark.parametrize("exact", [False, True])
-def test_prompts_shorter_than_a_sliding_window_are_decoded_again(
-    open_real: Open, exact_copy: Callable[[str], Path], exact: bool
-) -> None:
-    """Prompts that share a part of a text three times as long as the window of Gemma 3: what has
-    left the memory is decoded again; where it keeps the whole text, nothing has."""
-    model: str | Path = exact_copy("gemma") if exact else "gemma"
-    session = open_real(model, "ngram", exact=exact)
-    alone = open_real(model, exact=exact)
-    limit = 0.0 if exact else near(open_real, "gemma")[0]
-    text = session.tokenize(numbered(145))
-    assert len(text) > 3 * 512
-    options: dict[str, Any] = {"max_tokens": 24, "logprobs": 100}
-    session.generate(text, **options)
-    for keep, is_there in ((len(text) - 3, True), (700, exact), (20, True)):
-        prompt = [*text[:keep], *session.tokenize("\nBut then ", add_special=False)]
-        found = session.generate(prompt, **options)
-        assert found.stats.reused_tokens == (keep if is_there else 0)
-        forget(alone)
-        expected = alone.generate(prompt, **options)
-        distance = tie(expected, found.tokens)
-        assert distance is None or distance < limit
-
-
-def test_a_dropped_long_answer_keeps_the_reusable_prefix(open_real: Open) -> None:
-    """The windows of Gemma 3 have moved on, as behind a long thought; other conversations take
-    turns with this one."""
-    session = open_real("gemma", "ngram", cache_ram=-1, n_batch=128)
-    alone = open_real("gemma", n_batch=128)
-    limit = near(open_real, "gemma")[0]
-    text = session.tokenize(numbered(60))
-    bias = endless(session, "gemma")
-    for turn in range(2):
-        session.generate(text, max_tokens=700, logit_bias=bias)
-        session.generate(f"{turn}: " + numbered(20), max_tokens=8)
-        n_before = len(text)
-        text += session.tokenize(f"\nWhat about number {turn}?", add_special=False)
-        found = session.generate(text, max_tokens=24, logit_bias=bias)
-        assert n_before - 4 <= found.stats.reused_tokens < n_before
-        forget(alone)
-        expected = alone.generate(text, max_tokens=24, logprobs=100, logit_bias=bias)
-        distance = tie(expected, found.tokens)
-        assert distance is None or distance < limit
-
-
-@pytest.mark.parametrize("name", ["qwen-0.5b", "gemma", "smollm2"])
-def test_real_models_continue_saved_states(open_real: Open, tmp_path: Path, name: str) -> None:
-    session = open_real(name, "ngram")
-    limit, _ = near(open_real, name)
-    prompt = copying_prompt(session, name)
-    start = session.generate(prompt, max_tokens=8)
-    session.save_state(tmp_path / "state")
-    longer = [*prompt, *start.tokens]
-    expected = session.generate(longer, max_tokens=16, logprobs=100)
-    other = open_real(name, "ngram", ngram_order=3)
-    other.generate("Something else.", max_tokens=2)
-    other.load_state(tmp_path / "state")
-    found = other.generate(longer, max_tokens=16)
-    assert found.stats.reused_tokens >= len(longer) - 2
-    distance = tie(expected, found.tokens)
-    assert distance is None or distance < limit
-    if name != "smollm2":
-        with pytest.raises(ArgumentError, match="another model"):
-            open_real("smollm2", "ngram").load_state(tmp_path / "state")
-
-
 @pytest.mark.parametrize(
     ("target", "draft", "message"),
     [
@@ -348,23 +208,6 @@ def test_draft_models_of_another_vocabulary_are_refused(
     with pytest.raises(ModelError, match=message) as caught:
         SpecSession(real_model(target), path, n_ctx=256)
     assert str(caught.value).startswith(f"The draft model {path} cannot draft for ")
-
-
-def test_three_requests_at_once_answer_correctly(open_real: Open) -> None:
-    session = open_real("qwen-0.5b", "ngram", n_seq=3)
-    asked = {"France": "Paris", "Italy": "Rome", "Japan": "Tokyo", "Spain": "Madrid"}
-    prompts = [
-        session.render_chat([{"role": "user", "content": f"What is the capital of {name}?"}])
-        for name in asked
-    ]
-    answers = session.generate(prompts, max_tokens=20)
-    assert len(answers) == 4
-    for answer, city in zip(answers, asked.values(), strict=True):
-        assert city in answer.text
-        assert answer.stats.drafter_errors == 0
-    assert max(answer.stats.reused_tokens for answer in answers) > 20  # they begin alike
-    choices = session.generate("The sea is", n=3, temperature=1.0, seed=1, max_tokens=12)
-    assert len({choice.text for choice in choices}) == 3
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -409,22 +252,3 @@ def test_chunks_of_real_models_end_between_characters(open_real: Open, name: str
     assert last is not None
     assert last.text == text
     assert last.stats.accepted > 8
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel by /proc")
-def test_repacked_weights_use_huge_pages_if_available() -> None:
-    given = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-    if not given.exists() or "[never]" in given.read_text():
-        pytest.skip("There are no huge pages on this machine.")
-    count = (
-        "import re, sys, specllama; from pathlib import Path\n"
-        "session = specllama.SpecSession(sys.argv[1], None, n_gpu_layers=0, n_ctx=256)\n"
-        "maps = Path('/proc/self/smaps_rollup').read_text()\n"
-        "found = re.search(r'AnonHugePages: +([0-9]+)', maps)\n"
-        "print(session.cpu_kernels, found[1], sep='|')\n"
-    )
-    command = [sys.executable, "-c", count, str(real_model("qwen-1.5b"))]
-    kernels, kilobytes = subprocess.check_output(command, text=True).strip().split("|")
-    if "repacked" not in kernels:
-        pytest.skip(f"No weights are repacked on this machine: {kernels}.")
-    assert int(kilobytes) > 100_000
