@@ -57,8 +57,8 @@ def main() -> None:
         for turn in range(arguments.repeat):
             for text in texts:
                 for name in [*sessions] if turn % 2 else [*sessions][::-1]:
-                    beams = sessions[name].generate(
-                        text, n_beams=n_beams, max_tokens=arguments.max_tokens
+                    beams = sessions[name].beam_search(
+                        text, n_beams, max_tokens=arguments.max_tokens
                     )
                     runs[name].append(beams[0].stats)
         plain = [seconds(stats) for stats in runs["plain"]]

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast, overload
 from typing_extensions import Self, Unpack
 
 from specllama import _check, _core
-from specllama._closing import Closing, close_at_exit
+from specllama._closing import close_at_exit
 from specllama._progress import Progress
 from specllama.drafter import Drafter
 from specllama.errors import ArgumentError, BusyError
@@ -22,7 +22,7 @@ from specllama.model.opening import check_draft, open_core
 from specllama.model.template_options import TemplateOptions
 from specllama.remote.opening import TargetOptions, open_remote
 from specllama.requests import beams
-from specllama.requests.background import BackgroundRequests
+from specllama.requests.asynchronous import AsyncRequests
 from specllama.requests.beams import Beam, BeamOptions
 from specllama.requests.options import GenerateOptions
 from specllama.requests.request import Request, are_several
@@ -31,7 +31,7 @@ from specllama.requests.stream import Generation, Stream
 __all__ = ["BUNDLED_DRAFT", "BUNDLED_MODEL", "SpecSession"]
 
 
-class SpecSession(BackgroundRequests, Closing):
+class SpecSession(AsyncRequests):
     """A GGUF model that generates with speculative decoding: the same tokens as plain decoding,
     sooner.
 
@@ -331,71 +331,68 @@ class SpecSession(BackgroundRequests, Closing):
 
     @overload
     def generate(
-        self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]
+        self, prompt: str | Iterable[int], *, n: int = 1, **options: Unpack[GenerateOptions]
     ) -> Generation: ...
     @overload
     def generate(
-        self, prompt: str | Iterable[int], *, n: int, **options: Unpack[GenerateOptions]
+        self, prompt: list[str] | list[list[int]], *, n: int = 1, **options: Unpack[GenerateOptions]
     ) -> list[Generation]: ...
-    @overload
-    def generate(
-        self, prompt: list[str] | list[list[int]], **options: Unpack[GenerateOptions]
-    ) -> list[Generation]: ...
-    @overload
-    def generate(
-        self, prompt: list[str] | list[list[int]], *, n: int, **options: Unpack[GenerateOptions]
-    ) -> list[list[Generation]]: ...
-    @overload
-    def generate(
-        self, prompt: str | Iterable[int], *, n_beams: int, **options: Unpack[BeamOptions]
-    ) -> list[Beam]: ...
     def generate(
         self,
         prompt: str | Iterable[int] | list[str] | list[list[int]],
         *,
-        n: int | None = None,
-        n_beams: int | None = None,
-        **options: Any,
-    ) -> Generation | list[Generation] | list[list[Generation]] | list[Beam]:
+        n: int = 1,
+        **options: Unpack[GenerateOptions],
+    ) -> Generation | list[Generation]:
         """Continue a prompt, or several, and return the whole.
 
         Args:
             prompt: A text, or token ids: a list or an integer array, for example. Texts of special
                 tokens in a text become those tokens, and the model's BOS is put before it, as
                 llama.cpp does. A list of prompts gives a list of results in the same order, each
-                as if it had been alone.
-            n: How many choices to give, 1 to 4096; they come as a list. The first has the seed that
-                was given or a fresh one; the seed of each other is derived from it.
-            n_beams: Search for the texts that score best with this many beams, 1 to 64, by the
-                rules of Hugging Face's transformers (num_beams there); they come as a list, the
-                best first. A search runs in the calling thread, and all other requests wait for it.
-            **options: See `GenerateOptions`; with `n_beams`, `BeamOptions`.
+                as if it had been alone; an empty list gives an empty one.
+            n: Number of choices, 1 to 4096. The result is the first, whose `choices` has all. The
+                first has the seed that was given or a fresh one; the seed of each other is derived
+                from it.
+            **options: See `GenerateOptions`.
 
         Returns:
             The text, its tokens, why it ended, and statistics. If Ctrl-C or an error interrupts the
-            call, `last` has what was generated until then (not of a beam search).
+            call, `last` has what was generated until then.
 
         Raises:
             ArgumentError: The prompt is empty, leaves no room in the context, or has ids that are
-                no tokens; or an option is wrong, or not available with beams or with this model.
+                not tokens; or an option is wrong, or not available with this model.
             DecodeError: llama.cpp failed.
             ClosedError: The session is closed.
             BusyError: With n_seq=1: another thread has an unfinished generation. Or a drafter of
                 the session called this.
-            OutOfMemoryError: There is not enough memory for beams.
         """
-        several = are_several(prompt)
-        if n_beams is not None:
-            if several:
-                raise ArgumentError("n_beams takes one prompt at a time, not a list of them.")
-            self._last = lambda: None
-            return beams.search(
-                self, self._free_core, cast(Any, prompt), n_beams, options | {"n": n}
-            )
-        if not several:
-            return self._continued(cast(Any, prompt), n, cast(Any, options))
-        choices = self._wait_for_choices(cast(Any, prompt), n, cast(Any, options))
-        return [one[0] for one in choices] if n is None else choices
+        if isinstance(prompt, list) and not prompt:
+            return []
+        if are_several(prompt):
+            return self._wait_for_all(cast(Any, prompt), n, options)
+        return self._continued(cast(Any, prompt), n, options)
+
+    def beam_search(
+        self, prompt: str | Iterable[int], n_beams: int, **options: Unpack[BeamOptions]
+    ) -> list[Beam]:
+        """Return the continuations of a prompt that score best, the best first, by the rules of
+        Hugging Face's transformers (docs/beams.md). The search runs in the calling thread, and all
+        other requests wait until it is over; `close` ends it.
+
+        Args:
+            prompt: As for `generate`, but one only.
+            n_beams: Texts kept at each step, 1 to 64 (num_beams in transformers).
+            **options: See `BeamOptions`.
+
+        Raises:
+            ArgumentError: As for `generate`; or the model is recurrent or hybrid.
+            DecodeError, ClosedError, BusyError: As for `generate`.
+            OutOfMemoryError: There is not enough memory for the beams.
+        """
+        self._last = lambda: None
+        return beams.search(self, self._free_core, prompt, n_beams, options)
 
     def stream(self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]) -> Stream:
         """Continue a prompt and return an iterator over the chunks as they become certain.
@@ -439,31 +436,14 @@ class SpecSession(BackgroundRequests, Closing):
         options = {**options, "max_tokens": len(tokens)}
         return self._start(Request.make(self, prompt, options, replayed=tokens)).run()
 
-    @overload
     def chat(
         self,
         messages: Sequence[Message],
         *,
         template_args: Mapping[str, Any] | None = None,
+        n: int = 1,
         **options: Unpack[GenerateOptions],
-    ) -> Generation: ...
-    @overload
-    def chat(
-        self,
-        messages: Sequence[Message],
-        *,
-        template_args: Mapping[str, Any] | None = None,
-        n: int,
-        **options: Unpack[GenerateOptions],
-    ) -> list[Generation]: ...
-    def chat(
-        self,
-        messages: Sequence[Message],
-        *,
-        template_args: Mapping[str, Any] | None = None,
-        n: int | None = None,
-        **options: Unpack[GenerateOptions],
-    ) -> Generation | list[Generation]:
+    ) -> Generation:
         """Answer the last message of a conversation, by the model's own chat template.
 
         Args:
@@ -488,39 +468,20 @@ class SpecSession(BackgroundRequests, Closing):
         """The same as `chat`, chunk by chunk: see `stream`."""
         return self.stream(self.render_chat(messages, template_args), **options)
 
-    @overload
     def infill(
         self,
         prefix: str,
         suffix: str,
         *,
         files: Mapping[str, str] | None = None,
+        n: int = 1,
         **options: Unpack[GenerateOptions],
-    ) -> Generation: ...
-    @overload
-    def infill(
-        self,
-        prefix: str,
-        suffix: str,
-        *,
-        files: Mapping[str, str] | None = None,
-        n: int,
-        **options: Unpack[GenerateOptions],
-    ) -> list[Generation]: ...
-    def infill(
-        self,
-        prefix: str,
-        suffix: str,
-        *,
-        files: Mapping[str, str] | None = None,
-        n: int | None = None,
-        **options: Unpack[GenerateOptions],
-    ) -> Generation | list[Generation]:
+    ) -> Generation:
         """Fill a gap in a text, by a model that was trained for it.
 
         Args:
-            prefix, suffix: The text before the gap and behind it. Together they may take three
-                quarters of the context: the parts nearest to the gap are read, and the rest is a
+            prefix, suffix: The text before and after the gap. Together they may take three quarters
+                of the context: the parts nearest to the gap are read, and the rest is a
                 `reference` to copy from.
             files: Texts of other files by their names, the most important last.
             n, **options: As for `generate`.
@@ -572,13 +533,14 @@ class SpecSession(BackgroundRequests, Closing):
         return f"<SpecSession {self.model_description}, n_ctx={self.n_ctx}>"
 
     def _continued(
-        self, prompt: str | Iterable[int], n: int | None, options: GenerateOptions
-    ) -> Generation | list[Generation]:
-        """Continue one prompt; with n given, return a list of n choices."""
-        if n is None and self._core.n_seq == 1:
+        self, prompt: str | Iterable[int], n: int, options: GenerateOptions
+    ) -> Generation:
+        """Continue one prompt: in the calling thread, which saves a hand-over, if there is one
+        place and one choice."""
+        if n == 1 and self._core.n_seq == 1:
             return self.stream(prompt, **options).run()
-        (choices,) = self._wait_for_choices([prompt], n, options)
-        return choices[0] if n is None else choices
+        (whole,) = self._wait_for_all([prompt], n, options)
+        return whole
 
     def _start(self, request: Request) -> Stream:
         record = request.begin(self._free_core)

@@ -27,12 +27,12 @@ def test_beams_are_bit_identical_with_and_without_drafts(open_session: Open, n_b
     n_ahead = 0
     for name in SOME:
         options: dict[str, Any] = {"n_beams": n_beams, "max_tokens": 48}
-        expected = plain.generate(PROMPTS[name], **options)
+        expected = plain.beam_search(PROMPTS[name], **options)
         assert len(expected) == n_beams
         assert expected[0].stats.exact is (EXACT_HERE is True)
         assert expected[0].stats.drafted == 0
         for session in sessions:
-            beams = session.generate(PROMPTS[name], **options)
+            beams = session.beam_search(PROMPTS[name], **options)
             assert found(beams) == found(expected)
             n_ahead += beams[0].stats.accepted
     assert n_ahead > 0
@@ -44,12 +44,12 @@ def test_beams_of_float_weights_are_the_same_with_drafts(tmp_path: Path) -> None
     prompt = [1, *range(5, 40)] * 3
     options: dict[str, Any] = {"n_beams": 3, "max_tokens": 60}
     with SpecSession(model, None, exact=EXACT_HERE, n_threads=1) as session:
-        expected = found(session.generate(prompt, **options))
+        expected = found(session.beam_search(prompt, **options))
     for spec_length in (2, 7):
         with SpecSession(
             model, "ngram", exact=EXACT_HERE, n_threads=1, spec_length=spec_length
         ) as session:
-            beams = session.generate(prompt, **options, reference=[*range(5, 90)] * 4)
+            beams = session.beam_search(prompt, **options, reference=[*range(5, 90)] * 4)
             assert found(beams) == expected
             assert beams[0].stats.drafted > 0
 
@@ -60,9 +60,9 @@ def test_beams_are_the_same_with_right_wrong_and_nonsense_drafts(open_session: O
     session = open_session(spec_length=5)
     for prompt, n in ((PROMPT, 40), (MODULE * 8, 30)):
         options: dict[str, Any] = {"n_beams": 4, "max_tokens": n}
-        expected = plain.generate(prompt, **options)
+        expected = plain.beam_search(prompt, **options)
         for reference in (expected[0].tokens, expected[3].tokens, [7] * 99, PROMPTS["json"]):
-            beams = session.generate(prompt, **options, reference=reference)
+            beams = session.beam_search(prompt, **options, reference=reference)
             assert found(beams) == found(expected)
             assert beams[0].stats.drafter_errors == 0
 
@@ -70,9 +70,9 @@ def test_beams_are_the_same_with_right_wrong_and_nonsense_drafts(open_session: O
 @pytest.mark.parametrize("n_batch", [4, 7, 32])
 def test_beams_are_the_same_when_rows_exceed_the_batch(open_session: Open, n_batch: int) -> None:
     options: dict[str, Any] = {"n_beams": 6, "max_tokens": 24}
-    expected = open_session(draft=None).generate(PROMPT, **options)
+    expected = open_session(draft=None).beam_search(PROMPT, **options)
     for draft in (None, "ngram"):
-        beams = open_session(draft=draft, n_batch=n_batch).generate(PROMPT, **options)
+        beams = open_session(draft=draft, n_batch=n_batch).beam_search(PROMPT, **options)
         assert found(beams) == found(expected)
 
 
@@ -81,8 +81,8 @@ def test_copied_drafts_reduce_the_number_of_decodes(open_session: Open, n_beams:
     """A text that repeats, with a fixed length; how many is printed."""
     options: dict[str, Any] = {"n_beams": n_beams, "max_tokens": 96}
     prompt = PROMPTS["module"] * 2
-    plain = open_session(draft=None).generate(prompt, **options)[0].stats
-    stats = open_session(spec_length=8).generate(prompt, **options)[0].stats
+    plain = open_session(draft=None).beam_search(prompt, **options)[0].stats
+    stats = open_session(spec_length=8).beam_search(prompt, **options)[0].stats
     assert plain.rounds == plain.generated_tokens == stats.generated_tokens == 96
     print(f"{n_beams} beams: {stats.rounds / stats.generated_tokens:.2f} decodes a token")
     assert stats.rounds < {2: 0.85, 4: 0.95, 8: 1}[n_beams] * plain.rounds
@@ -107,9 +107,9 @@ class Wrong(Drafter):
 
 
 def test_a_failing_drafter_changes_no_beam_and_is_counted(open_session: Open) -> None:
-    beams = open_session(draft=Wrong()).generate(PROMPT, n_beams=1, max_tokens=12)
+    beams = open_session(draft=Wrong()).beam_search(PROMPT, n_beams=1, max_tokens=12)
     assert found(beams) == found(
-        open_session(draft=None).generate(PROMPT, n_beams=1, max_tokens=12)
+        open_session(draft=None).beam_search(PROMPT, n_beams=1, max_tokens=12)
     )
     assert beams[0].stats.drafter_errors > 3
 
@@ -131,9 +131,11 @@ class Copying(Drafter):
 
 
 def test_a_custom_drafter_receives_the_text_of_each_beam(open_session: Open) -> None:
-    (best,) = open_session(draft=None).generate(PROMPT, n_beams=1, max_tokens=40)
+    (best,) = open_session(draft=None).beam_search(PROMPT, n_beams=1, max_tokens=40)
     stats = (
-        open_session(draft=Copying(best.tokens)).generate(PROMPT, n_beams=1, max_tokens=40)[0].stats
+        open_session(draft=Copying(best.tokens))
+        .beam_search(PROMPT, n_beams=1, max_tokens=40)[0]
+        .stats
     )
     assert stats.rounds <= 1 + 40 / 5 + 1
     assert stats.accepted == stats.drafted
@@ -149,11 +151,11 @@ def test_beams_are_the_same_with_drafts_on_sliding_window_models(
     prompt = [1, *range(5, 60)]
     options: dict[str, Any] = {"n_beams": 4, "max_tokens": 50}
     with SpecSession(model, None, exact=EXACT_HERE, n_threads=1) as session:
-        expected = found(session.generate(prompt, **options))
+        expected = found(session.beam_search(prompt, **options))
     with SpecSession(
         model, "ngram", exact=EXACT_HERE, n_seq=n_seq, n_threads=1, spec_length=4
     ) as session:
         session.generate(prompt, max_tokens=5)
-        beams = session.generate(prompt, **options)
+        beams = session.beam_search(prompt, **options)
     assert found(beams) == expected
     assert beams[0].stats.drafted > 0

@@ -42,7 +42,7 @@ def test_beams_match_a_reference_search_over_whole_texts(tmp_path: Path, n_beams
             }  # fmt: skip
             for prompt in ([1, 5, 6], [1, 9, 30, 31]):
                 expected = beam_search(logits_after, prompt, EOS, **options)
-                beams = session.generate(prompt, **options)
+                beams = session.beam_search(prompt, **options)
                 assert [beam.tokens for beam in beams] == [tokens for tokens, _ in expected]
                 assert [beam.score for beam in beams] == pytest.approx(
                     [score for _, score in expected], abs=1e-4
@@ -62,7 +62,7 @@ def test_beams_of_the_bundled_model_match_the_reference_search(bundled_model: Pa
             expected = beam_search(
                 logits_after, tokens, session._core.eos, n_beams=4, max_tokens=16
             )
-            beams = session.generate(prompt, n_beams=4, max_tokens=16)
+            beams = session.beam_search(prompt, n_beams=4, max_tokens=16)
             assert [beam.tokens for beam in beams] == [tokens for tokens, _ in expected]
             assert [beam.score for beam in beams] == pytest.approx(
                 [score for _, score in expected], abs=1e-4
@@ -133,13 +133,13 @@ def test_beams_match_those_of_transformers(tmp_path: Path, seed: int) -> None:
 
 def test_one_beam_gives_the_greedy_text(open_session: Open) -> None:
     session = open_session()
-    (beam,) = session.generate(PROMPT, n_beams=1, max_tokens=30)
+    (beam,) = session.beam_search(PROMPT, n_beams=1, max_tokens=30)
     assert beam.tokens == session.generate(PROMPT, max_tokens=30).tokens
 
 
 def test_beams_are_distinct_and_sorted_by_score(open_session: Open) -> None:
     session = open_session()
-    beams = session.generate(PROMPT, n_beams=4, max_tokens=20)
+    beams = session.beam_search(PROMPT, n_beams=4, max_tokens=20)
     assert [beam.score for beam in beams] == sorted((beam.score for beam in beams), reverse=True)
     assert len({tuple(beam.tokens) for beam in beams}) == 4
     for beam in beams:
@@ -149,7 +149,7 @@ def test_beams_are_distinct_and_sorted_by_score(open_session: Open) -> None:
     assert stats.prompt_tokens == len(session.tokenize(PROMPT))
     assert stats.generated_tokens == 20
     assert len(stats.by_round) == stats.rounds
-    two = session.generate(PROMPT, n_beams=4, n=2, max_tokens=20, echo=True)
+    two = session.beam_search(PROMPT, n_beams=4, n=2, max_tokens=20, echo=True)
     assert [beam.text for beam in two] == [PROMPT + beam.text for beam in beams[:2]]
     assert two[0].stats.reused_tokens == stats.prompt_tokens - 1
 
@@ -159,23 +159,23 @@ def test_stop_strings_end_a_beam_and_are_cut_off(open_session: Open) -> None:
     session = open_session()
     plain = open_session(draft=None)
     options: dict[str, Any] = {"n_beams": 4, "max_tokens": 40, "stop": ["\n", "= b"]}
-    beams = session.generate(PROMPT, **options)
-    assert found(beams) == found(plain.generate(PROMPT, **options))
+    beams = session.beam_search(PROMPT, **options)
+    assert found(beams) == found(plain.beam_search(PROMPT, **options))
     assert all("\n" not in beam.text and "= b" not in beam.text for beam in beams)
     assert any(beam.finish_reason == "stop" for beam in beams)
-    without = session.generate(PROMPT, n_beams=4, max_tokens=40)
+    without = session.beam_search(PROMPT, n_beams=4, max_tokens=40)
     assert any("\n" in beam.text for beam in without)
 
 
 def test_the_session_generates_the_same_after_a_beam_search(open_session: Open) -> None:
     session = open_session()
     expected = session.generate(PROMPT, max_tokens=40).tokens
-    beams = session.generate(PROMPT, n_beams=8, max_tokens=40)
+    beams = session.beam_search(PROMPT, n_beams=8, max_tokens=40)
     for _ in range(2):
         assert session.generate(PROMPT, max_tokens=40).tokens == expected
-        again = session.generate(PROMPT, n_beams=8, max_tokens=40)
+        again = session.beam_search(PROMPT, n_beams=8, max_tokens=40)
         assert found(again) == found(beams)
-    longer = session.generate(PROMPT + "    while", n_beams=2, max_tokens=5)
+    longer = session.beam_search(PROMPT + "    while", n_beams=2, max_tokens=5)
     assert longer[0].stats.reused_tokens > 0
 
 
@@ -183,30 +183,30 @@ def test_beams_share_the_remaining_context_evenly(open_session: Open) -> None:
     session = open_session(n_ctx=256)
     n_prompt = len(session.tokenize(PROMPT))
     n_room = (256 - n_prompt) // 8
-    beams = session.generate(PROMPT, n_beams=8, max_tokens=None)
+    beams = session.beam_search(PROMPT, n_beams=8, max_tokens=None)
     assert {len(beam.tokens) for beam in beams if beam.finish_reason == "length"} == {n_room}
     plain = open_session(draft=None, n_ctx=256)
-    assert found(beams) == found(plain.generate(PROMPT, n_beams=8, max_tokens=n_room))
+    assert found(beams) == found(plain.beam_search(PROMPT, n_beams=8, max_tokens=n_room))
     with pytest.raises(ArgumentError, match=f"room for {n_room} of each of 8 beams"):
-        session.generate(PROMPT, n_beams=8, max_tokens=n_room + 1)
+        session.beam_search(PROMPT, n_beams=8, max_tokens=n_room + 1)
     with pytest.raises(ArgumentError, match="at least one token"):
-        session.generate([5] * 250, n_beams=8)
+        session.beam_search([5] * 250, n_beams=8)
 
 
 def test_beams_are_the_same_next_to_other_requests(open_session: Open) -> None:
     """What is under way goes on afterwards."""
-    expected = open_session(draft=None).generate(PROMPT, n_beams=4, max_tokens=30)
+    expected = open_session(draft=None).beam_search(PROMPT, n_beams=4, max_tokens=30)
     for n_seq in (1, 2):
         session = open_session(n_seq=n_seq, exact=EXACT_HERE)
         alone = session.generate("import os\nimport", max_tokens=40).tokens
         stream = session.stream("import os\nimport", max_tokens=40)
         next(stream)
-        assert found(session.generate(PROMPT, n_beams=4, max_tokens=30)) == found(expected)
+        assert found(session.beam_search(PROMPT, n_beams=4, max_tokens=30)) == found(expected)
         for _ in stream:
             pass
         assert stream.result().tokens == alone
     handles = [session.submit(PROMPT, max_tokens=20) for _ in range(3)]
-    assert found(session.generate(PROMPT, n_beams=4, max_tokens=30)) == found(expected)
+    assert found(session.beam_search(PROMPT, n_beams=4, max_tokens=30)) == found(expected)
     assert all(len(handle.result().tokens) == 20 for handle in handles)
 
 
@@ -214,11 +214,11 @@ def test_ctrl_c_ends_a_beam_search_between_two_decodes(open_session: Open) -> No
     session = open_session(draft=CtrlC(5))
     session.generate(PROMPT, max_tokens=1)
     with pytest.raises(KeyboardInterrupt):
-        session.generate(PROMPT, n_beams=1, max_tokens=100)
+        session.beam_search(PROMPT, n_beams=1, max_tokens=100)
     assert session.last is None  # not what came before
-    beams = session.generate(PROMPT, n_beams=4, max_tokens=20)
+    beams = session.beam_search(PROMPT, n_beams=4, max_tokens=20)
     assert found(beams) == found(
-        open_session(draft=None).generate(PROMPT, n_beams=4, max_tokens=20)
+        open_session(draft=None).beam_search(PROMPT, n_beams=4, max_tokens=20)
     )
 
 
@@ -227,15 +227,15 @@ def test_recurrent_models_refuse_several_beams(tmp_path: Path, kind: str) -> Non
     model = WRITERS[kind](tmp_path / "model.gguf")
     with SpecSession(model, n_threads=1) as session:
         with pytest.raises(ArgumentError, match="beams share what they have in common"):
-            session.generate([1, 5, 6], n_beams=2)
+            session.beam_search([1, 5, 6], n_beams=2)
         assert session.generate([1, 5, 6], max_tokens=3).tokens
 
 
 def test_options_without_effect_are_accepted_with_beams(open_session: Open) -> None:
     session = open_session()
     plain: dict[str, Any] = {"temperature": 0, "top_k": -1, "top_p": 1.0, "logit_bias": {}}
-    beams = session.generate(PROMPT, n_beams=2, max_tokens=8)
-    assert found(session.generate(PROMPT, n_beams=2, max_tokens=8, **plain)) == found(beams)
+    beams = session.beam_search(PROMPT, n_beams=2, max_tokens=8)
+    assert found(session.beam_search(PROMPT, n_beams=2, max_tokens=8, **plain)) == found(beams)
 
 
 @pytest.mark.parametrize(
@@ -245,14 +245,14 @@ def test_options_without_effect_are_accepted_with_beams(open_session: Open) -> N
         ({"n_beams": 65}, "n_beams must be from 1 to 64"),
         ({"n_beams": 2.5}, "n_beams must be a whole number"),
         ({"n_beams": 2, "n": 3}, "n must be from 1 to 2, not 3"),
-        ({"n_beams": 2, "temperature": 0.5}, "temperature cannot be had with n_beams"),
-        ({"n_beams": 2, "grammar": 'root ::= "a"'}, "grammar cannot be had with n_beams"),
-        ({"n_beams": 2, "json_schema": {}}, "json_schema cannot be had with n_beams"),
-        ({"n_beams": 2, "logprobs": 1}, "logprobs cannot be had with n_beams"),
-        ({"n_beams": 2, "logit_bias": {5: 1}}, "logit_bias cannot be had with n_beams"),
-        ({"n_beams": 2, "logprobs": 0}, "logprobs cannot be had with n_beams"),
+        ({"n_beams": 2, "temperature": 0.5}, "temperature is not supported by beam_search"),
+        ({"n_beams": 2, "grammar": 'root ::= "a"'}, "grammar is not supported by beam_search"),
+        ({"n_beams": 2, "json_schema": {}}, "json_schema is not supported by beam_search"),
+        ({"n_beams": 2, "logprobs": 1}, "logprobs is not supported by beam_search"),
+        ({"n_beams": 2, "logit_bias": {5: 1}}, "logit_bias is not supported by beam_search"),
+        ({"n_beams": 2, "logprobs": 0}, "logprobs is not supported by beam_search"),
         ({"n_beams": 2, "logit_bias": 5}, "logit_bias must map token ids to numbers"),
-        ({"n_beams": 2, "trace": True}, "trace cannot be had with n_beams"),
+        ({"n_beams": 2, "trace": True}, "trace is not supported by beam_search"),
         ({"n_beams": 2, "length_penalty": "1"}, "length_penalty must be a number"),
         ({"n_beams": 2, "length_penalty": float("nan")}, "length_penalty must be a number from"),
         ({"n_beams": 2, "early_stopping": "soon"}, "early_stopping must be True, False or"),
@@ -268,19 +268,19 @@ def test_options_that_beam_search_does_not_support_are_refused(
 ) -> None:
     session = open_session()
     with pytest.raises(ArgumentError, match=message):
-        session.generate(PROMPT, **options)
+        session.beam_search(PROMPT, **options)
     nothing: dict[str, Any] = {"temperature": 0, "logit_bias": {}, "grammar_triggers": []}
     nothing |= {"acceptance": "coupled", "logprobs": None, "json_schema": None}
-    assert session.generate(PROMPT, n_beams=2, max_tokens=2, seed=5, **nothing)
+    assert session.beam_search(PROMPT, n_beams=2, max_tokens=2, seed=5, **nothing)
 
 
 def test_wrong_calls_of_beam_search_are_refused(open_session: Open) -> None:
     session: Any = open_session()
     with pytest.raises(ArgumentError, match="one prompt at a time"):
-        session.generate([PROMPT, PROMPT], n_beams=2)
-    with pytest.raises(TypeError, match="num_beams is called n_beams here"):
-        session.generate(PROMPT, n_beams=2, num_beams=2)
-    with pytest.raises(TypeError, match="length_penalty is an option of beam search"):
+        session.beam_search([PROMPT, PROMPT], n_beams=2)
+    with pytest.raises(TypeError, match=r"call session\.beam_search"):
+        session.beam_search(PROMPT, n_beams=2, num_beams=2)
+    with pytest.raises(TypeError, match=r"length_penalty is an option of session\.beam_search"):
         session.generate(PROMPT, length_penalty=2.0)
     with pytest.raises(ArgumentError, match="prompt is empty"):
-        session.generate([], n_beams=2)
+        session.beam_search([], n_beams=2)

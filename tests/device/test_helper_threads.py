@@ -89,7 +89,7 @@ def test_a_beam_search_leaves_no_helper_thread() -> None:
     case = """
 elsewhere(plain)
 print(threads() - before)
-session.generate(PROMPT, max_tokens=4, n_beams=2)
+session.beam_search(PROMPT, max_tokens=4, n_beams=2)
 print(threads() - before)
 """
     assert _run(case) == "1\n0\n"

@@ -193,7 +193,7 @@ def leave(mib):
 
 def search():
     try:
-        return str(len(session.generate("def f(x):", n_beams=8, max_tokens=12)))
+        return str(len(session.beam_search("def f(x):", n_beams=8, max_tokens=12)))
     except OutOfMemoryError as error:
         return str(error)
 

@@ -76,21 +76,24 @@ def test_chats_run_in_an_event_loop(model: Path, open_session: Open) -> None:
 
 def test_n_gives_several_choices(model: Path, open_session: Open) -> None:
     session = open_session(model, kv_type="f16")
-    two = session.chat([user("u")], n=2, seed=7)
+    two = session.chat([user("u")], n=2, seed=7).choices
     assert [one.text for one in two] == [":abcd"] * 2
     assert two[0].stats.seed == 7 != two[1].stats.seed
-    (later,) = asyncio.run(session.achat([user("u")], n=1, seed=7))
+    both = session.submit_chat([user("u")], n=2, seed=7).choices
+    assert [one.result().text for one in both] == [":abcd"] * 2
+    later = asyncio.run(session.achat([user("u")], n=1, seed=7))
+    assert later.choices == [later]
     assert later.text == ":abcd"
     with pytest.raises(ArgumentError, match="n must be from 1"):
         session.chat([user("u")], n=0)
     asked: Any = session
-    with pytest.raises(TypeError, match="n_beams is an option of generate"):
+    with pytest.raises(TypeError, match=r"n_beams is an option of session\.beam_search"):
         asked.chat([user("u")], n_beams=2)
-    with pytest.raises(TypeError, match="n_beams is an option of generate"):
+    with pytest.raises(TypeError, match=r"n_beams is an option of session\.beam_search"):
         asyncio.run(asked.achat([user("u")], n_beams=2))
     with pytest.raises(TypeError, match="n is an option of generate, chat and infill"):
         asked.stream_chat([user("u")], n=2)
-    beams = session.generate(session.render_chat([user("u")]), n_beams=2, max_tokens=4)
+    beams = session.beam_search(session.render_chat([user("u")]), n_beams=2, max_tokens=4)
     assert beams[0].text == ":abc"
 
 

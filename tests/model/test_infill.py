@@ -100,11 +100,18 @@ def test_infill_generates_from_the_rendered_prompt(model: Path, open_session: Op
     assert "".join(chunk.text for chunk in chunks) == expected.text
     later = asyncio.run(session.ainfill(BEFORE, BEHIND, files={"a.py": "x"}, max_tokens=12))
     assert later.stats.prompt_tokens > expected.stats.prompt_tokens
-    two = session.infill(BEFORE, BEHIND, n=2, max_tokens=12)
-    two += asyncio.run(session.ainfill(BEFORE, BEHIND, n=2, max_tokens=12))
+    assert session.submit_infill(BEFORE, BEHIND, max_tokens=12).result().text == expected.text
+
+    async def chunk_by_chunk() -> str:
+        chunks = session.astream_infill(BEFORE, BEHIND, max_tokens=12)
+        return "".join([chunk.text async for chunk in chunks])
+
+    assert asyncio.run(chunk_by_chunk()) == expected.text
+    two = session.infill(BEFORE, BEHIND, n=2, max_tokens=12).choices
+    two += asyncio.run(session.ainfill(BEFORE, BEHIND, n=2, max_tokens=12)).choices
     assert [one.tokens for one in two] == [expected.tokens] * 4
     asked: Any = session
-    with pytest.raises(TypeError, match="n_beams is an option of generate"):
+    with pytest.raises(TypeError, match=r"n_beams is an option of session\.beam_search"):
         asked.infill(BEFORE, BEHIND, n_beams=2)
     calls: list[Callable[..., Any]] = [
         asked.infill,

@@ -117,8 +117,8 @@ class Comparison:
             self.same(one, other)
 
     def choices(self, tokens: list[int], options: Any, expected: Generation) -> None:
-        results = self.session.generate(tokens, n=3, **options)
-        others = self.plain.generate(tokens, n=3, **options)
+        results = self.session.generate(tokens, n=3, **options).choices
+        others = self.plain.generate(tokens, n=3, **options).choices
         for one, other in zip(results, others, strict=True):
             self.same(one, other)
 
@@ -152,7 +152,7 @@ class Comparison:
                 "early_stopping": self.rng.choice([True, False, "never"]),
                 **{name: options[name] for name in ("stop", "reference") if name in options},
             }
-            one, other = (each.generate(tokens, **how) for each in (self.session, self.plain))
+            one, other = (each.beam_search(tokens, **how) for each in (self.session, self.plain))
             for beam, its in zip(one, other, strict=True):
                 assert (beam.tokens, beam.text, beam.score) == (its.tokens, its.text, its.score)
                 assert (beam.logprob, beam.finish_reason) == (its.logprob, its.finish_reason)

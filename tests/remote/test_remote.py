@@ -204,8 +204,8 @@ def test_several_requests_to_a_served_target_get_their_own_tokens(
             same(one, local.generate(PROMPTS[name], max_tokens=20))
     options: dict[str, Any] = {"max_tokens": 20, "temperature": 1.0, "seed": 7}
     for one, expected in zip(
-        session.generate(MODULE, n=3, **options),
-        local.generate(MODULE, n=3, **options),
+        session.generate(MODULE, n=3, **options).choices,
+        local.generate(MODULE, n=3, **options).choices,
         strict=True,
     ):
         same(one, expected)
@@ -214,8 +214,8 @@ def test_several_requests_to_a_served_target_get_their_own_tokens(
 def test_more_requests_than_the_servers_slots_finish(connect: Connect, local: SpecSession) -> None:
     """Who waits there for a place keeps nobody here waiting, who then would lose his."""
     session = connect("ngram", n_seq=5)
-    expected = local.generate(MODULE, max_tokens=20, n=5, temperature=1.0, seed=7)
-    found = session.generate(MODULE, max_tokens=20, n=5, temperature=1.0, seed=7)
+    expected = local.generate(MODULE, max_tokens=20, n=5, temperature=1.0, seed=7).choices
+    found = session.generate(MODULE, max_tokens=20, n=5, temperature=1.0, seed=7).choices
     for one, other in zip(found, expected, strict=True):
         same(one, other)
 
@@ -280,7 +280,7 @@ def test_options_without_support_by_the_server_are_refused(connect: Connect) -> 
         with pytest.raises(ArgumentError, match="cannot be had of a target elsewhere"):
             session.generate(MODULE, **options)
     for call in (
-        lambda: session.generate(MODULE, n_beams=2),
+        lambda: session.beam_search(MODULE, n_beams=2),
         lambda: session.save_state("x"),
         lambda: session.host(MODULE, paced=True),
     ):

@@ -16,6 +16,7 @@ from serving import Server, serve
 from session_options import EXACT, EXACT_HERE, FIXED
 from slow_link import SlowLink, slow_link
 from specllama import ArgumentError, Generation, RemoteError, SpecSession
+from specllama.requests.background import queue_load
 from specllama.session import BUNDLED_DRAFT
 
 MODULE = PROMPTS["module"]
@@ -322,7 +323,7 @@ def test_a_vanished_client_frees_its_slot(session: SpecSession, expected: Genera
             streams.clear()
             remote.close()
             link.refuse(False)
-    wait_until(lambda: session.load.n_running == 0)
+    wait_until(lambda: queue_load(session).n_running == 0)
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

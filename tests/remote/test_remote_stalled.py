@@ -13,6 +13,7 @@ from serving import Server
 from slow_link import SlowLink, slow_link
 from specllama import ClosedError, RemoteError, SpecSession
 from specllama.remote.link import Link
+from specllama.requests.background import queue_load
 from targets import MODULE
 
 ENDLESSLY: dict[str, Any] = {"max_tokens": 1500, **ENDLESS}
@@ -43,7 +44,7 @@ def test_a_session_on_a_stalled_server_closes_at_once(
         next(iter(handle))
     link.stalls = True
     n_tokens = -1
-    while n_tokens != (n_tokens := session.load.generated_tokens):
+    while n_tokens != (n_tokens := queue_load(session).generated_tokens):
         threading.Event().wait(0.1)
     close(session)
     for handle in handles:

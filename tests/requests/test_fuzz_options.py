@@ -113,7 +113,7 @@ def use(rng: Random, session: SpecSession, values: dict[str, list[Any]]) -> None
     options = {"max_tokens": 6} | drawn(rng, values, 6)
     if rng.random() < 0.1:
         n_beams = rng.choice([1, 2, 5, 16, 64])
-        session.generate(prompt, n_beams=n_beams, max_tokens=4)
+        session.beam_search(prompt, n_beams=n_beams, max_tokens=4)
     if rng.random() < 0.3:
         n = rng.choice([1, 2, 4])
         session.generate([prompt, prompt[:1], prompt * 2], n=n, **options)

@@ -48,7 +48,7 @@ def test_a_beam_search_leaves_the_long_rope_memory_unchanged(
 ) -> None:
     expected = open_session(model, n_ctx=LONG).generate(PROMPT, **AN_ANSWER).tokens
     session = open_session(model, n_ctx=LONG)
-    session.generate(PROMPT, n_beams=2, max_tokens=20)
+    session.beam_search(PROMPT, n_beams=2, max_tokens=20)
     assert session.generate(PROMPT, **AN_ANSWER).tokens == expected
 
 

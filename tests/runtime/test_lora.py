@@ -147,7 +147,7 @@ def test_beam_search_and_saved_states_use_the_adapter(
 ) -> None:
     session = open_session(draft=None, lora=adapter)
     expected = session.generate(PROMPTS["class"], max_tokens=12)
-    (beam,) = session.generate(PROMPTS["class"], max_tokens=12, n_beams=1)
+    (beam,) = session.beam_search(PROMPTS["class"], max_tokens=12, n_beams=1)
     assert first_difference(beam.tokens, expected.tokens) is None
     session.generate(PROMPTS["class"], max_tokens=12)
     session.save_state(tmp_path / "state")

@@ -125,7 +125,9 @@ def test_n_and_several_prompts_give_several_choices(server: Server) -> None:
     expected = [
         one.text
         for prompt in options["prompt"]
-        for one in server.session.generate(prompt, n=2, seed=3, max_tokens=8, temperature=1.0)
+        for one in server.session.generate(
+            prompt, n=2, seed=3, max_tokens=8, temperature=1.0
+        ).choices
     ]
     assert [choice.text for choice in answer.choices] == expected
     assert len(set(expected)) == 4

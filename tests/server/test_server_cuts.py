@@ -16,6 +16,7 @@ from prompts import ENDLESS, PROMPTS
 from serving import Server, refused, serve, wait_until
 from session_options import EXACT, FIXED
 from specllama import SpecSession
+from specllama.requests.background import queue_load
 
 PROMPT = PROMPTS["module"]
 DRAWN: dict[str, Any] = {"temperature": 0.8, "seed": 1, **ENDLESS}
@@ -49,11 +50,11 @@ def test_refused_requests_are_not_counted_as_failed(server: Server) -> None:
 
 def test_requests_of_clients_that_leave_are_cancelled(server: Server) -> None:
     """Its request ends, whether it was being streamed, was not begun to be, or waited."""
-    load = server.session.load
+    load = queue_load(server.session)
     n_cancelled, n_failed = n_ended(server, "cancelled"), n_ended(server, "failed")
 
     def at_work() -> tuple[int, int]:
-        load = server.session.load
+        load = queue_load(server.session)
         return load.n_running, load.n_waiting
 
     def idle() -> bool:
@@ -73,13 +74,13 @@ def test_requests_of_clients_that_leave_are_cancelled(server: Server) -> None:
             leaving.sendall(head.encode() + b"\r\n\r\n" + body)
             wait_until(lambda n=n_waiting: at_work() == (1, n))  # type: ignore[misc]
         if first is not None:
-            wait_until(lambda: server.session.load.n_waiting == 0)
+            wait_until(lambda: queue_load(server.session).n_waiting == 0)
             assert not first.done()
             first.cancel()
         wait_until(idle)
     wait_until(lambda: server.app.n_answers == 0)
     wait_until(lambda: n_ended(server, "cancelled") >= n_cancelled + 3)
-    assert server.session.load.generated_tokens - load.generated_tokens < 3 * 1900
+    assert queue_load(server.session).generated_tokens - load.generated_tokens < 3 * 1900
     assert n_ended(server, "cancelled") == n_cancelled + 3
     assert n_ended(server, "failed") == n_failed
 
@@ -102,7 +103,7 @@ def test_a_slow_reader_does_not_delay_others(server: Server) -> None:
         slow.connect(("127.0.0.1", int(server.url.rsplit(":", 1)[1])))
         head = f"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}"
         slow.sendall(head.encode() + b"\r\nConnection: close\r\n\r\n" + body)
-        wait_until(lambda: server.session.load.n_running == 1)
+        wait_until(lambda: queue_load(server.session).n_running == 1)
         # It has the only place, and gives it back though nobody reads.
         assert server.post("/v1/completions", {"prompt": "x", "max_tokens": 1}).is_success
         answer = b"".join(iter(lambda: slow.recv(1 << 20), b""))
@@ -128,9 +129,9 @@ def test_timeout_cuts_a_generation(session: SpecSession) -> None:
 def test_choices_not_yet_begun_are_left_out_at_shutdown(session: SpecSession, stream: bool) -> None:
     body = {"prompt": PROMPT, "n": 2, "max_tokens": 1900, "stream": stream, **ENDLESS}
     with serve(session) as server, ThreadPoolExecutor() as pool:
-        before = session.load.generated_tokens
+        before = queue_load(session).generated_tokens
         coming = pool.submit(server.post, "/v1/completions", body)
-        while session.load.generated_tokens < before + 20:
+        while queue_load(session).generated_tokens < before + 20:
             time.sleep(0.005)
         server.app.end_answers()
         answer = coming.result(60)

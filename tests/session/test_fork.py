@@ -81,7 +81,7 @@ def test_a_working_session_is_refused_in_a_forked_process(
     calls: list[Callable[[], object]] = [
         lambda: session.generate("x", max_tokens=2),
         lambda: session.generate(["x", "y"], max_tokens=2),
-        lambda: session.generate("x", max_tokens=2, n_beams=2),
+        lambda: session.beam_search("x", max_tokens=2, n_beams=2),
         lambda: session.stream("x", max_tokens=2),
         lambda: session.submit("x", max_tokens=2),
         lambda: asyncio.run(session.agenerate("x", max_tokens=2)),

@@ -30,7 +30,7 @@ CALLS = {
     "generate": "session.generate(['x', 'y', 'z', 'w'], max_tokens=1)",  # waits for room
     "read": "list(session.submit('x', max_tokens=2))",
     "wait": "session.submit('x', max_tokens=2).result()",
-    "cancel": "[one.cancel() for one in session.submit('x', n=3, max_tokens=30)]",
+    "cancel": "[one.cancel() for one in session.submit('x', n=3, max_tokens=30).choices]",
     "call back": "session.submit('x', max_tokens=2).add_done_callback(print)",
 }
 
@@ -75,7 +75,7 @@ def test_closing_can_be_interrupted_anywhere() -> None:
 n = 0
 while True:
     worker = renewed()
-    handles = session.submit("x", n=3, max_tokens=20)
+    handles = session.submit("x", n=3, max_tokens=20).choices
     came = interrupted(worker.close, n)
     worker.close()
     assert all(one.done() for one in handles)

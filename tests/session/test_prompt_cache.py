@@ -124,7 +124,7 @@ def test_the_cache_survives_a_beam_search_and_a_saved_state(
     session = open_session(draft=None, cache_ram=-1)
     one, other = conversation(0), conversation(1)
     reused(session, one)
-    session.generate(other, n_beams=2, max_tokens=4)
+    session.beam_search(other, n_beams=2, max_tokens=4)
     assert reused(session, one) == 99
     session.save_state(tmp_path / "state")
     reused(session, other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from processes import run_script
 from prompts import PROMPTS
 from scripted_model import BOS, FIRST
-from specllama import ArgumentError, ClosedError, DecodeError, SpecSession
+from specllama import ArgumentError, ClosedError, DecodeError, Generation, SpecSession
 
 Open = Callable[..., SpecSession]
 PROMPT = PROMPTS["module"]
@@ -192,7 +193,7 @@ def test_bad_prompts_are_refused(open_session: Open) -> None:
     session = open_session(n_ctx=32)
     for prompt, message in (
         ("", "empty"),
-        ([], "empty"),
+        ((), "empty"),
         ("word " * 100, r"tokens, which leaves no room in a context of 32"),
         ([1, 4096], "Token 4096 in the prompt is out of range; the model has 4096 tokens"),
         ([1, -1], "Token -1"),
@@ -230,11 +231,25 @@ def test_bad_paths_and_tokens_are_refused(open_session: Open) -> None:
         session.generate("x", stop=b"x")  # type: ignore[call-overload]
 
 
+def test_async_with_closes_the_session(open_session: Open) -> None:
+    async def answer() -> tuple[SpecSession, Generation]:
+        async with open_session() as session:
+            return session, await session.agenerate("x", max_tokens=2)
+
+    session, generation = asyncio.run(answer())
+    assert len(generation.tokens) == 2
+    with pytest.raises(ClosedError):
+        session.generate("x")
+
+
 def test_options_of_other_methods_raise_type_error(open_session: Open) -> None:
     session = open_session()
-    with pytest.raises(TypeError, match="give n_beams, too"):
+    with pytest.raises(TypeError, match=r"option of session\.beam_search"):
         session.generate("x", length_penalty=1)  # type: ignore[call-overload]
-    for options, message in (({"n": 2}, "n is an option of"), ({"n_beams": 2}, "of generate")):
+    for options, message in (
+        ({"n": 2}, "n is an option of"),
+        ({"n_beams": 2}, "of session.beam_search"),
+    ):
         with pytest.raises(TypeError, match=message):
             session.stream("x", **options)
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import weakref
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar
 
 from typing_extensions import Unpack
 
 from specllama import _check
-from specllama._core import Chunk
 from specllama.errors import ArgumentError
 from specllama.model.chat_template import Message
 from specllama.model.core import Core
@@ -19,8 +17,8 @@ from specllama.model.loaded_model import LoadedModel
 from specllama.model.template_options import TemplateOptions
 from specllama.requests.handle import Handle
 from specllama.requests.job import Job
-from specllama.requests.load import Load
 from specllama.requests.options import GenerateOptions
+from specllama.requests.queue_load import QueueLoad
 from specllama.requests.request import Hosted, Request
 from specllama.requests.stream import Generation
 from specllama.requests.worker import Worker
@@ -48,25 +46,14 @@ class BackgroundRequests(LoadedModel):
         self._worker.wait_for_cancelled()
         return self._core
 
-    @overload
-    def submit(self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]) -> Handle: ...
-    @overload
     def submit(
-        self, prompt: str | Iterable[int], *, n: int, **options: Unpack[GenerateOptions]
-    ) -> list[Handle]: ...
-    def submit(
-        self,
-        prompt: str | Iterable[int],
-        *,
-        n: int | None = None,
-        **options: Unpack[GenerateOptions],
-    ) -> Handle | list[Handle]:
-        """Have a prompt continued in the background. May be called from any thread.
-
-        Arguments are those of `generate`, for one prompt only.
+        self, prompt: str | Iterable[int], *, n: int = 1, **options: Unpack[GenerateOptions]
+    ) -> Handle:
+        """Queue a request to continue a prompt; it runs in the background. May be called from any
+        thread. Arguments are those of `generate`, for one prompt only.
 
         Returns:
-            A handle, at once; with n given, a list of n handles.
+            A handle, at once: that of the first choice. `Handle.choices` has those of all n.
 
         Raises:
             ArgumentError: The prompt is empty, has ids that are not tokens, or does not fit the
@@ -75,8 +62,33 @@ class BackgroundRequests(LoadedModel):
                 all n choices are taken.)
             ClosedError: The session is closed.
         """
-        handles = submitted(self, prepared(self, [prompt], n, options))
-        return handles[0] if n is None else handles
+        return Handle.of_choices(submitted(self, prepared(self, [prompt], n, options)))
+
+    def submit_chat(
+        self,
+        messages: Sequence[Message],
+        *,
+        template_args: Mapping[str, Any] | None = None,
+        n: int = 1,
+        **options: Unpack[GenerateOptions],
+    ) -> Handle:
+        """Queue a request to answer the last message of a conversation. Arguments are those of
+        `SpecSession.chat`; for the rest see `submit`."""
+        return self.submit(self.render_chat(messages, template_args), n=n, **options)
+
+    def submit_infill(
+        self,
+        prefix: str,
+        suffix: str,
+        *,
+        files: Mapping[str, str] | None = None,
+        n: int = 1,
+        **options: Unpack[GenerateOptions],
+    ) -> Handle:
+        """Queue a request to fill a gap in a text. Arguments are those of `SpecSession.infill`; for
+        the rest see `submit`."""
+        prompt, options = self._infill_request(prefix, suffix, files, options)
+        return self.submit(prompt, n=n, **options)
 
     def host(
         self,
@@ -105,160 +117,6 @@ class BackgroundRequests(LoadedModel):
         """
         return submitted(self, prepared_host(self, prompt, paced, generated, options))[0]
 
-    def astream(
-        self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]
-    ) -> AsyncGenerator[Chunk, None]:
-        """Continue a prompt, chunk by chunk: `async for chunk in session.astream(...)`.
-
-        Arguments and errors are those of `submit`. Leaving the loop, or cancelling the task, ends
-        the request. (After a `break` it ends when the iterator is closed or collected.)
-        """
-        return self._achunks(lambda: Request.make(self, prompt, options))
-
-    def _achunks(self, make: Callable[[], Request]) -> AsyncGenerator[Chunk, None]:
-        """Do what `astream` does with a request, which is made in another thread."""
-        jobs: list[Job] = []
-
-        async def chunks() -> AsyncGenerator[Chunk, None]:
-            jobs.extend(await self._aside(lambda: self._jobs([make()])))
-            (handle,) = self._handles(jobs)
-            try:
-                self._submit(jobs, keep=True)
-                while several := await handle.next_chunks():
-                    for chunk in several:
-                        yield chunk
-            finally:
-                self._cancel(jobs)
-
-        iterator = chunks()
-        # asyncio closes a collected iterator only when the event loop comes to it: too late for a
-        # call that follows at once.
-        weakref.finalize(iterator, self._cancel, jobs).atexit = False
-        return iterator
-
-    @overload
-    async def agenerate(
-        self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]
-    ) -> Generation: ...
-    @overload
-    async def agenerate(
-        self, prompt: str | Iterable[int], *, n: int, **options: Unpack[GenerateOptions]
-    ) -> list[Generation]: ...
-    async def agenerate(
-        self,
-        prompt: str | Iterable[int],
-        *,
-        n: int | None = None,
-        **options: Unpack[GenerateOptions],
-    ) -> Generation | list[Generation]:
-        """Continue a prompt without blocking the event loop. Cancelling the task ends the request.
-
-        Args:
-            prompt: As for `generate`. (For several, gather several calls.)
-            n: Number of choices, as for `generate`; with it the result is a list.
-            **options: See `GenerateOptions`.
-
-        Raises: what `submit` and `Handle.result` raise.
-        """
-        return await self._acontinued(prompt, n, options)
-
-    async def _acontinued(
-        self, prompt: str | Iterable[int], n: int | None, options: GenerateOptions
-    ) -> Generation | list[Generation]:
-        """Do what `agenerate` does."""
-        # In another thread: tokenizing a long prompt takes a while, and so may a JSON schema.
-        jobs = await self._aside(
-            lambda: self._jobs(Request.choices(self, prompt, options, _count(n)))
-        )
-        try:
-            self._submit(jobs, keep=True)
-            answers = [await handle for handle in self._handles(jobs)]
-        finally:
-            self._cancel(jobs)
-        self._last = jobs[-1].so_far
-        return answers[0] if n is None else answers
-
-    @overload
-    async def achat(
-        self,
-        messages: Sequence[Message],
-        *,
-        template_args: Mapping[str, Any] | None = None,
-        **options: Unpack[GenerateOptions],
-    ) -> Generation: ...
-    @overload
-    async def achat(
-        self,
-        messages: Sequence[Message],
-        *,
-        template_args: Mapping[str, Any] | None = None,
-        n: int,
-        **options: Unpack[GenerateOptions],
-    ) -> list[Generation]: ...
-    async def achat(
-        self,
-        messages: Sequence[Message],
-        *,
-        template_args: Mapping[str, Any] | None = None,
-        n: int | None = None,
-        **options: Unpack[GenerateOptions],
-    ) -> Generation | list[Generation]:
-        """Answer the last message of a conversation without blocking the event loop. Cancelling the
-        task ends the request. Arguments and errors are those of `SpecSession.chat`."""
-        prompt = await self._aside(self.render_chat, messages, template_args)
-        return await self._acontinued(prompt, n, options)
-
-    def astream_chat(
-        self,
-        messages: Sequence[Message],
-        *,
-        template_args: Mapping[str, Any] | None = None,
-        **options: Unpack[GenerateOptions],
-    ) -> AsyncGenerator[Chunk, None]:
-        """Do as `achat` does, chunk by chunk: see `astream`."""
-        return self._achunks(
-            lambda: Request.make(self, self.render_chat(messages, template_args), options)
-        )
-
-    @overload
-    async def ainfill(
-        self,
-        prefix: str,
-        suffix: str,
-        *,
-        files: Mapping[str, str] | None = None,
-        **options: Unpack[GenerateOptions],
-    ) -> Generation: ...
-    @overload
-    async def ainfill(
-        self,
-        prefix: str,
-        suffix: str,
-        *,
-        files: Mapping[str, str] | None = None,
-        n: int,
-        **options: Unpack[GenerateOptions],
-    ) -> list[Generation]: ...
-    async def ainfill(
-        self,
-        prefix: str,
-        suffix: str,
-        *,
-        files: Mapping[str, str] | None = None,
-        n: int | None = None,
-        **options: Unpack[GenerateOptions],
-    ) -> Generation | list[Generation]:
-        """Fill a gap in a text without blocking the event loop. Cancelling the task ends the
-        request. Arguments and errors are those of `SpecSession.infill`."""
-        prompt, options = await self._aside(self._infill_request, prefix, suffix, files, options)
-        return await self._acontinued(prompt, n, options)
-
-    async def _aside(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call a function in another thread. Raises BusyError in a thread that may not wait: the
-        other one would perhaps wait for the drafter that is being asked here."""
-        self._worker.check_may_wait()
-        return await asyncio.to_thread(call, *args, **kwargs)
-
     def _infill_request(
         self, prefix: str, suffix: str, files: Mapping[str, str] | None, options: GenerateOptions
     ) -> tuple[list[int], GenerateOptions]:
@@ -271,25 +129,19 @@ class BackgroundRequests(LoadedModel):
         referred: GenerateOptions = {"reference": infill.left_out}
         return infill.tokens, {**referred, **options}
 
-    @property
-    def load(self) -> Load:
-        """The load of the session's thread: requests waiting and running, tokens, speed."""
-        return self._worker.load
-
-    def _wait_for_choices(
-        self, prompts: Iterable[str | Iterable[int]], n: int | None, options: GenerateOptions
-    ) -> list[list[Generation]]:
-        """Return n choices (None: one) for each prompt. If one fails, or the wait is interrupted,
+    def _wait_for_all(
+        self, prompts: Iterable[str | Iterable[int]], n: int, options: GenerateOptions
+    ) -> list[Generation]:
+        """Return a result with n choices for each prompt. If one fails, or the wait is interrupted,
         all are cancelled."""
-        n = _count(n)
-        jobs = self._jobs(_requests(self, prompts, n, options))
+        jobs = prepared(self, prompts, n, options)
         try:
             self._submit(jobs, wait=True, keep=True)
             answers = [handle.result() for handle in self._handles(jobs)]
         finally:
             self._cancel(jobs)
         self._last = jobs[-1].so_far
-        return [answers[i : i + n] for i in range(0, len(answers), n)]
+        return [Generation.of_choices(answers[i : i + n]) for i in range(0, len(answers), n)]
 
     def _jobs(self, requests: Iterable[Request]) -> list[Job]:
         """Return a job for each request. They are there before the first is submitted, so that they
@@ -328,7 +180,7 @@ class BackgroundRequests(LoadedModel):
 def prepared(
     model: BackgroundRequests,
     prompts: Iterable[str | Iterable[int]],
-    n: int | None,
+    n: int,
     options: GenerateOptions,
 ) -> list[Job]:
     """Return requests to continue several prompts, checked but not submitted. That may take a
@@ -337,13 +189,16 @@ def prepared(
     Args:
         model: The model that continues them.
         prompts: Texts or token ids.
-        n: Choices for each prompt; None: one.
+        n: Choices for each prompt.
         options: Options of every request.
 
     Returns:
         The requests, n per prompt, in the order of the prompts.
     """
-    return model._jobs(_requests(model, prompts, _count(n), options))
+    n = _check.integer("n", n, low=1, high=MOST_CHOICES)
+    return model._jobs(
+        one for prompt in prompts for one in Request.choices(model, prompt, options, n)
+    )
 
 
 def prepared_host(
@@ -365,18 +220,12 @@ def submitted(model: BackgroundRequests, jobs: Sequence[Job]) -> list[Handle]:
     return model._handles(jobs)
 
 
-def _requests(
-    model: LoadedModel, prompts: Iterable[str | Iterable[int]], n: int, options: GenerateOptions
-) -> list[Request]:
-    """Return n requests for each prompt, in the order of the prompts."""
-    return [one for prompt in prompts for one in Request.choices(model, prompt, options, n)]
+def queue_load(model: BackgroundRequests) -> QueueLoad:
+    """Return how busy the session's thread is. Never waits."""
+    return model._worker.load
 
 
 def _latest(jobs: Sequence[Job]) -> Generation | None:
     """Return what there is so far of the last job that has begun; None if none has."""
     begun = (job.so_far() for job in reversed(jobs))
     return next((one for one in begun if one is not None), None)
-
-
-def _count(n: int | None) -> int:
-    return 1 if n is None else _check.integer("n", n, low=1, high=MOST_CHOICES)

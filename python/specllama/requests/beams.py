@@ -14,14 +14,14 @@ from specllama.errors import ArgumentError
 from specllama.model.core import Core
 from specllama.model.loaded_model import LoadedModel
 from specllama.requests.options import FIELDS
-from specllama.requests.request import Request
+from specllama.requests.request import Request, are_several
 from specllama.requests.stream import FinishReason
 
 EarlyStopping = bool | Literal["never"]
 
 
 class BeamOptions(TypedDict, total=False):
-    """Options that `generate` takes with `n_beams`; all are keyword arguments and optional.
+    """Options of `SpecSession.beam_search`; all are keyword arguments and optional.
 
     Attributes:
         n: Number of beams to return, the best first. (Default: all; 1 to n_beams.)
@@ -83,7 +83,9 @@ def search(
     n_beams: int,
     options: Mapping[str, Any],
 ) -> list[Beam]:
-    """Return the beams. Arguments and errors are those of `SpecSession.generate`."""
+    """Return the beams. Arguments and errors are those of `SpecSession.beam_search`."""
+    if are_several(prompt):
+        raise ArgumentError("beam_search takes one prompt at a time, not a list of them.")
     rest = {**options}
     n_beams = _check.integer("n_beams", n_beams, low=1, high=64)
     n = rest.pop("n", None)
@@ -94,7 +96,7 @@ def search(
         # Request.make, below, refuses names that are not options at all.
         if name in FIELDS and name not in _SHARED and _asks(name, value):
             raise ArgumentError(
-                f"{name} cannot be had with n_beams: beam search looks for the texts that are most "
+                f"{name} is not supported by beam_search, which looks for the texts that are most "
                 "likely by the model's own probabilities."
             )
     request = Request.make(model, prompt, rest)  # type: ignore[arg-type]

@@ -37,6 +37,19 @@ class Handle:
         self._owner = owner  # the session: kept alive as long as somebody holds a handle
         self._job = job
         self._worker = worker
+        self._others: tuple[Handle, ...] = ()
+
+    @classmethod
+    def of_choices(cls, handles: Sequence[Handle]) -> Handle:
+        """Return the first of several handles, with all of them as its `choices`."""
+        handles[0]._others = tuple(handles[1:])
+        return handles[0]
+
+    @property
+    def choices(self) -> list[Handle]:
+        """Handles of all choices of a request with `n`, of which this is the first; else this one
+        alone."""
+        return [self, *self._others]
 
     def result(self, timeout: float | None = None) -> Generation:
         """Wait for the request's end and return the whole; if it was cancelled, what there was.

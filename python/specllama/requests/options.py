@@ -244,7 +244,6 @@ _ELSEWHERE = {
             ("n_predict", "max_tokens"),
             ("temp", "temperature"),
             ("repetition_penalty", "repeat_penalty"),
-            ("num_beams", "n_beams"),
             ("num_return_sequences", "n"),
             ("do_sample", "temperature"),
         )
@@ -254,12 +253,14 @@ _ELSEWHERE = {
     "response_format": "response_format is the server's; give json_schema, or grammar.",
     "tools": "tools are the server's; template_args={'tools': [...]} shows them to the model.",
     "chat_template": "chat_template is an option of SpecSession.",
-    "n": "n is an option of generate, chat and infill, of agenerate, achat and ainfill, and of "
-    "submit; everything else gives one text.",
-    "n_beams": "n_beams is an option of generate, which also takes the token ids that render_chat "
-    "returns.",
-    "length_penalty": "length_penalty is an option of beam search; give n_beams, too.",
-    "early_stopping": "early_stopping is an option of beam search; give n_beams, too.",
+    "n": "n is an option of generate, chat and infill, of their async twins, and of submit, "
+    "submit_chat and submit_infill; everything else gives one text.",
+    "num_beams": "For beam search, call session.beam_search(prompt, n_beams=4).",
+    **{
+        name: f"{name} is an option of session.beam_search, which also takes the token ids that "
+        "render_chat returns."
+        for name in ("n_beams", "length_penalty", "early_stopping")
+    },
 }
 """Error messages, by the name of an option that other libraries, or only some methods, have."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from specllama._closing import Closing
@@ -34,6 +34,7 @@ class Generation:
         stats: Counts and times of the generation.
         logprobs: One entry per token, if they were asked for; else empty.
         trace: What every round did, if `trace=True`; else None.
+        choices: All choices of a request with `n`, of which this is the first; else this one alone.
     """
 
     text: str
@@ -43,6 +44,17 @@ class Generation:
     stats: Stats
     logprobs: list[TokenLogprobs]
     trace: Trace | None
+    _others: tuple[Generation, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def choices(self) -> list[Generation]:
+        """See `Generation`."""
+        return [self, *self._others]
+
+    @classmethod
+    def of_choices(cls, choices: Sequence[Generation]) -> Generation:
+        """Return the first of several choices, with all of them as its `choices`."""
+        return replace(choices[0], _others=tuple(choices[1:])) if choices[1:] else choices[0]
 
     def __str__(self) -> str:
         return self.text

@@ -17,9 +17,9 @@ from specllama.errors import ArgumentError, BusyError, ClosedError, QueueFullErr
 from specllama.model.core import Core, Distant
 from specllama.requests.bell import Bell
 from specllama.requests.job import Job
-from specllama.requests.load import Load
 from specllama.requests.meter import Meter
 from specllama.requests.prefix import waits_for_prefix
+from specllama.requests.queue_load import QueueLoad
 from specllama.requests.round import Round
 from specllama.requests.stream import Generation
 
@@ -64,9 +64,9 @@ class Worker:
         self._meter = Meter()
 
     @property
-    def load(self) -> Load:
+    def load(self) -> QueueLoad:
         """How busy the thread is. Reading it never waits."""
-        return Load(
+        return QueueLoad(
             n_waiting=len(self._waiting),
             n_running=len(self._running),
             generated_tokens=self._n_tokens,

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from specllama import Handle, QueueFullError, SpecSession
-from specllama.requests.background import submitted
+from specllama.requests.background import queue_load, submitted
 from specllama.requests.job import Job
 from specllama.server import page
 from specllama.server.answer import Answer
@@ -197,11 +197,11 @@ class App:
         }
 
     async def _health(self, request: Request) -> Response:
-        load = self._session.load
+        load = queue_load(self._session)
         return JSONResponse({"status": "ok", "running": load.n_running, "waiting": load.n_waiting})
 
     async def _show_metrics(self, request: Request) -> Response:
-        text = self._metrics.text(self._session.load)
+        text = self._metrics.text(queue_load(self._session))
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
 

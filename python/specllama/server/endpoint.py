@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from specllama import Chunk, GenerateOptions, Generation, Handle, Stats
-from specllama.requests.background import BackgroundRequests, prepared
+from specllama.requests.background import BackgroundRequests, prepared, queue_load
 from specllama.requests.job import Job
 from specllama.requests.schema.schema_grammar import SchemaGrammar
 from specllama.server.error import ApiError, encoded, log, printable
@@ -84,7 +84,7 @@ class Endpoint(ABC):
 
     def _timings(self, stats: Stats) -> dict[str, Any]:
         """Return the field `timings` of an answer that has just ended."""
-        return timings(stats, alone=self._model.load.n_running == 0)
+        return timings(stats, alone=queue_load(self._model).n_running == 0)
 
     def prepare(self) -> list[Job]:
         """Return the generations to submit: the choices for the first prompt first. Raises

@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from specllama import SpecSession, _check
+from specllama.requests.background import queue_load
 from specllama.server.anthropic.input import read_conversation
 from specllama.server.body_reader import BodyReader
 from specllama.server.conversation import Conversation
@@ -107,7 +108,7 @@ class Introspection:
         })  # fmt: skip
 
     async def _slots(self, request: Request) -> Response:
-        n_running = self._session.load.n_running
+        n_running = queue_load(self._session).n_running
         return JSONResponse([
             {"id": i, "n_ctx": self._session.n_ctx, "is_processing": i < n_running}
             for i in range(self._session.n_seq)

@@ -8,7 +8,7 @@ from threading import Lock
 
 from specllama import ArgumentError, ClosedError, Handle, SpecllamaError
 from specllama._core import Source
-from specllama.requests.load import Load
+from specllama.requests.queue_load import QueueLoad
 
 _DRAFTERS = tuple(source.name for source in Source)
 _OUTCOMES = ("stop", "length", "cancelled", "failed", "refused")
@@ -53,12 +53,12 @@ class Metrics:
                 self._drafted[drafter] += drafted
                 self._accepted[drafter] += accepted
 
-    def text(self, load: Load) -> str:
+    def text(self, load: QueueLoad) -> str:
         """Return all metrics, including the session's load, as text."""
         with self._lock:
             return "".join(self._lines(load))
 
-    def _lines(self, load: Load) -> Iterator[str]:
+    def _lines(self, load: QueueLoad) -> Iterator[str]:
         yield from _metric("requests_waiting", "gauge", "Requests in the queue.", load.n_waiting)
         yield from _metric("requests_running", "gauge", "Requests at work.", load.n_running)
         yield from _metric(

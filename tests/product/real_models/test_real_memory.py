@@ -106,7 +106,7 @@ def test_three_requests_at_once_answer_correctly(open_real: Open) -> None:
         assert city in answer.text
         assert answer.stats.drafter_errors == 0
     assert max(answer.stats.reused_tokens for answer in answers) > 20  # they begin alike
-    choices = session.generate("The sea is", n=3, temperature=1.0, seed=1, max_tokens=12)
+    choices = session.generate("The sea is", n=3, temperature=1.0, seed=1, max_tokens=12).choices
     assert len({choice.text for choice in choices}) == 3
 
 

@@ -10,6 +10,7 @@ import pytest
 from prompts import PROMPTS
 from serving import Server, refused, serve
 from specllama import SpecSession
+from specllama.requests.background import queue_load
 from verifying import MODULE, Client, N, ahead, heard
 from websockets.exceptions import ConnectionClosedOK, InvalidStatus
 
@@ -73,7 +74,7 @@ def test_a_text_to_copy_from(server: Server, expected: list[int]) -> None:
 
 def wait_until_idle(server: Server) -> None:
     done = threading.Event()
-    while server.session.load.n_running:
+    while queue_load(server.session).n_running:
         done.wait(0.005)
 
 

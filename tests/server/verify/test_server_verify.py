@@ -14,6 +14,7 @@ from serving import Server, refused, serve
 from session_options import EXACT, FIXED
 from specllama import QueueFullError, SpecSession
 from specllama.formats.wire import Digest
+from specllama.requests.background import queue_load
 from verifying import MODULE, Client, N, ahead, heard
 
 
@@ -228,7 +229,7 @@ def test_finished_and_failed_generations_do_not_count_as_open(server: Server) ->
         body = {"prompt": "x", "options": {"grammar": 'root ::= "a'}}
         refused(server.post("/v1/verify", body), 400)
     assert len(server.app._verify._open) <= 64
-    assert server.session.load.n_running == 0
+    assert queue_load(server.session).n_running == 0
 
 
 def test_too_many_open_generations_are_refused(session: SpecSession) -> None:

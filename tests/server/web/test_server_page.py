@@ -11,6 +11,7 @@ from browser import Page, find_chromium
 from serving import Server, serve
 from session_options import EXACT, FIXED
 from specllama import SpecSession
+from specllama.requests.background import queue_load
 
 CHROMIUM = find_chromium()
 
@@ -379,7 +380,7 @@ def test_the_page_stops_an_answer(chatting: Server, chat: Page) -> None:
     )
     assert chat.evaluate("at('error').textContent") == ""
     assert chat.evaluate(f"!!{button('Trace')}")
-    while chatting.session.load.n_running:
+    while queue_load(chatting.session).n_running:
         pass
     # It stands, and the conversation goes on.
     chat.evaluate("at('max_tokens').value = 4")

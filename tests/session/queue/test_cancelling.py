@@ -83,7 +83,7 @@ def test_a_call_in_a_coroutine_waits_for_the_end_of_a_cancelled_request(
 def test_a_beam_search_waits_for_the_end_of_a_cancelled_request(session: SpecSession) -> None:
     for _ in range(TIMES):
         cancel_a_handle(session)
-        assert len(session.generate(PROMPT, n_beams=2, max_tokens=3)) == 2
+        assert len(session.beam_search(PROMPT, n_beams=2, max_tokens=3)) == 2
 
 
 def test_generating_threads_get_closed_error_when_the_session_closes() -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from prompts import ENDLESS, LONG, PROMPTS
 from session_options import EXACT_HERE, Open
 from specllama import ArgumentError, BusyError, ClosedError, Drafter, SpecSession
+from specllama.requests.background import queue_load
 
 
 def test_leaving_a_loop_over_a_handle_keeps_the_unread_chunks(open_session: Open) -> None:
@@ -55,7 +56,7 @@ def test_a_bad_prompt_is_refused_before_the_first_of_the_list_is_answered(
     session = open_session(max_queue=0)
     with pytest.raises(ArgumentError):
         session.generate(["x", "y", "z", [10**6]], max_tokens=50)
-    assert session.load.generated_tokens == 0
+    assert queue_load(session).generated_tokens == 0
 
 
 def test_a_beam_search_between_two_rounds_ends_no_request() -> None:
@@ -63,7 +64,7 @@ def test_a_beam_search_between_two_rounds_ends_no_request() -> None:
         handle = session.submit(PROMPTS["module"], **LONG)
         next(iter(handle))
         while not handle.done():
-            session.generate("x", n_beams=2, max_tokens=2)
+            session.beam_search("x", n_beams=2, max_tokens=2)
         assert len(handle.result().tokens) == LONG["max_tokens"]
 
 
@@ -88,7 +89,7 @@ def test_a_request_can_be_cancelled_while_it_waits_for_a_slot() -> None:
         reader.start()
         assert drafter.inside.wait(60)
         handle = session.submit("y", max_tokens=2)
-        while session.load.n_waiting:
+        while queue_load(session).n_waiting:
             time.sleep(0.01)
         handle.cancel()
         drafter.may_go_on.set()

@@ -24,6 +24,7 @@ from specllama import (
     QueueFullError,
     SpecSession,
 )
+from specllama.requests.background import queue_load
 
 MIXED = ["module", "function", "json", "english", "csv", "one token", "emoji"]
 
@@ -59,24 +60,42 @@ def test_several_prompts_are_answered_in_order(open_session: Open) -> None:
 def test_choices_have_seeds_of_their_own(open_session: Open) -> None:
     session = open_session()
     options: dict[str, Any] = {"max_tokens": 20, "temperature": 1.0}
-    choices = session.generate(PROMPTS["module"], n=3, seed=7, **options)
+    choices = session.generate(PROMPTS["module"], n=3, seed=7, **options).choices
     assert choices[0].stats.seed == 7
     assert len({one.stats.seed for one in choices}) == 3
     assert len({one.text for one in choices}) == 3
     for one in choices:
         alone = session.generate(PROMPTS["module"], seed=one.stats.seed, **options)
         assert alone.tokens == one.tokens
-    again = session.generate(PROMPTS["module"], n=2, seed=7, **options)
+    again = session.generate(PROMPTS["module"], n=2, seed=7, **options).choices
     assert [one.tokens for one in again] == [one.tokens for one in choices[:2]]
-    fresh = session.generate(PROMPTS["module"], n=2, **options)
+    fresh = session.generate(PROMPTS["module"], n=2, **options).choices
     assert fresh[0].stats.seed != fresh[1].stats.seed
     for seed in (None, -1):  # a fresh one
-        drawn = session.generate(PROMPTS["module"], n=2, seed=seed, **options)
+        drawn = session.generate(PROMPTS["module"], n=2, seed=seed, **options).choices
         drawn += [session.submit(PROMPTS["module"], seed=seed, **options).result()]
         assert len({one.stats.seed for one in [*drawn, *fresh]}) == 5
     by_prompt = session.generate([PROMPTS["module"], PROMPTS["csv"]], n=2, seed=7, **options)
-    assert [one.tokens for one in by_prompt[0]] == [one.tokens for one in again]
-    assert [len(choices) for choices in by_prompt] == [2, 2]
+    assert [one.tokens for one in by_prompt[0].choices] == [one.tokens for one in again]
+    assert [len(one.choices) for one in by_prompt] == [2, 2]
+
+
+def test_the_first_of_several_choices_has_all_of_them(open_session: Open) -> None:
+    session = open_session()
+    options: dict[str, Any] = {"max_tokens": 5, "temperature": 1.0, "seed": 3}
+    first = session.generate("x", n=3, **options)
+    assert first.choices[0] is first
+    handle = session.submit("x", n=3, **options)
+    assert handle.choices[0] is handle
+    texts = [one.text for one in first.choices]
+    assert [one.result().text for one in handle.choices] == texts
+    assert len(set(texts)) == 3
+    assert session.generate("x", **options).choices[0].text == texts[0]
+    assert first.choices[1].choices == [first.choices[1]]
+
+
+def test_no_prompts_give_no_results(open_session: Open) -> None:
+    assert open_session().generate([]) == []
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.5, "2", 10**6, 10**400])
@@ -231,12 +250,12 @@ def test_asyncio_calls_give_the_results_of_generate(open_session: Open) -> None:
         async for chunk in session.astream(PROMPTS["module"], max_tokens=20):
             text += chunk.text
         choices = await session.agenerate("x", n=2, seed=3, temperature=1.0, max_tokens=5)
-        return found, text, choices
+        return found, text, choices.choices
 
     found, text, choices = asyncio.run(all_at_once())
     assert [one.tokens for one in found] == [one.tokens for one in expected]
     assert text == expected[0].text
-    same = session.generate("x", n=2, seed=3, temperature=1.0, max_tokens=5)
+    same = session.generate("x", n=2, seed=3, temperature=1.0, max_tokens=5).choices
     assert [one.tokens for one in choices] == [one.tokens for one in same]
 
 
@@ -244,12 +263,12 @@ def test_cancelling_a_task_cancels_its_request(open_session: Open) -> None:
     session = open_session()
 
     async def cancelled(task: asyncio.Task[Any]) -> None:
-        while not session.load.n_running:
+        while not queue_load(session).n_running:
             await asyncio.sleep(0.001)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        while session.load.n_running:
+        while queue_load(session).n_running:
             await asyncio.sleep(0.001)
 
     async def read() -> None:
@@ -261,7 +280,7 @@ def test_cancelling_a_task_cancels_its_request(open_session: Open) -> None:
         async for _ in stream:
             break
         await stream.aclose()
-        while session.load.n_running:
+        while queue_load(session).n_running:
             await asyncio.sleep(0.001)
 
     async def everything() -> None:
@@ -285,7 +304,7 @@ def test_last_is_the_last_generation_of_asyncio_calls(open_session: Open, n_seq:
     left = session.last
     assert left is not None
     assert left.finish_reason is None
-    while session.load.n_running:
+    while queue_load(session).n_running:
         time.sleep(0.001)
     running = [session.submit(PROMPTS["module"], **LONG) for _ in range(n_seq)]
     with pytest.raises(QueueFullError):
@@ -307,17 +326,17 @@ def test_unread_requests_finish_and_do_not_block_others(open_session: Open) -> N
 
 def test_load_reports_running_and_waiting_requests(open_session: Open, n_seq: int) -> None:
     session = open_session()
-    assert (session.load.n_running, session.load.n_waiting) == (0, 0)
+    assert (queue_load(session).n_running, queue_load(session).n_waiting) == (0, 0)
     handles = [session.submit(PROMPTS["module"], **LONG) for _ in range(n_seq + 2)]
     for handle in handles[:n_seq]:
         next(iter(handle))
-    load = session.load
+    load = queue_load(session)
     assert (load.n_running, load.n_waiting) == (n_seq, 2)
     for handle in handles:
         handle.cancel()
     n_done = len(handles[0].result().tokens)
-    assert session.load.generated_tokens >= n_done > 0
-    assert session.load.tokens_per_second > 0
+    assert queue_load(session).generated_tokens >= n_done > 0
+    assert queue_load(session).tokens_per_second > 0
 
 
 def test_a_common_prefix_of_simultaneous_requests_is_decoded_once(
@@ -329,7 +348,7 @@ def test_a_common_prefix_of_simultaneous_requests_is_decoded_once(
     expected = session.generate(prompt, max_tokens=8, seed=3, temperature=0.8)
     session = open_session(n_ctx=1024)
     longer = session.submit([*prompt, *prompt[:20]], max_tokens=2)
-    choices = session.submit(prompt, n=4, max_tokens=8, seed=3, temperature=0.8)
+    choices = session.submit(prompt, n=4, max_tokens=8, seed=3, temperature=0.8).choices
     found = [one.result() for one in choices]
     assert found[0].tokens == expected.tokens
     assert len({tuple(one.tokens) for one in found}) > 1
@@ -340,7 +359,7 @@ def test_a_common_prefix_of_simultaneous_requests_is_decoded_once(
 def test_the_queue_accepts_the_choices_of_a_call_together(open_session: Open, n_seq: int) -> None:
     session = open_session(max_queue=1)
     first = [session.submit(PROMPTS["module"], **LONG) for _ in range(n_seq)]
-    choices = session.submit("x", n=5, max_tokens=2)
+    choices = session.submit("x", n=5, max_tokens=2).choices
     with pytest.raises(QueueFullError, match="raise max_queue"):
         session.submit("x")
     for one in first:

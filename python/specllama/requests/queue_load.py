@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Load:
+class QueueLoad:
     """How busy a session's thread is.
 
     Attributes:
