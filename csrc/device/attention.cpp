@@ -61,7 +61,7 @@ bool too_slow_with_flash(const Header& header, const ModelOptions& model,
     return context.flash_attn == Switch::automatic && context.n_seq == 1 &&
            kv_type_name(context) == "f16" && header.head_size >= kSmallestHead &&
            header.head_size <= kLargestHead && header.head_size % numbers_at_a_time() != 0 &&
-           !header.slides &&
+           !header.has_sliding_window &&
            sizeof(float) * attention_scores(header, context.n_batch, n_ctx) <= kMostBytes &&
            offload_devices(model).empty();
 }

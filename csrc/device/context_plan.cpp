@@ -43,7 +43,7 @@ int resolve_threads(const ContextOptions& options) {
 // llama.cpp asserts that sequences which lie apart can share a micro-batch evenly.
 int batch_size(const ContextPlan& plan) {
     const int n = std::max(plan.n_batch, plan.never_alone ? 3 : 1);
-    const int n_parts = plan.split ? plan.n_seq : 1;
+    const int n_parts = plan.per_sequence_streams ? plan.n_seq : 1;
     return (n + n_parts - 1) / n_parts * n_parts;
 }
 

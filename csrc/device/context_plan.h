@@ -19,7 +19,7 @@ struct ContextPlan : ContextOptions {
     bool last_alone = false;
     // Whether each request's KV memory lies apart, so that other requests change no bit of what is
     // computed from it. With n_seq > 1, the memories of some models always do.
-    bool split = false;
+    bool per_sequence_streams = false;
     // Whether the memory of a sliding window keeps the whole text. Otherwise new tokens take the
     // cells of tokens that have left the window, so the order of summation depends on what was
     // there before.
@@ -34,7 +34,7 @@ struct TargetPlan {
     ContextPlan context;
     // Most rows of logits of each sequence in a decode; it depends on who drafts.
     int n_logits = 1;
-    // Whether speculation changes no token at all; see settle_exactness.
+    // Whether speculation changes no token at all; see resolve_exactness.
     bool exact = false;
 };
 

@@ -25,7 +25,8 @@ constexpr std::array<std::string_view, 3> kKvTypes = {kTwoTypes, kOneType, kBloc
 // The first matrix whose kernel is not known to give the same bits at any two widths; null: none.
 const Matrix* inexact_matrix(const Header& header, Kernels kernels) {
     for (const Matrix& matrix : header.matrices)
-        if (same_bits(kernel_for(matrix, kernels), matrix.type).most == 1) return &matrix;
+        if (batch_invariant_widths(kernel_for(matrix, kernels), matrix.type).most == 1)
+            return &matrix;
     return nullptr;
 }
 
@@ -42,9 +43,11 @@ std::string unknown_because(const ModelOptions& model) {
 }
 
 // Whether a token's bits depend on what else is, or was, in the memory.
-bool shares_memory(const ContextPlan& context) { return context.n_seq > 1 && !context.split; }
+bool shares_memory(const ContextPlan& context) {
+    return context.n_seq > 1 && !context.per_sequence_streams;
+}
 bool reuses_cells(const Header& header, const ContextPlan& context) {
-    return header.slides && !context.whole_window;
+    return header.has_sliding_window && !context.whole_window;
 }
 
 // Why a session with this plan is not exact, as a part of a sentence; "": it is exact.
@@ -58,7 +61,7 @@ std::string inexact_because(const Header& header, const TargetPlan& plan) {
     if (kv == kBlocks && header.head_size % 32 != 0)
         return "its attention heads have " + std::to_string(header.head_size) +
                " numbers, no multiple of 32";
-    if (const Matrix* matrix = inexact_matrix(header, Kernels::same_bits))
+    if (const Matrix* matrix = inexact_matrix(header, Kernels::batch_invariant))
         return "its weight " + matrix->name + " is of type " + ggml_type_name(matrix->type) +
                ", of which too little is known";
     if (shares_memory(plan.context))
@@ -68,7 +71,7 @@ std::string inexact_because(const Header& header, const TargetPlan& plan) {
     if (const Matrix* matrix = inexact_matrix(header, plan.kernels))
         return "its weight " + matrix->name +
                " is stored for faster kernels (exact is not asked for)";
-    const Widths widths = same_bits(header, plan.kernels);
+    const Widths widths = batch_invariant_widths(header, plan.kernels);
     if (widths.least > 1 && !plan.context.never_alone)
         return "it has float weights, which give other bits to a token decoded alone (exact is not "
                "asked for)";
@@ -84,9 +87,9 @@ std::string inexact_because(const Header& header, const TargetPlan& plan) {
 
 bool costs_nothing(const Header& header, const TargetPlan& given, const TargetPlan& exact) {
     return !exact.context.never_alone && exact.context.n_batch == given.context.n_batch &&
-           !header.slides && given.context.n_seq == 1 &&
+           !header.has_sliding_window && given.context.n_seq == 1 &&
            std::ranges::all_of(header.matrices, [](const Matrix& matrix) {
-               return kernel_for(matrix, Kernels::same_bits) ==
+               return kernel_for(matrix, Kernels::batch_invariant) ==
                       kernel_for(matrix, Kernels::fastest);
            });
 }
@@ -97,19 +100,19 @@ TargetPlan as_exactness_wants(const Header& header, TargetPlan plan, bool asked)
     // Such a memory costs too much to be chosen unasked: long prompts take up to twice as long.
     if (asked && !plan.context.kv_type)
         plan.context.kv_type = header.one_kv_type ? kOneType : kTwoTypes;
-    plan.kernels = Kernels::same_bits;
-    const Widths widths = same_bits(header, Kernels::same_bits);
+    plan.kernels = Kernels::batch_invariant;
+    const Widths widths = batch_invariant_widths(header, Kernels::batch_invariant);
     plan.context.never_alone = widths.least > 1;
     plan.context.n_batch =
         std::max(std::min(plan.context.n_batch, widths.most), plan.context.n_seq);
-    plan.context.split = true;
-    plan.context.whole_window = header.slides;
+    plan.context.per_sequence_streams = true;
+    plan.context.whole_window = header.has_sliding_window;
     return plan;
 }
 
 }  // namespace
 
-TargetPlan settle_exactness(const Header& header, const SessionOptions& options) {
+TargetPlan resolve_exactness(const Header& header, const SessionOptions& options) {
     TargetPlan given{.model = options.model, .context = {options.context}};
     const bool asked = options.exact == Switch::on;
     // If exactness is not demanded and a GPU takes part, the CPU's kernels need not be examined.
@@ -134,7 +137,7 @@ Widths same_widths(const Header& header, const TargetPlan& plan) {
     if (!unknown_because(plan.model).empty() || shares_memory(plan.context) ||
         reuses_cells(header, plan.context))
         return {};
-    const Widths weights = same_bits(header, plan.kernels);
+    const Widths weights = batch_invariant_widths(header, plan.kernels);
     const Widths attention = attention_widths(plan.context, plan.context.n_ctx);
     const Widths both{std::max(weights.least, attention.least),
                       std::min({weights.most, attention.most, plan.context.n_batch})};

@@ -15,7 +15,8 @@ namespace specllama {
 // Exactness takes an x86-64 processor without any other device, a KV memory with keys in BF16
 // and values in F16 (or both in BF16, as latent attention needs, or both in Q8_0, with heads of a
 // multiple of 32) with flash attention, and weights whose kernels are known to give a token the
-// same bits at some widths, at least 1 to 7, or 2 and more (see same_bits in kernels.h). Then
+// same bits at some widths, at least 1 to 7, or 2 and more (see batch_invariant_widths in
+// kernels.h). Then
 //   - weights go to the fastest of these kernels;
 //   - no more tokens are decoded at once than these kernels allow (n_batch is lowered), and none is
 //     decoded alone if that gives other bits (never_alone);
@@ -25,7 +26,7 @@ namespace specllama {
 // KV memory, the fastest kernels give the same bits at any width, there is one sequence, and
 // there is no sliding window. (Such a memory makes long prompts take up to twice as long; see
 // docs/exactness.md.)
-TargetPlan settle_exactness(const Header& header, const SessionOptions& options);
+TargetPlan resolve_exactness(const Header& header, const SessionOptions& options);
 
 // The widths at which decodes of a session with this plan, all of it settled, give a token the same
 // bits: speculative and plain decoding can differ only where other widths are decoded. {1, 1}: of

@@ -10,8 +10,8 @@
 #include "llama/backend.h"
 #include "llama/kv_type.h"
 #include "specllama/error.h"
-#include "system/division.h"
 #include "system/host.h"
+#include "system/layer_split.h"
 
 namespace specllama {
 
@@ -55,7 +55,7 @@ Footprint footprint(const Header& header, const ContextPlan& context, int n_ctx,
                                                         header.n_window + 1.0 * context.n_batch);
     int n_rows = std::min(context.n_seq * n_logits, context.n_batch);
     if (context.n_forks > 0) n_rows = std::max(n_rows, context.n_seq + context.n_forks);
-    const double n_seen = context.split ? n_ctx : n_positions;
+    const double n_seen = context.per_sequence_streams ? n_ctx : n_positions;
     const int n_snapshots = header.traits.snapshots ? snapshots(context, n_logits) : 0;
     const double numbers =
         context.n_batch * (header.compute_numbers_per_token + n_seen) +
@@ -91,54 +91,56 @@ struct Need {
 bool fits(std::uint64_t bytes, std::uint64_t room) { return room == 0 || bytes <= room; }
 
 // Where the two models go.
-struct Rooms {
+struct Budgets {
     const Weights& weights;        // of the target
     std::optional<int> n_cpu_moe;  // see ModelOptions
-    Room target;
-    Room draft;
+    MemoryBudget target;
+    MemoryBudget draft;
     bool draft_follows;  // whether the draft model is a head, which lies where the target does
 
     bool shared() const { return target.where == draft.where; }
     // Whether the target goes to devices that may hold only a part of it.
     bool divisible() const { return !target.devices.empty() && target.bytes > 0; }
-    bool hold_draft(const Need& need) const {
+    bool draft_fits(const Need& need) const {
         return draft_follows || fits(need.draft.total(), draft.bytes);
     }
 
     // Whether there is room without dividing the target.
-    bool hold(const Need& need) const {
-        if (divisible()) return hold_draft(need) && whole(need, true).has_value();
+    bool all_fit(const Need& need) const {
+        if (divisible()) return draft_fits(need) && whole(need, true).has_value();
         const std::uint64_t beside = shared() ? need.draft.total() : 0;
-        return hold_draft(need) && fits(need.target.total() + beside, target.bytes);
+        return draft_fits(need) && fits(need.target.total() + beside, target.bytes);
     }
 
-    // The target undivided on its devices; none: they have no room. spared: whether a part of them
+    // The target undivided on its devices; none: they have no room. reserve: whether a part of them
     // stays free.
-    std::optional<Division> whole(const Need& need, bool spared) const {
-        return specllama::whole(load(need), n_cpu_moe.value_or(0), devices(need, spared));
+    std::optional<LayerSplit> whole(const Need& need, bool reserve) const {
+        return specllama::whole(model_bytes(need), n_cpu_moe.value_or(0), devices(need, reserve));
     }
 
     // The target divided between its devices and main memory; none: they do not hold it, or the
     // draft model has no room.
-    std::optional<Division> divided(const Need& need) const {
-        Division division = divide(load(need), n_cpu_moe, devices(need, true));
+    std::optional<LayerSplit> divided(const Need& need) const {
+        LayerSplit layer_split = divide(model_bytes(need), n_cpu_moe, devices(need, true));
         const bool draft_is_here =
-            draft.devices.empty() || (draft_follows && division.n_gpu_layers == 0);
-        const std::uint64_t here =
-            in_main_memory(load(need), division) + (draft_is_here ? need.draft.total() : 0);
-        if (!fits(here, memory_available()) || !(draft_is_here || hold_draft(need))) return {};
-        return division;
+            draft.devices.empty() || (draft_follows && layer_split.n_gpu_layers == 0);
+        const std::uint64_t here = in_main_memory(model_bytes(need), layer_split) +
+                                   (draft_is_here ? need.draft.total() : 0);
+        if (!fits(here, memory_available()) || !(draft_is_here || draft_fits(need))) return {};
+        return layer_split;
     }
 
  private:
-    Load load(const Need& need) const { return {weights, need.target.text, need.target.compute}; }
+    ModelBytes model_bytes(const Need& need) const {
+        return {weights, need.target.text, need.target.compute};
+    }
 
     // The target's devices, less what the draft model takes. Of several devices it may take any.
-    std::vector<DeviceMemory> devices(const Need& need, bool spared) const {
+    std::vector<DeviceMemory> devices(const Need& need, bool reserve) const {
         std::vector<DeviceMemory> devices = target.devices;
         for (std::size_t i = 0; i < devices.size(); ++i) {
             std::uint64_t& usable = devices[i].usable;
-            if (!spared) usable = devices[i].free;
+            if (!reserve) usable = devices[i].free;
             const bool beside =
                 std::ranges::find(draft.names, target.names[i]) != draft.names.end();
             if (beside) usable -= std::min(usable, need.draft.total());
@@ -147,24 +149,24 @@ struct Rooms {
     }
 };
 
-[[noreturn]] void throw_too_big(const Need& need, const Rooms& rooms) {
-    if (!rooms.hold_draft(need) &&
-        (rooms.divisible() || rooms.target.bytes == 0 ||
-         (!rooms.shared() && fits(need.target.total(), rooms.target.bytes))))
+[[noreturn]] void throw_too_big(const Need& need, const Budgets& budgets) {
+    if (!budgets.draft_fits(need) &&
+        (budgets.divisible() || budgets.target.bytes == 0 ||
+         (!budgets.shared() && fits(need.target.total(), budgets.target.bytes))))
         throw OutOfMemory("The draft model needs " + mib(need.draft.total()) + ", but " +
-                          rooms.draft.where + " has " + mib(rooms.draft.bytes) +
+                          budgets.draft.where + " has " + mib(budgets.draft.bytes) +
                           " free; lower n_ctx, or give it another device.");
-    const Room& room = rooms.target;
+    const MemoryBudget& budget = budgets.target;
     std::string text = "The model needs " + mib(need.target.total()) + " (weights " +
                        mib(need.target.weights) + ", KV memory for " +
                        (need.n_seq > 1 ? std::to_string(need.n_seq) + " times " : "") +
                        std::to_string(need.n_ctx) + " tokens " + mib(need.target.kv) +
                        (need.target.states > 0 ? ", states " + mib(need.target.states) : "") +
                        ", computing " + mib(need.target.compute) + ")";
-    if (rooms.shared() && need.draft.total() > 0)
+    if (budgets.shared() && need.draft.total() > 0)
         text += " and the draft model " + mib(need.draft.total());
-    text += ", but " + room.where + " has " + mib(room.bytes) +
-            (rooms.divisible() ? " and main memory " + mib(memory_available()) : "") +
+    text += ", but " + budget.where + " has " + mib(budget.bytes) +
+            (budgets.divisible() ? " and main memory " + mib(memory_available()) : "") +
             " free; lower n_ctx" + (need.n_seq > 1 ? ", n_seq" : "") +
             " or n_batch, or take a smaller model.";
     throw OutOfMemory(text);
@@ -195,67 +197,69 @@ struct Contexts {
 
 struct Fit {
     int n_ctx = 0;
-    std::optional<Division> division = {};  // none: there are no devices, or not all is left open
+    std::optional<LayerSplit> layer_split =
+        {};  // none: there are no devices, or not all is left open
 };
 
 // The longest context that fits. need(n_ctx): what the models take with it.
 template <typename Needs>
-Fit fitted(const Rooms& rooms, const Contexts& contexts, Needs need) {
-    const auto hold = [&](int n) { return rooms.hold(need(n)); };
-    if (!rooms.divisible()) {
-        if (const auto n = longest(contexts.wanted, contexts.least, hold)) return {*n};
-        throw_too_big(need(contexts.least), rooms);
+Fit fitted(const Budgets& budgets, const Contexts& contexts, Needs need) {
+    const auto all_fit = [&](int n) { return budgets.all_fit(need(n)); };
+    if (!budgets.divisible()) {
+        if (const auto n = longest(contexts.wanted, contexts.least, all_fit)) return {*n};
+        throw_too_big(need(contexts.least), budgets);
     }
-    if (const auto n = longest(contexts.wanted, contexts.undivided, hold))
-        return {*n, rooms.whole(need(*n), true)};
-    std::optional<Division> division;
-    const auto divide = [&](int n) { return (division = rooms.divided(need(n))).has_value(); };
-    if (const auto n = longest(contexts.undivided, contexts.least, divide)) return {*n, division};
-    // Main memory has no room for a part, so nothing of the devices is spared.
+    if (const auto n = longest(contexts.wanted, contexts.undivided, all_fit))
+        return {*n, budgets.whole(need(*n), true)};
+    std::optional<LayerSplit> layer_split;
+    const auto divide = [&](int n) { return (layer_split = budgets.divided(need(n))).has_value(); };
+    if (const auto n = longest(contexts.undivided, contexts.least, divide))
+        return {*n, layer_split};
+    // Main memory has no room for a part, so nothing of the devices is reserved.
     const auto squeeze = [&](int n) {
-        division = rooms.whole(need(n), false);
-        return division && rooms.hold_draft(need(n));
+        layer_split = budgets.whole(need(n), false);
+        return layer_split && budgets.draft_fits(need(n));
     };
-    if (const auto n = longest(contexts.wanted, contexts.least, squeeze)) return {*n, division};
-    throw_too_big(need(contexts.least), rooms);
+    if (const auto n = longest(contexts.wanted, contexts.least, squeeze)) return {*n, layer_split};
+    throw_too_big(need(contexts.least), budgets);
 }
 
 // What of the target stays in main memory, as the subject of a sentence and its verb; "": nothing
 // but what was asked for.
-std::string what_stays(const Rooms& rooms, const Division& division) {
-    const std::vector<Weights::Layer>& layers = rooms.weights.layers;
+std::string what_stays(const Budgets& budgets, const LayerSplit& layer_split) {
+    const std::vector<Weights::Layer>& layers = budgets.weights.layers;
     const auto n_layers = static_cast<int>(layers.size());
     const auto first = [&](int n) {
         return (n == 1 ? "the first" : "the first " + std::to_string(n)) + " of its " +
                std::to_string(n_layers) + " layers";
     };
-    if (division.n_gpu_layers == 0) return "all of it stays";
-    const int n_here = std::max(n_layers + 1 - division.n_gpu_layers, 0);
-    const int n_experts = std::min(division.n_cpu_moe, n_layers);
+    if (layer_split.n_gpu_layers == 0) return "all of it stays";
+    const int n_here = std::max(n_layers + 1 - layer_split.n_gpu_layers, 0);
+    const int n_experts = std::min(layer_split.n_cpu_moe, n_layers);
     const bool has_experts =
         std::any_of(layers.begin() + n_here, layers.begin() + std::max(n_here, n_experts),
                     [](const Weights::Layer& layer) { return layer.of_experts > 0; });
     if (n_here > 0 && has_experts) return first(n_here) + " and the experts of others stay";
     if (n_here > 0) return first(n_here) + (n_here == 1 ? " stays" : " stay");
-    if (!has_experts || rooms.n_cpu_moe) return "";
+    if (!has_experts || budgets.n_cpu_moe) return "";
     return "the experts of " + first(n_experts) + " stay";
 }
 
 // Settles where the target's layers go, and says what stays in main memory.
-void settle_division(const Rooms& rooms, const Division& division, ModelOptions& model) {
-    const std::string what = what_stays(rooms, division);
-    if (division.n_gpu_layers == 0) {
+void apply_split(const Budgets& budgets, const LayerSplit& layer_split, ModelOptions& model) {
+    const std::string what = what_stays(budgets, layer_split);
+    if (layer_split.n_gpu_layers == 0) {
         model.device = "none";
         model.rpc.clear();
         model.n_gpu_layers = 0;
-    } else if (division.n_gpu_layers <= std::ssize(rooms.weights.layers)) {
-        model.n_gpu_layers = division.n_gpu_layers;
+    } else if (layer_split.n_gpu_layers <= std::ssize(budgets.weights.layers)) {
+        model.n_gpu_layers = layer_split.n_gpu_layers;
     }
-    model.n_cpu_moe = division.n_cpu_moe;
-    model.tensor_split.assign(division.split.begin(), division.split.end());
+    model.n_cpu_moe = layer_split.n_cpu_moe;
+    model.tensor_split.assign(layer_split.split.begin(), layer_split.split.end());
     if (what.empty()) return;
-    warn("Not all of the model fits into the " + mib(rooms.target.bytes) + " that " +
-         rooms.target.where + (rooms.target.devices.size() > 1 ? " have" : " has") +
+    warn("Not all of the model fits into the " + mib(budgets.target.bytes) + " that " +
+         budgets.target.where + (budgets.target.devices.size() > 1 ? " have" : " has") +
          " free: " + what + " in main memory.");
 }
 
@@ -274,8 +278,8 @@ Header of_prediction(const Header& target) {
 
 }  // namespace
 
-void settle_memory(const Header& target, TargetPlan& plan, const Header* draft, int n_draft_logits,
-                   SessionOptions& options) {
+void resolve_memory(const Header& target, TargetPlan& plan, const Header* draft, int n_draft_logits,
+                    SessionOptions& options) {
     if (draft != nullptr && draft->weights.total > target.weights.total)
         warn("The draft model " + options.draft_model->model.path + " (" +
              mib(draft->weights.total) + ") is larger than the model it drafts for (" +
@@ -288,10 +292,11 @@ void settle_memory(const Header& target, TargetPlan& plan, const Header* draft, 
     for (std::size_t layer = target.layers.size(); !predicts && layer < weights.layers.size();)
         weights.layers[layer++] = {};
     const bool follows = predicts || (draft != nullptr && draft->traits.is_head());
-    const Room of_target = room(plan.model);
-    const Rooms free{weights, plan.model.n_cpu_moe, of_target,
-                     draft == nullptr || follows ? of_target : room(options.draft_model->model),
-                     follows};
+    const MemoryBudget of_target = memory_budget(plan.model);
+    const Budgets free{
+        weights, plan.model.n_cpu_moe, of_target,
+        draft == nullptr || follows ? of_target : memory_budget(options.draft_model->model),
+        follows};
     const auto need = [&](int n_ctx) {
         Need all{
             plan.context.n_seq, n_ctx, footprint(target, plan.context, n_ctx, plan.n_logits), {}};
@@ -304,14 +309,14 @@ void settle_memory(const Header& target, TargetPlan& plan, const Header* draft, 
     if (fit.n_ctx < contexts.wanted)
         warn("Not enough memory: n_ctx is lowered to " + std::to_string(fit.n_ctx) + ".");
     plan.context.n_ctx = fit.n_ctx;
-    if (fit.division) settle_division(free, *fit.division, plan.model);
+    if (fit.layer_split) apply_split(free, *fit.layer_split, plan.model);
     const auto settle_attention = [&](const Header& header, const ModelOptions& model,
                                       ContextOptions& context) {
         if (!too_slow_with_flash(header, model, context, plan.context.n_ctx)) return;
         context.flash_attn = Switch::off;
         const Need with_scores = need(plan.context.n_ctx);
-        const bool holds =
-            fit.division ? free.divided(with_scores) == fit.division : free.hold(with_scores);
+        const bool holds = fit.layer_split ? free.divided(with_scores) == fit.layer_split
+                                           : free.all_fit(with_scores);
         if (!holds) context.flash_attn = Switch::automatic;
     };
     settle_attention(target, plan.model, plan.context);
@@ -323,7 +328,7 @@ void check_memory(const Header& header, const ModelOptions& model, const Context
                   int n_logits, const std::string& who, const std::string& advice) {
     Footprint need = footprint(header, context, context.n_ctx, n_logits);
     need.weights = 0;
-    const Room free = room(model);
+    const MemoryBudget free = memory_budget(model);
     if (fits(need.total(), free.bytes)) return;
     throw OutOfMemory(who + " needs " + mib(need.total()) + " of its own (KV memory for " +
                       std::to_string(context.n_ctx) + " tokens " + mib(need.kv) + ", computing " +

@@ -16,8 +16,8 @@ namespace specllama {
 // plan.model, with a notice. A flash_attn that is automatic becomes off if flash attention
 // is too slow for these heads and the scores fit, too. Throws OutOfMemory, with the numbers, if the
 // models do not fit. Warns of a draft model that is larger than the target.
-void settle_memory(const Header& target, TargetPlan& plan, const Header* draft, int n_draft_logits,
-                   SessionOptions& options);
+void resolve_memory(const Header& target, TargetPlan& plan, const Header* draft, int n_draft_logits,
+                    SessionOptions& options);
 
 // Compares what another context of a loaded model takes with what is free on the model's device.
 // Throws OutOfMemory if it does not fit, with the numbers, who needs them, and advice what to do.

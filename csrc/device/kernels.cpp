@@ -50,7 +50,7 @@ bool is_right(Kernel kernel, const Matrix& matrix) {
 
 }  // namespace
 
-Widths same_bits(Kernel kernel, ggml_type type) {
+Widths batch_invariant_widths(Kernel kernel, ggml_type type) {
     // Each number is the sum of one loop, in the same order at any width.
     if (kernel == Kernel::amx) return {1, kAnyWidth};
     const bool plain = kernel == Kernel::plain;
@@ -82,10 +82,10 @@ Widths same_bits(Kernel kernel, ggml_type type) {
     }
 }
 
-Widths same_bits(const Header& header, Kernels wanted) {
+Widths batch_invariant_widths(const Header& header, Kernels wanted) {
     Widths all{1, kAnyWidth};
     for (const Matrix& matrix : header.matrices) {
-        const Widths one = same_bits(kernel_for(matrix, wanted), matrix.type);
+        const Widths one = batch_invariant_widths(kernel_for(matrix, wanted), matrix.type);
         all = {std::max(all.least, one.least), std::min(all.most, one.most)};
     }
     return all;
@@ -108,8 +108,8 @@ Kernel kernel_for(const Matrix& matrix, Kernels wanted) {
     const Kernel first = default_kernel(matrix);
     for (ggml_backend_buffer_type_t type : extra_buffer_types()) {
         const Kernel kernel = kernel_of(type);
-        const bool fits =
-            wanted == Kernels::fastest || same_bits(kernel, matrix.type).most == kAnyWidth;
+        const bool fits = wanted == Kernels::fastest ||
+                          batch_invariant_widths(kernel, matrix.type).most == kAnyWidth;
         if (!fits || !is_right(kernel, matrix) || !supports(type, matrix)) continue;
         // Rows are taken from a tied token table, too. llama.cpp keeps a second copy for that, but
         // only if it chooses the kernel itself.

@@ -14,10 +14,10 @@ enum class Kernel { plain, repacked, amx };
 
 // Which of them multiply a model's weights: the fastest, or the fastest of those that give a token
 // the same bits however many tokens are decoded at once.
-enum class Kernels { fastest, same_bits };
+enum class Kernels { fastest, batch_invariant };
 
-// The kernel for a matrix: the fastest on this machine, or, with Kernels::same_bits, the fastest of
-// those that give a token the same bits at any width; plain if there is none.
+// The kernel for a matrix: the fastest on this machine, or, with Kernels::batch_invariant, the
+// fastest of those that give a token the same bits at any width; plain if there is none.
 //
 // AMX kernels are left out where they are wrong in this version of llama.cpp. They take the
 // activations for one contiguous matrix and, given several, write all products but the first to the
@@ -38,10 +38,10 @@ struct Widths {
     int most = 1;
 };
 inline constexpr int kAnyWidth = 1 << 30;
-Widths same_bits(Kernel kernel, ggml_type type);
+Widths batch_invariant_widths(Kernel kernel, ggml_type type);
 
 // The widths at which that holds for all matrices of a model.
-Widths same_bits(const Header& header, Kernels wanted);
+Widths batch_invariant_widths(const Header& header, Kernels wanted);
 
 // The special buffer type in which a kernel's weights lie; null: plain, or no such kernel for the
 // matrix.

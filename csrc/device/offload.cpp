@@ -24,7 +24,7 @@ constexpr std::size_t kMostDevices = 14;
 
 // Most bytes of a device that are left free: what its kernels need beside llama.cpp's buffers is
 // not known, and others may use it, such as a desktop.
-constexpr std::size_t kMostSpared = std::size_t{1} << 30;
+constexpr std::size_t kMaxReserve = std::size_t{1} << 30;
 
 std::vector<ggml_backend_dev_t> own_devices() {
     ensure_backend();
@@ -124,15 +124,15 @@ std::vector<Device> list_devices(const std::string& rpc) {
     return devices;
 }
 
-Room room(const ModelOptions& options) {
-    Room gpus;
+MemoryBudget memory_budget(const ModelOptions& options) {
+    MemoryBudget gpus;
     for (ggml_backend_dev_t device : offload_devices(options)) {
         std::size_t free = 0;
         std::size_t total = 0;
         ggml_backend_dev_memory(device, &free, &total);
         gpus.bytes += free;
-        const std::size_t spared = std::min({free, kMostSpared, total / 16});
-        gpus.devices.push_back({free, free - spared});
+        const std::size_t reserve = std::min({free, kMaxReserve, total / 16});
+        gpus.devices.push_back({free, free - reserve});
         gpus.names.emplace_back(ggml_backend_dev_name(device));
         gpus.where +=
             (gpus.where.empty() ? "" : " and ") + std::string(ggml_backend_dev_name(device));

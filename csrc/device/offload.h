@@ -6,7 +6,7 @@
 
 #include "ggml-backend.h"
 #include "specllama/config.h"
-#include "system/division.h"
+#include "system/layer_split.h"
 
 namespace specllama {
 
@@ -19,12 +19,12 @@ std::vector<ggml_backend_dev_t> offload_devices(const ModelOptions& options,
                                                 const std::string& prefix = "");
 
 // Where a model's weights will lie.
-struct Room {
+struct MemoryBudget {
     std::string where;
     std::uint64_t bytes = 0;            // that are free there; 0: not known
     std::vector<DeviceMemory> devices;  // none: it is main memory
     std::vector<std::string> names;     // of these
 };
-Room room(const ModelOptions& options);
+MemoryBudget memory_budget(const ModelOptions& options);
 
 }  // namespace specllama

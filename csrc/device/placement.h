@@ -14,7 +14,7 @@ namespace specllama {
 // Tells llama.cpp where a model's weights go, so that the kernels that kernel_for names multiply
 // with them, and that experts stay in main memory (ModelOptions::n_cpu_moe). If a GPU takes part,
 // llama.cpp chooses itself; special kernels are then allowed only if none of them can be wrong, or
-// give other bits than Kernels::same_bits demands.
+// give other bits than Kernels::batch_invariant demands.
 class Placement {
  public:
     Placement(const Header& header, const ModelOptions& options, Kernels kernels);

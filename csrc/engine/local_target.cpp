@@ -48,7 +48,7 @@ DraftLimits LocalTarget::limits(const Sequence& sequence, DraftLimits wanted) co
 
 void LocalTarget::begin(Sequence& sequence) {
     // A conversation may be taken up before its last turn.
-    context_.memory().checkpoint(sequence.id(), Memory::Mark::begin);
+    context_.memory().save_checkpoint(sequence.id(), Memory::Checkpoint::begin);
     entered_.push_back(&sequence);
 }
 
@@ -72,7 +72,7 @@ void LocalTarget::prefill(std::span<Sequence* const> sequences, std::vector<Sequ
     std::erase_if(ready, [this](const Sequence* sequence) {
         return sequence->done() || schedule_.must_prefill(*sequence);
     });
-    if (context_.memory().split()) std::ranges::sort(ready, {}, &Sequence::id);
+    if (context_.memory().per_sequence_streams()) std::ranges::sort(ready, {}, &Sequence::id);
 }
 
 // Decodes the chunks of these prompts at once; if that fails, one by one.
@@ -105,13 +105,13 @@ void LocalTarget::decode_prompts(std::size_t first, std::size_t last,
         sequence.set_cached(sequence.n_cached() + chunks_[i]);
         sequence.stats.seconds.prefill += seconds;
         if (schedule_.is_saved(sequence) && sequence.n_pending() == schedule_.n_tail(sequence))
-            context_.memory().checkpoint(sequence.id(), Memory::Mark::prompt);
+            context_.memory().save_checkpoint(sequence.id(), Memory::Checkpoint::prompt);
     }
 }
 
 // In a split memory, only neighbours with equal numbers of rows can be decoded at once.
 std::size_t LocalTarget::n_together(std::span<const Verification> drafts) const {
-    if (!context_.memory().split()) return drafts.size();
+    if (!context_.memory().per_sequence_streams()) return drafts.size();
     const auto n_rows = [&](std::size_t i) {
         return drafts[i].sequence->n_pending() + drafts[i].draft->size();
     };
@@ -186,7 +186,7 @@ int LocalTarget::add_draft(const Verification& one) {
     const Tree& draft = *one.draft;
     Memory& memory = context_.memory();
     if (!draft.empty() && memory.n_cuttable() == 0)
-        memory.checkpoint(sequence.id(), Memory::Mark::round);
+        memory.save_checkpoint(sequence.id(), Memory::Checkpoint::round);
     memory.branch(sequence.id(), draft.n_leaves() - 1);
     const std::span<SequenceId> ids = memory.ids(sequence.id());
     const std::span<SequenceId> all = ids.first(draft.n_leaves());

@@ -40,7 +40,7 @@ void PromptSchedule::set_tails(std::span<Sequence* const> sequences) {
             n_rows += sequence->n_pending();
     }
     most_tail_ = tokens_per_sequence_;
-    if (n_rows == 0 || n_prompts == 0 || target_.memory().split()) return;
+    if (n_rows == 0 || n_prompts == 0 || target_.memory().per_sequence_streams()) return;
     most_tail_ = tail_ =
         std::clamp((kMostPiggybackRows - n_rows) / n_prompts, 1, tokens_per_sequence_);
 }
@@ -56,7 +56,7 @@ int PromptSchedule::n_tail(const Sequence& sequence) const {
 }
 
 bool PromptSchedule::is_saved(const Sequence& sequence) const {
-    return target_.memory().needs_marks() && sequence.in_prompt() &&
+    return target_.memory().needs_checkpoints() && sequence.in_prompt() &&
            sequence.n_tokens() - sequence.stats.reused_tokens >= kLeastSaved;
 }
 
@@ -69,7 +69,7 @@ void PromptSchedule::choose(std::vector<Sequence*>& prompts, std::vector<int>& c
         return (sequence->id() - last_ - 1 + target_.n_seq()) % target_.n_seq();
     };
     std::ranges::sort(prompts, {}, turn);
-    if (target_.memory().split()) prompts.resize(1);
+    if (target_.memory().per_sequence_streams()) prompts.resize(1);
     int room = target_.n_batch();
     chunks.clear();
     while (room > 0 && chunks.size() < prompts.size()) {

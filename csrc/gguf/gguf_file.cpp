@@ -60,7 +60,7 @@ class File : private GgufReader {
             return static_cast<double>(number(prefix + name).value_or(0));
         };
         const AttentionLayers attention(*this, recurrent);
-        header.slides = attention.window() > 0;
+        header.has_sliding_window = attention.window() > 0;
         header.n_window = attention.window();
         header.one_kv_type = value("attention.key_length_mla") > 0 || header.traits.one_kv_type;
         for (const auto& [whole, windows] : attention.kept()) {

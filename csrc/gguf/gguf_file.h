@@ -34,7 +34,7 @@ struct Header {
     // heads per layer.
     int n_heads = 0;
     int head_size = 0;
-    bool slides = false;  // whether there are sliding windows
+    bool has_sliding_window = false;  // whether there are sliding windows
     // Whether positions are rotated differently in long contexts than in short ones.
     bool long_rope = false;
     Rotation rotation;

@@ -5,7 +5,7 @@
 
 #include "ggml.h"
 #include "gguf/gguf_reader.h"
-#include "llama/staging.h"
+#include "llama/hidden_states.h"
 
 namespace specllama {
 
@@ -32,7 +32,7 @@ class Eagle3File : private GgufReader {
     using GgufReader::GgufReader;
 
     std::vector<int> check(const Header& target) const {
-        if (!staging::available()) fail(kNoStates);
+        if (!hidden_states::available()) fail(kNoStates);
         if (!target.traits.layer_inputs)
             fail("llama.cpp does not tell what goes into the layers of " + target.path + " (" +
                  target.architecture + ")");
@@ -105,7 +105,7 @@ class AssistantFile : private GgufReader {
     using GgufReader::GgufReader;
 
     void check(const Header& target) const {
-        if (!staging::available()) fail(kNoStates);
+        if (!hidden_states::available()) fail(kNoStates);
         if (!target.traits.assistant)
             fail("it is an assistant of a Gemma 4, and " + target.path + " is of another kind (" +
                  target.architecture + ")");
@@ -160,7 +160,7 @@ class MtpFile : private GgufReader {
         const std::string prefix = "blk." + std::to_string(layer) + ".nextn.";
         if (tensor(prefix + "eh_proj.weight") == nullptr)
             return "its layers of multi-token prediction were left out";
-        if (!staging::available()) return kNoStates;
+        if (!hidden_states::available()) return kNoStates;
         if (!specllama::architecture(architecture).mtp)
             return "llama.cpp's multi-token prediction fails with " + architecture +
                    " models, or has not been tried";
@@ -192,7 +192,7 @@ class MtpFile : private GgufReader {
 }  // namespace
 
 bool gives_layer_inputs(const Header& header) {
-    return staging::available() && header.traits.layer_inputs;
+    return hidden_states::available() && header.traits.layer_inputs;
 }
 
 std::vector<int> check_eagle3(const std::string& path, const Header& target) {

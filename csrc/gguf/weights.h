@@ -4,7 +4,7 @@
 #include <string>
 
 #include "gguf/gguf_reader.h"
-#include "system/division.h"
+#include "system/layer_split.h"
 
 namespace specllama {
 

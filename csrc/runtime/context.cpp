@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "device/rope.h"
-#include "llama/assertions.h"
+#include "llama/assert_guard.h"
 #include "llama/backend.h"
+#include "llama/hidden_states.h"
 #include "llama/kv_type.h"
-#include "llama/staging.h"
 #include "specllama/error.h"
 #include "system/host.h"
 
@@ -45,7 +45,7 @@ int n_positions(const ContextPlan& plan) {
 // around, their cells would take the places of other tokens' cells.
 int count_branches(const Model& model, const ContextPlan& plan, int n_wished) {
     const bool wraps = llama_model_n_swa(model.get()) > 0 && !plan.whole_window;
-    if (plan.split || wraps || llama_model_is_recurrent(model.get()) ||
+    if (plan.per_sequence_streams || wraps || llama_model_is_recurrent(model.get()) ||
         llama_model_is_hybrid(model.get()))
         return 0;
     // Each leaf takes an id, and at least one row of the batch.
@@ -62,7 +62,7 @@ llama_context_params make_params(const ContextPlan& plan, int n_logits, int n_br
     // last micro-batch began.
     params.n_ubatch = params.n_batch;
     params.n_seq_max = plan.n_seq * (1 + n_branches) + plan.n_forks;
-    params.kv_unified = params.n_seq_max > 1 && !plan.split;
+    params.kv_unified = params.n_seq_max > 1 && !plan.per_sequence_streams;
     // If the architecture has no snapshots, llama.cpp reads this as 0.
     params.n_rs_seq = snapshots(plan, n_logits);
     // Without this llama.cpp reserves a row of logits for every token of a micro-batch.
@@ -89,7 +89,7 @@ llama_context_ptr make_context(const Model& model, const ContextPlan& plan,
     // warns of whole windows.
     const ErrorLog errors(params.n_seq_max > 1 ? ErrorLog::Warnings::dropped
                                                : ErrorLog::Warnings::shown);
-    const Assertions assertions;
+    const AssertGuard assertions;
     llama_context_ptr context(llama_init_from_model(model.get(), params));
     if (context) return context;
     if (!assertions.failed().empty())
@@ -116,9 +116,10 @@ llama_context_ptr make_context(const Model& model, const ContextPlan& plan,
 ContextPlan settled(ContextPlan plan, const Model& model) {
     check(plan);
     plan.n_batch = std::min(plan.n_batch, n_positions(plan));
-    plan.split = plan.n_seq > 1 && (plan.split || llama_model_is_recurrent(model.get()) ||
-                                    llama_model_is_hybrid(model.get()) ||
-                                    llama_model_n_swa(model.get()) > 0 || model.header().long_rope);
+    plan.per_sequence_streams =
+        plan.n_seq > 1 && (plan.per_sequence_streams || llama_model_is_recurrent(model.get()) ||
+                           llama_model_is_hybrid(model.get()) ||
+                           llama_model_n_swa(model.get()) > 0 || model.header().long_rope);
     return plan;
 }
 
@@ -134,9 +135,9 @@ Context::Context(std::shared_ptr<const Model> model, const ContextPlan& plan, in
       context_(make_context(*model_, plan_, params_)),
       memory_(context_.get(), {.n_seq = plan_.n_seq + plan_.n_forks,
                                .n_branches = n_branches_,
-                               .has_windows = llama_model_n_swa(model_->get()) > 0 ||
-                                              model_->header().traits.hidden_windows,
-                               .split = plan_.split,
+                               .has_sliding_window = llama_model_n_swa(model_->get()) > 0 ||
+                                                     model_->header().traits.hidden_windows,
+                               .per_sequence_streams = plan_.per_sequence_streams,
                                .whole_window = plan_.whole_window}),
       companion_(2) {
     model_->apply_adapters(context_.get());
@@ -178,12 +179,12 @@ void Context::decode_now(Batch& batch) {
     try {
         code = llama_decode(context_.get(), batch.view());
     } catch (...) {  // out of memory
-        memory_.distrust();
+        memory_.invalidate();
         throw;
     }
     if (code == 0) llama_synchronize(context_.get());
     if (code == 0 && !errors.any()) return;
-    memory_.distrust();
+    memory_.invalidate();
     const std::string detail = errors.first().empty() ? "" : " (" + errors.first() + ")";
     switch (code) {
         case 0:  // a GPU computes later; Metal then reports a failure only in the log
@@ -210,8 +211,8 @@ std::span<float> Context::logits(int row) {
 
 void Context::keep_states(const std::vector<int>& layers) {
     kept_layers_ = layers;
-    for (const int layer : layers) staging::keep_layer_input(context_.get(), layer);
-    if (layers.empty()) staging::keep_last_state(context_.get());
+    for (const int layer : layers) hidden_states::keep_layer_input(context_.get(), layer);
+    if (layers.empty()) hidden_states::keep_last_state(context_.get());
     n_features_ = layers.empty()
                       ? llama_model_n_embd_out(model_->get())
                       : llama_model_n_embd(model_->get()) * static_cast<int>(layers.size());
@@ -219,13 +220,13 @@ void Context::keep_states(const std::vector<int>& layers) {
 
 void Context::copy_states(int row, float* out) const {
     if (kept_layers_.empty()) {
-        const float* states = staging::last_state(context_.get());
+        const float* states = hidden_states::last_state(context_.get());
         std::copy_n(states + static_cast<std::size_t>(row) * n_features_, n_features_, out);
         return;
     }
     const int n = llama_model_n_embd(model_->get());
     for (const int layer : kept_layers_) {
-        const float* states = staging::layer_input(context_.get(), layer);
+        const float* states = hidden_states::layer_input(context_.get(), layer);
         out = std::copy_n(states + static_cast<std::size_t>(row) * n, n, out);
     }
 }

@@ -36,10 +36,11 @@ class Context {
     bool one_by_one() const { return one_by_one_; }
     int n_threads() const;
 
-    // Decodes a batch and waits for the result. If memory().split(), llama.cpp decodes sequences
-    // with different numbers of tokens, or with a gap between their ids, in parts, one after
-    // another; snapshots and widths are then those of the parts. After a DecodeError the memory
-    // holds some of the batch's positions or none: rewind to what was there before.
+    // Decodes a batch and waits for the result. If memory().per_sequence_streams(), llama.cpp
+    // decodes sequences with different numbers of tokens, or with a gap between their ids, in
+    // parts, one after another; snapshots and widths are then those of the parts. After a
+    // DecodeError the memory holds some of the batch's positions or none: rewind to what was there
+    // before.
     void decode(Batch& batch);
 
     // The logits [n_vocab] of a row of the last batch; the row must have asked for them. The caller
@@ -48,7 +49,7 @@ class Context {
 
     // From now on decodes keep hidden states of every token: the inputs of these layers, each from
     // 0 to the number of layers - 1; or, if `layers` is empty, the state that the output is
-    // computed from. staging::available() must be true.
+    // computed from. hidden_states::available() must be true.
     void keep_states(const std::vector<int>& layers);
     // Length of the states kept for a token, all layers together; 0 before keep_states().
     int n_features() const { return n_features_; }

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "device/rope.h"
-#include "llama/assertions.h"
+#include "llama/assert_guard.h"
 #include "llama/backend.h"
+#include "llama/hidden_states.h"
 #include "llama/kv_type.h"
-#include "llama/staging.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -56,7 +56,7 @@ llama_context_ptr make_context(const Model& model, HeadContext::Kind kind,
                                             : head_params(kind, options, target);
 
     const ErrorLog errors(ErrorLog::Warnings::dropped);
-    const Assertions assertions;
+    const AssertGuard assertions;
     llama_context_ptr context(llama_init_from_model(model.get(), params));
     if (context) return context;
     if (!assertions.failed().empty())
@@ -88,7 +88,7 @@ HeadContext::HeadContext(std::shared_ptr<const Model> model, Kind kind,
       n_batch_(static_cast<int>(llama_n_batch(context_.get()))),
       batch_(n_batch_),
       states_(static_cast<std::size_t>(n_batch_) * n_state_) {
-    staging::keep_last_state(context_.get());
+    hidden_states::keep_last_state(context_.get());
 }
 
 void HeadContext::encode(const float* features, int n, float* states) {
@@ -107,7 +107,7 @@ void HeadContext::encode(const float* features, int n, float* states) {
     const int code =
         llama_encode(context_.get(), batch_.view_without_tokens(const_cast<float*>(features)));
     finish(code, context_.get(), errors);
-    std::copy_n(staging::last_state(context_.get()), size, states);
+    std::copy_n(hidden_states::last_state(context_.get()), size, states);
     clear();
 }
 
@@ -137,7 +137,7 @@ std::span<float> HeadContext::logits(int row) {
 }
 
 const float* HeadContext::state(int row) const {
-    return staging::last_state(context_.get()) + static_cast<std::size_t>(row) * n_state_;
+    return hidden_states::last_state(context_.get()) + static_cast<std::size_t>(row) * n_state_;
 }
 
 int HeadContext::size(SequenceId sequence) const {

@@ -15,11 +15,11 @@ namespace {
 // Saves only what cannot be cut: recurrent states, and sliding windows.
 constexpr llama_state_seq_flags kUncuttable = LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY;
 
-// The marks that are for later requests.
-constexpr std::array kForRequests = {Memory::Mark::begin, Memory::Mark::prompt};
+// The checkpoints that are for later requests.
+constexpr std::array kForRequests = {Memory::Checkpoint::begin, Memory::Checkpoint::prompt};
 
-// A mark may take this fraction of the main memory that is free. Those of windows are large.
-constexpr std::size_t kShareOfMark = 32;
+// A checkpoint may take this fraction of the main memory that is free. Those of windows are large.
+constexpr std::size_t kShareOfCheckpoint = 32;
 
 int count_cuttable(const llama_context* context) {
     const llama_model* model = llama_get_model(context);
@@ -28,20 +28,20 @@ int count_cuttable(const llama_context* context) {
 }
 
 // The longest of some saved states with at most `keep` positions; null: there is none.
-const Memory::Saved* latest(const Memory::Marks& marks, int keep) {
+const Memory::Saved* latest(const Memory::Checkpoints& checkpoints, int keep) {
     const Memory::Saved* best = nullptr;
-    for (const Memory::Saved& saved : marks)
+    for (const Memory::Saved& saved : checkpoints)
         if (saved.size > 0 && saved.size <= keep && (best == nullptr || saved.size > best->size))
             best = &saved;
     return best;
 }
 
-// How many of its first `keep` positions a text of n can give. can_be_cut: to just these; mark:
+// How many of its first `keep` positions a text of n can give. can_be_cut: to just these; saved:
 // what it can go back to otherwise, or null.
-int given(int n, int keep, bool can_be_cut, const Memory::Saved* mark) {
+int remaining(int n, int keep, bool can_be_cut, const Memory::Saved* saved) {
     if (n <= keep) return n;
     if (can_be_cut) return keep;
-    return mark == nullptr ? 0 : mark->size;
+    return saved == nullptr ? 0 : saved->size;
 }
 
 }  // namespace
@@ -50,9 +50,9 @@ Memory::Memory(llama_context* context, const Layout& layout)
     : context_(context),
       memory_(llama_get_memory(context)),
       n_branches_(layout.n_branches),
-      split_(layout.split),
+      per_sequence_streams_(layout.per_sequence_streams),
       whole_window_(layout.whole_window),
-      slides_(layout.has_windows),
+      has_sliding_window_(layout.has_sliding_window),
       n_swa_(llama_model_n_swa(llama_get_model(context))),
       n_cuttable_(count_cuttable(context)),
       decoded_from_(llama_n_seq_max(context)),
@@ -70,7 +70,7 @@ std::span<SequenceId> Memory::ids(SequenceId sequence) {
 }
 
 // While a sequence only grows, the ids of its side branches hold prefixes of what it holds. So only
-// the positions that are new must be copied, which is no more than a mark on their cells.
+// the positions that are new must be copied, which is no more than an id on their cells.
 void Memory::branch(SequenceId sequence, int n_branches) {
     for (const SequenceId id : ids(sequence).subspan(1, n_branches))
         llama_memory_seq_cp(memory_, sequence, id, size(id), -1);
@@ -92,7 +92,7 @@ int Memory::size(SequenceId sequence) const {
     return llama_memory_seq_pos_max(memory_, sequence) + 1;
 }
 
-void Memory::distrust() {
+void Memory::invalidate() {
     if (n_cuttable_ == kAnyNumber) return;
     for (SequenceId sequence = 0; sequence < std::ssize(saved_); ++sequence) {
         const Saved* saved = latest(saved_[sequence], kAnyNumber);
@@ -103,34 +103,34 @@ void Memory::distrust() {
 void Memory::clear() {
     llama_memory_clear(memory_, true);
     awaits_copy_.reset();
-    std::ranges::fill(saved_, Marks{});
+    std::ranges::fill(saved_, Checkpoints{});
 }
 
-// A state that is saved under another mark is not saved twice, but what a request found must stay
+// A state that is saved as another kind is not saved twice, but what a request found must stay
 // when its prompt is marked.
-void Memory::checkpoint(SequenceId sequence, Mark mark) {
-    if (!needs_marks() || copies_windows()) return;
+void Memory::save_checkpoint(SequenceId sequence, Checkpoint kind) {
+    if (!needs_checkpoints() || copies_windows()) return;
     const int now = size(sequence);
     if (now == 0) return;
-    Marks& marks = saved_[sequence];
-    Saved& saved = marks[static_cast<std::size_t>(mark)];
-    const auto same = std::ranges::find(marks, now, &Saved::size);
-    if (same != marks.end()) {
-        if (mark == Mark::begin) std::swap(saved, *same);
+    Checkpoints& checkpoints = saved_[sequence];
+    Saved& saved = checkpoints[static_cast<std::size_t>(kind)];
+    const auto same = std::ranges::find(checkpoints, now, &Saved::size);
+    if (same != checkpoints.end()) {
+        if (kind == Checkpoint::begin) std::swap(saved, *same);
         return;
     }
     try {
-        if (mark == Mark::round || has_room(sequence, saved)) save(sequence, saved);
+        if (kind == Checkpoint::round || has_room(sequence, saved)) save(sequence, saved);
     } catch (const std::bad_alloc&) {
         saved = {};
-        if (mark == Mark::round) throw;
+        if (kind == Checkpoint::round) throw;
     }
 }
 
-// Whether there is the main memory for a mark.
+// Whether there is the main memory for a checkpoint.
 bool Memory::has_room(SequenceId sequence, const Saved& saved) const {
     const std::size_t n = llama_state_seq_get_size_ext(context_, sequence, kUncuttable);
-    return n <= saved.state.capacity() || kShareOfMark * n <= memory_available();
+    return n <= saved.state.capacity() || kShareOfCheckpoint * n <= memory_available();
 }
 
 void Memory::save(SequenceId sequence, Saved& saved) {
@@ -170,13 +170,13 @@ int Memory::cut(SequenceId sequence, int keep) {
         if (n_cuttable_ != kAnyNumber) decoded_from_[sequence] = keep;  // a snapshot serves once
         return keep;
     }
-    const Saved* saved = mark(sequence, keep);
+    const Saved* saved = latest(sequence, keep);
     return saved != nullptr && restore(sequence, *saved) ? saved->size : 0;
 }
 
-// The longest mark of at most `keep` positions. Until windows are copied there is none: what it
-// puts there would be copied in place of what was there, or overwritten.
-const Memory::Saved* Memory::mark(SequenceId sequence, int keep) const {
+// The longest saved state of at most `keep` positions. Until windows are copied there is none: what
+// it puts there would be copied in place of what was there, or overwritten.
+const Memory::Saved* Memory::latest(SequenceId sequence, int keep) const {
     return copies_windows() ? nullptr : latest(saved_[sequence], keep);
 }
 
@@ -194,31 +194,34 @@ int Memory::rewind(SequenceId sequence, int keep) {
 }
 
 int Memory::rewindable(SequenceId sequence, int keep) const {
-    return given(size(sequence), keep, keep > 0 && in_reach(sequence, keep), mark(sequence, keep));
+    return remaining(size(sequence), keep, keep > 0 && in_reach(sequence, keep),
+                     latest(sequence, keep));
 }
 
 // A restored state places the cells of a sliding window elsewhere than in the sequence that it was
 // saved from. llama.cpp copies between parts of the memory only with the next decode, and the copy
 // would then overwrite the restored cells.
-int Memory::copyable(SequenceId from, int keep) const {
+int Memory::copyable_prefix(SequenceId from, int keep) const {
     if (n_cuttable_ == kAnyNumber)
-        return given(size(from), keep, keep > 0 && in_reach(from, keep), nullptr);
-    return split_ && slides() ? 0 : given(size(from), keep, false, latest(saved_[from], keep));
+        return remaining(size(from), keep, keep > 0 && in_reach(from, keep), nullptr);
+    return per_sequence_streams_ && has_sliding_window()
+               ? 0
+               : remaining(size(from), keep, false, latest(saved_[from], keep));
 }
 
-int Memory::copy(SequenceId from, SequenceId to, int keep) {
+int Memory::copy_prefix(SequenceId from, SequenceId to, int keep) {
     empty(to);
-    const int n = copyable(from, keep);
+    const int n = copyable_prefix(from, keep);
     if (n == 0) return 0;
-    if (split_) awaits_copy_ = to;
+    if (per_sequence_streams_) awaits_copy_ = to;
     if (n_cuttable_ == kAnyNumber) {
         // From one part of the memory to another llama.cpp can only copy everything; copying less
         // fails an assertion, which ends the process.
-        llama_memory_seq_cp(memory_, from, to, -1, split_ ? -1 : n);
+        llama_memory_seq_cp(memory_, from, to, -1, per_sequence_streams_ ? -1 : n);
         llama_memory_seq_rm(memory_, to, n, -1);
         return n;
     }
-    Saved& saved = saved_[to][static_cast<std::size_t>(Mark::begin)];
+    Saved& saved = saved_[to][static_cast<std::size_t>(Checkpoint::begin)];
     if (size(from) == n)
         save(from, saved);
     else
@@ -309,7 +312,7 @@ bool Memory::read(SequenceId sequence, std::span<const std::uint8_t> state, int 
 
 bool Memory::load(SequenceId sequence, std::span<const std::uint8_t> state, int n_tokens) {
     if (!read(sequence, state, n_tokens)) return false;
-    checkpoint(sequence, Mark::begin);
+    save_checkpoint(sequence, Checkpoint::begin);
     return true;
 }
 
@@ -325,20 +328,20 @@ bool Memory::fits(SequenceId sequence, TokenSpan held, std::span<const std::uint
     return layout_ && layout_->fits(state, tokens);
 }
 
-int Memory::Image::held(int keep) const {
-    return given(size, keep, keep >= least, latest(marks, keep));
+int Memory::Backup::rewindable(int keep) const {
+    return remaining(size, keep, keep >= least, latest(checkpoints, keep));
 }
 
-std::size_t Memory::Image::n_bytes() const {
+std::size_t Memory::Backup::n_bytes() const {
     std::size_t n = state.size();
-    for (const Saved& saved : marks) n += saved.state.size();
+    for (const Saved& saved : checkpoints) n += saved.state.size();
     return n;
 }
 
 std::size_t Memory::n_bytes(SequenceId sequence) const {
     std::size_t n = llama_state_seq_get_size(context_, sequence);
-    for (const Mark mark : kForRequests) {
-        const Saved& saved = saved_[sequence][static_cast<std::size_t>(mark)];
+    for (const Checkpoint kind : kForRequests) {
+        const Saved& saved = saved_[sequence][static_cast<std::size_t>(kind)];
         if (saved.size > 0) n += saved.state.size();
     }
     return n;
@@ -346,20 +349,21 @@ std::size_t Memory::n_bytes(SequenceId sequence) const {
 
 // llama.cpp's states have no snapshots, and of a sliding window only what the next token sees: with
 // either, no token can be cut off.
-Memory::Image Memory::image(SequenceId sequence) {
+Memory::Backup Memory::back_up(SequenceId sequence) {
     const int now = size(sequence);
     const bool is_whole = n_cuttable_ == kAnyNumber && (n_swa_ == 0 || now <= n_swa_);
-    Image image = {.size = now, .least = is_whole ? 1 : now, .state = state(sequence), .marks = {}};
-    for (const Mark mark : kForRequests) {
-        const auto i = static_cast<std::size_t>(mark);
-        if (saved_[sequence][i].size > 0) image.marks[i] = saved_[sequence][i];
+    Backup backup = {
+        .size = now, .least = is_whole ? 1 : now, .state = state(sequence), .checkpoints = {}};
+    for (const Checkpoint kind : kForRequests) {
+        const auto i = static_cast<std::size_t>(kind);
+        if (saved_[sequence][i].size > 0) backup.checkpoints[i] = saved_[sequence][i];
     }
-    return image;
+    return backup;
 }
 
-bool Memory::put(SequenceId sequence, const Image& image) {
-    if (!read(sequence, image.state, image.size)) return false;
-    saved_[sequence] = image.marks;
+bool Memory::restore(SequenceId sequence, const Backup& backup) {
+    if (!read(sequence, backup.state, backup.size)) return false;
+    saved_[sequence] = backup.checkpoints;
     return true;
 }
 

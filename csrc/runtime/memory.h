@@ -30,7 +30,7 @@ class Memory {
     // What a saved state is for. begin: later requests that begin like what a request found there;
     // prompt: those that begin like its prompt; round: going back when a round's draft is rejected.
     // A sequence holds one state of each kind.
-    enum class Mark { begin, prompt, round };
+    enum class Checkpoint { begin, prompt, round };
 
     // How a context's sequences share the memory.
     struct Layout {
@@ -38,8 +38,9 @@ class Memory {
         // Most side branches of a sequence. Must be 0 with recurrent states, or if the sequences
         // lie apart.
         int n_branches = 0;
-        bool has_windows = false;   // some layers have sliding windows
-        bool split = false;         // the sequences lie apart: each has its own part of the memory
+        bool has_sliding_window = false;  // some layers have sliding windows
+        bool per_sequence_streams =
+            false;                  // the sequences lie apart: each has its own part of the memory
         bool whole_window = false;  // sliding windows keep the whole text
     };
 
@@ -47,11 +48,13 @@ class Memory {
     Memory(llama_context* context, const Layout& layout);
 
     // Whether the sequences lie apart: each has its own part of the memory.
-    bool split() const { return split_; }
+    bool per_sequence_streams() const { return per_sequence_streams_; }
     // Whether some layers have a sliding window.
-    bool slides() const { return slides_; }
-    // Whether there may be nothing else to go back to than what checkpoint() saves.
-    bool needs_marks() const { return n_cuttable_ != kAnyNumber || (slides() && !whole_window_); }
+    bool has_sliding_window() const { return has_sliding_window_; }
+    // Whether there may be nothing else to go back to than what save_checkpoint() saves.
+    bool needs_checkpoints() const {
+        return n_cuttable_ != kAnyNumber || (has_sliding_window() && !whole_window_);
+    }
 
     // Several guesses at how a sequence goes on can be decoded at once. Each guess has an id of its
     // own, and tokens that guesses share have the ids of all of them. ids(): first the sequence's
@@ -75,16 +78,16 @@ class Memory {
     // To be called after a decode that failed. It may have moved recurrent states, those of other
     // sequences, too. If there are such states, each sequence goes back to its latest saved state,
     // or is emptied.
-    void distrust();
+    void invalidate();
 
     // Empties all sequences, and forgets the values: of cells without a token, too, llama.cpp
     // multiplies them by 0, which mends no NaN.
     void clear();
 
-    // If needs_marks(), saves the state of a sequence for rewind() to go back to. Without the main
-    // memory for it there is no mark for later requests; with Mark::round, std::bad_alloc is
-    // thrown.
-    void checkpoint(SequenceId sequence, Mark mark);
+    // If needs_checkpoints(), saves the state of a sequence for rewind() to go back to. Without the
+    // main memory for it there is no checkpoint for later requests; with Checkpoint::round,
+    // std::bad_alloc is thrown.
+    void save_checkpoint(SequenceId sequence, Checkpoint kind);
 
     // Cuts a sequence to its first `keep` positions, or to as many of them as it can go back to.
     // Returns how many remain: `keep`, or all if there were fewer; else the size of a checkpoint,
@@ -95,10 +98,11 @@ class Memory {
 
     // Replaces what `to` holds by the first `keep` positions of `from`, or by as many of them as
     // `from` can give. Returns how many. `from` stays as it is.
-    int copy(SequenceId from, SequenceId to, int keep);
-    // What copy() would return.
-    int copyable(SequenceId from, int keep) const;
-    // Whether llama.cpp copies only with the next decode what copy() has put into a sequence.
+    int copy_prefix(SequenceId from, SequenceId to, int keep);
+    // What copy_prefix() would return.
+    int copyable_prefix(SequenceId from, int keep) const;
+    // Whether llama.cpp copies only with the next decode what copy_prefix() has put into a
+    // sequence.
     bool copying() const { return awaits_copy_.has_value(); }
 
     // share(): `to` also holds the positions [begin, end) of `from`, in the same cells. drop(): a
@@ -121,25 +125,25 @@ class Memory {
         int size = 0;  // positions; 0: nothing is saved
         std::vector<std::uint8_t> state;
     };
-    using Marks = std::array<Saved, 3>;  // [mark]
+    using Checkpoints = std::array<Saved, 3>;  // [Checkpoint]
 
-    // A copy of all that a sequence holds, and of its marks for later requests.
-    struct Image {
+    // A copy of all that a sequence holds, and of its checkpoints for later requests.
+    struct Backup {
         int size = 0;   // positions
         int least = 0;  // fewest positions that can remain when it is cut
         std::vector<std::uint8_t> state;
-        Marks marks;
+        Checkpoints checkpoints;
 
-        // What rewind() to `keep` will return once the image is put back.
-        int held(int keep) const;
+        // What rewind() to `keep` will return once the backup is put back.
+        int rewindable(int keep) const;
         std::size_t n_bytes() const;
     };
-    // All three not while copying(). n_bytes(): those of the image of a sequence. put(): puts an
-    // image back, into any sequence of the memory that it was taken of; returns false, leaving the
-    // sequence empty, if the memory does not take it.
-    Image image(SequenceId sequence);
+    // All three not while copying(). n_bytes(): those of the backup of a sequence. restore(): puts
+    // a backup back, into any sequence of the memory that it was taken of; returns false, leaving
+    // the sequence empty, if the memory does not take it.
+    Backup back_up(SequenceId sequence);
     std::size_t n_bytes(SequenceId sequence) const;
-    bool put(SequenceId sequence, const Image& image);
+    bool restore(SequenceId sequence, const Backup& backup);
 
  private:
     int size(SequenceId sequence) const;
@@ -148,8 +152,10 @@ class Memory {
     bool read(SequenceId sequence, std::span<const std::uint8_t> state, int n_tokens);
     void cut_branches(SequenceId sequence, int keep);
     void empty(SequenceId sequence);
-    const Saved* mark(SequenceId sequence, int keep) const;
-    bool copies_windows() const { return copying() && n_cuttable_ == kAnyNumber && slides(); }
+    const Saved* latest(SequenceId sequence, int keep) const;
+    bool copies_windows() const {
+        return copying() && n_cuttable_ == kAnyNumber && has_sliding_window();
+    }
     bool has_room(SequenceId sequence, const Saved& saved) const;
     void save(SequenceId sequence, Saved& saved);
     bool restore(SequenceId sequence, const Saved& saved);
@@ -161,19 +167,19 @@ class Memory {
     llama_memory_i* memory_;
     int n_branches_;
     std::vector<SequenceId> ids_;  // [sequence][1 + n_branches]
-    bool split_;
+    bool per_sequence_streams_;
     bool whole_window_;
-    bool slides_;
+    bool has_sliding_window_;
     int n_swa_;
     int n_cuttable_;
-    // With split(): the sequence copied to last, if that was since the last decode. There may be
-    // others.
+    // With per_sequence_streams(): the sequence copied to last, if that was since the last decode.
+    // There may be others.
     std::optional<SequenceId> awaits_copy_;
     // [sequence]: first position of its last decode. With recurrent states: only if it was in the
     // last decode of all, else kAnyNumber; its size once it was cut or restored, which leaves no
     // snapshots.
     std::vector<Position> decoded_from_;
-    std::vector<Marks> saved_;           // [sequence]
+    std::vector<Checkpoints> saved_;     // [sequence]
     std::optional<StateLayout> layout_;  // of states; learnt before the first is loaded
 };
 

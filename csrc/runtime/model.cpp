@@ -7,7 +7,7 @@
 
 #include "device/offload.h"
 #include "device/placement.h"
-#include "llama/assertions.h"
+#include "llama/assert_guard.h"
 #include "llama/backend.h"
 #include "specllama/error.h"
 #include "system/huge_pages.h"
@@ -30,7 +30,7 @@ struct Progress {
         // At the first call llama.cpp has allocated all memory for weights and copied none of them.
         if (!std::exchange(progress.begun, true)) progress.pages.request();
         if (!progress.function) return true;
-        const Assertions::Off off;
+        const AssertGuard::Suspend off;
         try {
             progress.cancelled = !progress.function(fraction);
         } catch (...) {
@@ -86,7 +86,7 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, Kernels ke
     auto rpc_use = std::make_unique<RpcUse>(options.rpc);
     const NoSigpipe no_sigpipe;  // also for the threads of RPC connections, which start here
     const ErrorLog errors;
-    const Assertions assertions;
+    const AssertGuard assertions;
     llama_model_ptr model(llama_model_load_from_file(options.path.c_str(), params));
     if (carrier.thrown) std::rethrow_exception(carrier.thrown);
     if (carrier.cancelled) throw Interrupted("Loading " + options.path + " was interrupted.");
@@ -125,7 +125,7 @@ std::shared_ptr<const Model> Model::load_vocabulary(const std::string& path) {
     ggml_backend_dev_t no_devices[] = {nullptr};
     params.devices = no_devices;
     const ErrorLog errors;
-    const Assertions assertions;
+    const AssertGuard assertions;
     llama_model_ptr model(llama_model_load_from_file(path.c_str(), params));
     ModelOptions options;
     options.path = path;

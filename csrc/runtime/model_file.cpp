@@ -3,7 +3,7 @@
 #include "gguf/gguf_file.h"
 #include "gguf/head_file.h"
 #include "llama-cpp.h"
-#include "llama/assertions.h"
+#include "llama/assert_guard.h"
 #include "llama/backend.h"
 #include "runtime/vocab.h"
 #include "specllama/error.h"
@@ -23,7 +23,7 @@ ModelFile read_model_file(const std::string& path) {
 
     // A caller that looks through many files does not want a warning about each.
     const ErrorLog errors(ErrorLog::Warnings::dropped);
-    const Assertions assertions;
+    const AssertGuard assertions;
     const llama_model_ptr model(llama_model_load_from_file(path.c_str(), params));
     const auto fail = [&](const std::string& what) {
         throw ModelError("Cannot use " + path + " as a model: " + what + ".");

@@ -15,7 +15,7 @@ namespace {
 // Whether an entry can give all of a text.
 bool gives(const PromptCache::Entry& entry, TokenSpan tokens) {
     const int n = static_cast<int>(tokens.size());
-    return common_prefix(entry.tokens, tokens) == n && entry.image.held(n) == n;
+    return common_prefix(entry.tokens, tokens) == n && entry.backup.rewindable(n) == n;
 }
 
 // Bytes of main memory that would be free if so many were not in use.
@@ -28,7 +28,7 @@ std::size_t free_beside(std::size_t n_bytes) {
 PromptCache::Prefix PromptCache::longest(TokenSpan prompt) {
     Prefix best{entries_.end(), 0};
     for (auto place = entries_.begin(); place != entries_.end(); ++place) {
-        const int n = place->image.held(common_prefix(place->tokens, prompt));
+        const int n = place->backup.rewindable(common_prefix(place->tokens, prompt));
         if (n > best.n_tokens) best = {place, n};
     }
     return best;
@@ -45,8 +45,8 @@ void PromptCache::keep(Memory& memory, SequenceId sequence, TokenSpan tokens) {
     }
     try {
         if (!make_room(memory.n_bytes(sequence), free_beside(n_bytes_))) return;
-        Entry entry{{tokens.begin(), tokens.end()}, memory.image(sequence)};
-        if (!entry.image.state.empty()) put(std::move(entry));
+        Entry entry{{tokens.begin(), tokens.end()}, memory.back_up(sequence)};
+        if (!entry.backup.state.empty()) put(std::move(entry));
     } catch (const std::bad_alloc&) {
         clear();
     }
@@ -59,7 +59,7 @@ void PromptCache::clear() {
 
 PromptCache::Entry PromptCache::take(Place place) {
     Entry entry = std::move(*place);
-    n_bytes_ -= entry.image.n_bytes();
+    n_bytes_ -= entry.backup.n_bytes();
     entries_.erase(place);
     return entry;
 }
@@ -70,7 +70,7 @@ void PromptCache::put(Entry entry) {
         if (gives(entry, place->tokens)) take(place);
         place = next;
     }
-    const std::size_t n_bytes = entry.image.n_bytes();
+    const std::size_t n_bytes = entry.backup.n_bytes();
     if (!make_room(n_bytes, free_beside(n_bytes_ + n_bytes))) return;
     entries_.push_back(std::move(entry));
     n_bytes_ += n_bytes;

@@ -20,7 +20,7 @@ class PromptCache {
 
     struct Entry {
         std::vector<Token> tokens;
-        Memory::Image image;
+        Memory::Backup backup;
     };
     using Place = std::list<Entry>::iterator;
 

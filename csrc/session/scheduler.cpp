@@ -273,7 +273,7 @@ BeamResult Scheduler::beam_search(TokenSpan prompt, const BeamOptions& options,
     // The search takes shape_.n_seq as its id, which no request has.
     BeamSearch search(model, context_plan_, engine_->speculator(), shape_.n_seq, prompt, options);
     // The search reuses what other requests have left, and leaves its prompt for later ones.
-    const bool fits = !memory.split() && !memory.slides();
+    const bool fits = !memory.per_sequence_streams() && !memory.has_sliding_window();
     if (const SlotPool::Left left =
             fits && options.cache_prompt ? slots_->left() : SlotPool::Left();
         !left.state.empty())

@@ -152,7 +152,7 @@ void resolve_options(const Headers& headers, TargetPlan& plan, SessionOptions& o
     // may be copies of these.
     offload_devices(plan.model);
     if (headers.draft) offload_devices(options.draft_model->model, "draft_");
-    settle_memory(headers.target, plan, headers.draft ? &*headers.draft : nullptr,
+    resolve_memory(headers.target, plan, headers.draft ? &*headers.draft : nullptr,
                   longest_draft(options), options);
     place_head();
     if (options.draft_model) options.draft_model->context.n_ctx = plan.context.n_ctx;
@@ -215,7 +215,7 @@ CurveKeys resolve_costs(const SessionOptions& options, const Headers& headers,
     load_curves(keys, planner);
     calibrate(context, plan.n_logits, planner.cost());
     const Memory& memory = context.memory();
-    planner.cost().change().set_padding(!memory.split() &&
+    planner.cost().change().set_padding(!memory.per_sequence_streams() &&
                                         memory.n_cuttable() == Memory::kAnyNumber);
     if (draft_model != nullptr) {
         CostCurve& curve = planner.draft_cost().curve();
@@ -261,7 +261,7 @@ std::string state_key(const Headers& headers, const ContextOptions& context, int
 SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> drafter) {
     check_options(options, drafter.get());
     const Headers headers = read_headers(options);
-    TargetPlan plan = settle_exactness(headers.target, options);
+    TargetPlan plan = resolve_exactness(headers.target, options);
     const bool anybody = drafts(options, drafter.get());
     const Tree::Limits wanted = limits(options, anybody ? kMaxSpecLength : 1);
     plan.n_logits = count_logits(anybody, plan.exact, wanted);
@@ -279,7 +279,7 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
     auto local = std::make_unique<LocalTarget>(*context, std::move(drafters.reader));
     const Memory& memory = context->memory();
     const int most_leaves = std::min(wanted.leaves, 1 + memory.n_branches());
-    Planner planner(memory.split(), most_rows_together(plan.model, plan.context));
+    Planner planner(memory.per_sequence_streams(), most_rows_together(plan.model, plan.context));
     auto engine = std::make_unique<Engine>(
         std::move(local), Speculator(std::move(drafters.all), drafters.offers, options.spec_length,
                                      limits(options, most_leaves), model->vocab(),
@@ -297,7 +297,7 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
                          .most_guesses = speculator.limits().siblings,
                          .most_nodes = engine->limits().nodes,
                          .drafts = speculator.drafts()};
-    const int n_parts = memory.split() ? shape.n_seq : 1;
+    const int n_parts = memory.per_sequence_streams() ? shape.n_seq : 1;
     return {.model = std::move(model),
             .context = std::move(context),
             .engine = std::move(engine),

@@ -29,7 +29,8 @@ SlotPool::Prefix SlotPool::longest(TokenSpan prompt) const {
     for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
         const bool is_free = slots_[i].sequence == nullptr;
         const int n_common = common_prefix(slots_[i].tokens(), prompt);
-        const int n = is_free ? memory_.rewindable(i, n_common) : memory_.copyable(i, n_common);
+        const int n =
+            is_free ? memory_.rewindable(i, n_common) : memory_.copyable_prefix(i, n_common);
         if (n < best.n_tokens || (n == best.n_tokens && best_is_free)) continue;
         best = {i, n};
         best_is_free = is_free;
@@ -57,7 +58,7 @@ void SlotPool::put(Sequence& sequence) {
     int id = oldest_free();
     if (!from_copy && source.sequence == nullptr && prefix.n_tokens > 0 &&
         (keeps_most(source.tokens(), prefix.n_tokens) ||
-         memory_.copyable(prefix.slot, prefix.n_tokens) < prefix.n_tokens))
+         memory_.copyable_prefix(prefix.slot, prefix.n_tokens) < prefix.n_tokens))
         id = prefix.slot;
     // Reserved here so that take_out cannot fail.
     slots_[id].left.reserve(sequence.n_tokens() + sequence.n_tokens_left());
@@ -76,7 +77,8 @@ int SlotPool::fill(int id, const Prefix& prefix, TokenSpan prompt) {
     const int n_common = common_prefix(slots_[id].left, prompt);
     if (by_copy || !keeps_most(slots_[id].left, memory_.rewindable(id, n_common))) keep_copy(id);
     slots_[id].left.clear();  // what it holds is not known if something goes wrong
-    return by_copy ? memory_.copy(prefix.slot, id, prefix.n_tokens) : memory_.rewind(id, n_common);
+    return by_copy ? memory_.copy_prefix(prefix.slot, id, prefix.n_tokens)
+                   : memory_.rewind(id, n_common);
 }
 
 // Makes a free slot hold the first tokens of a copy; returns how many it holds. If these are most
@@ -84,7 +86,7 @@ int SlotPool::fill(int id, const Prefix& prefix, TokenSpan prompt) {
 int SlotPool::fill(int id, PromptCache::Entry entry, int n_tokens) {
     keep_copy(id);
     slots_[id].left.clear();
-    if (!memory_.put(id, entry.image)) return 0;
+    if (!memory_.restore(id, entry.backup)) return 0;
     const int n_cached = memory_.rewind(id, n_tokens);
     if (!keeps_most(entry.tokens, n_cached)) cache_.put(std::move(entry));
     return n_cached;
@@ -98,7 +100,7 @@ void SlotPool::keep_copy(int id) {
     if (n < Memory::kShortestCopy || memory_.copying() || memory_.rewindable(id, n) != n) return;
     for (int i = 0; i < static_cast<int>(slots_.size()); ++i)
         if (i != id && common_prefix(slots_[i].tokens(), tokens) == n &&
-            memory_.copyable(i, n) == n)
+            memory_.copyable_prefix(i, n) == n)
             return;
     cache_.keep(memory_, id, tokens);
 }

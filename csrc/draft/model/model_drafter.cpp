@@ -52,13 +52,13 @@ void ModelDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
     int n_most = own.n_cached + Memory::kShortestCopy;
     SequenceId from = sequence;
     for (const auto& [other, follower] : followers_) {
-        const int n = context_.memory().copyable(other, n_common(follower, prompt));
+        const int n = context_.memory().copyable_prefix(other, n_common(follower, prompt));
         if (n <= n_most) continue;
         n_most = n;
         from = other;
     }
     if (from == sequence) return;
-    own.n_cached = context_.memory().copy(from, sequence, n_most);
+    own.n_cached = context_.memory().copy_prefix(from, sequence, n_most);
     own.tokens.assign(prompt.begin(), prompt.begin() + own.n_cached);
 }
 

@@ -7,7 +7,7 @@ struct llama_context;
 // declare them in specllama, because it runs only with the version of llama-cpp-python that it was
 // built with, which is checked at import. If a library lacks them, available() is false, and
 // nothing else here may be called.
-namespace specllama::staging {
+namespace specllama::hidden_states {
 
 bool available();
 
@@ -21,4 +21,4 @@ const float* layer_input(llama_context* context, int layer);
 void keep_last_state(llama_context* context);
 const float* last_state(llama_context* context);
 
-}  // namespace specllama::staging
+}  // namespace specllama::hidden_states

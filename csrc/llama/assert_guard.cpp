@@ -1,4 +1,4 @@
-#include "llama/assertions.h"
+#include "llama/assert_guard.h"
 
 #include <cstdio>
 #include <mutex>
@@ -14,7 +14,7 @@ namespace specllama {
 
 namespace {
 
-thread_local Assertions* innermost = nullptr;
+thread_local AssertGuard* innermost = nullptr;
 ggml_abort_callback_t callback_before = nullptr;
 
 // "/some/path/model.cpp:12: GGML_ASSERT(a > 0) failed" as a part of a sentence.
@@ -53,15 +53,15 @@ void fail_assertion(const char* message) {
     ggml_print_backtrace();
 }
 
-Assertions::Assertions() : outer_(std::exchange(innermost, this)) {
+AssertGuard::AssertGuard() : outer_(std::exchange(innermost, this)) {
     static std::once_flag once;
     std::call_once(once, [] { callback_before = ggml_set_abort_callback(fail_assertion); });
 }
 
-Assertions::~Assertions() { innermost = outer_; }
+AssertGuard::~AssertGuard() { innermost = outer_; }
 
-Assertions::Off::Off() : before_(std::exchange(innermost, nullptr)) {}
+AssertGuard::Suspend::Suspend() : before_(std::exchange(innermost, nullptr)) {}
 
-Assertions::Off::~Off() { innermost = before_; }
+AssertGuard::Suspend::~Suspend() { innermost = before_; }
 
 }  // namespace specllama

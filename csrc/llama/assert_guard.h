@@ -8,24 +8,24 @@ namespace specllama {
 // llama.cpp itself reports like its other errors; otherwise it ends the process. Only for what
 // computes nothing: loading a model, and making a context. (Threads that compute wait for each
 // other, and one of them may not leave.)
-class Assertions {
+class AssertGuard {
  public:
-    Assertions();
-    ~Assertions();
-    Assertions(const Assertions&) = delete;
-    Assertions& operator=(const Assertions&) = delete;
+    AssertGuard();
+    ~AssertGuard();
+    AssertGuard(const AssertGuard&) = delete;
+    AssertGuard& operator=(const AssertGuard&) = delete;
 
     // While it lives, they end the process here, too: for what a program does when it is called
     // back.
-    class Off {
+    class Suspend {
      public:
-        Off();
-        ~Off();
-        Off(const Off&) = delete;
-        Off& operator=(const Off&) = delete;
+        Suspend();
+        ~Suspend();
+        Suspend(const Suspend&) = delete;
+        Suspend& operator=(const Suspend&) = delete;
 
      private:
-        Assertions* before_;
+        AssertGuard* before_;
     };
 
     // What did not hold, as a part of a sentence; "": all did.
@@ -34,7 +34,7 @@ class Assertions {
  private:
     friend void fail_assertion(const char* message);
     std::string failed_;
-    Assertions* outer_;
+    AssertGuard* outer_;
 };
 
 }  // namespace specllama

@@ -1,4 +1,4 @@
-#include "system/division.h"
+#include "system/layer_split.h"
 
 #include <vector>
 
@@ -24,13 +24,15 @@ Weights dense_weights(int n_layers) {
 }
 
 // A model that keeps so much of texts in each layer.
-Load load_of(const Weights& weights, std::uint64_t text, std::uint64_t compute) {
+ModelBytes bytes_of(const Weights& weights, std::uint64_t text, std::uint64_t compute) {
     return {weights, std::vector<std::uint64_t>(weights.layers.size(), text), compute};
 }
 
 DeviceMemory all_of(std::uint64_t bytes) { return {bytes, bytes}; }
 
-Division division(int n_gpu_layers, int n_cpu_moe = 0) { return {n_gpu_layers, n_cpu_moe, {}}; }
+LayerSplit layer_split(int n_gpu_layers, int n_cpu_moe = 0) {
+    return {n_gpu_layers, n_cpu_moe, {}};
+}
 
 // Two devices, the first three times the second: what both hold of `n` layers and an output, all of
 // which are there, as llama.cpp counts it: layer i goes to the second if i / (n + 1) >= 3/4.
@@ -47,17 +49,17 @@ bool naively_fits(const Weights& weights, int n, std::uint64_t first, std::uint6
 
 TEST(what_fits_is_not_divided) {
     const Weights weights = dense_weights(4);
-    const Load load = load_of(weights, 2, 3);  // 40 of layers, 5 of the output, 8 of texts
+    const ModelBytes need = bytes_of(weights, 2, 3);  // 40 of layers, 5 of the output, 8 of texts
     const std::vector enough = {all_of(56)};
-    CHECK(divide(load, {}, enough) == division(5));
-    CHECK(whole(load, 0, enough) == division(5));
+    CHECK(divide(need, {}, enough) == layer_split(5));
+    CHECK(whole(need, 0, enough) == layer_split(5));
     const std::vector less = {all_of(55)};
-    CHECK(!whole(load, 0, less));
+    CHECK(!whole(need, 0, less));
     // The first layer, with its part of the texts, stays.
-    CHECK(divide(load, {}, less) == division(4));
-    CHECK(in_main_memory(load, division(4)) == 4 + 10 + 2 + 3);
-    CHECK(in_main_memory(load, division(5)) == 4 + 3);
-    CHECK(in_main_memory(load, division(0)) == 9 + 40 + 8 + 3);
+    CHECK(divide(need, {}, less) == layer_split(4));
+    CHECK(in_main_memory(need, layer_split(4)) == 4 + 10 + 2 + 3);
+    CHECK(in_main_memory(need, layer_split(5)) == 4 + 3);
+    CHECK(in_main_memory(need, layer_split(0)) == 9 + 40 + 8 + 3);
 }
 
 TEST(a_tied_output_lies_in_both_memories) {
@@ -65,103 +67,103 @@ TEST(a_tied_output_lies_in_both_memories) {
     weights.is_tied = true;
     weights.output = 4;
     weights.total = 24;
-    CHECK(in_main_memory(load_of(weights, 0, 0), division(3)) == 4);
-    CHECK(in_main_memory(load_of(weights, 0, 0), division(0)) == 24);
+    CHECK(in_main_memory(bytes_of(weights, 0, 0), layer_split(3)) == 4);
+    CHECK(in_main_memory(bytes_of(weights, 0, 0), layer_split(0)) == 24);
 }
 
 TEST(nothing_goes_to_a_device_that_cannot_hold_the_output) {
     const Weights weights = dense_weights(3);
-    const Load load = load_of(weights, 0, 2);
+    const ModelBytes need = bytes_of(weights, 0, 2);
     const std::vector little = {all_of(6)};
-    CHECK(divide(load, {}, little) == division(0));
+    CHECK(divide(need, {}, little) == layer_split(0));
     const std::vector output = {all_of(7)};
-    CHECK(divide(load, {}, output) == division(1));
-    CHECK(fits(load, division(0), little));
+    CHECK(divide(need, {}, output) == layer_split(1));
+    CHECK(fits(need, layer_split(0), little));
 }
 
 TEST(what_others_need_of_a_device_is_not_used) {
     const Weights weights = dense_weights(2);
     const std::vector device = {DeviceMemory{.free = 25, .usable = 24}};
-    CHECK(divide(load_of(weights, 0, 0), {}, device) == division(2));
+    CHECK(divide(bytes_of(weights, 0, 0), {}, device) == layer_split(2));
 }
 
 TEST(layers_keep_unequally_much) {
     const Weights weights = dense_weights(3);
-    const Load load{weights, {0, 30, 0}, 0};  // 65 in all
+    const ModelBytes need{weights, {0, 30, 0}, 0};  // 65 in all
     const std::vector less = {all_of(64)};
-    CHECK(divide(load, {}, less) == division(3));
+    CHECK(divide(need, {}, less) == layer_split(3));
     const std::vector little = {all_of(54)};
-    CHECK(divide(load, {}, little) == division(2));
-    CHECK(in_main_memory(load, division(2)) == 4 + 20 + 30);
+    CHECK(divide(need, {}, little) == layer_split(2));
+    CHECK(in_main_memory(need, layer_split(2)) == 4 + 20 + 30);
 }
 
 TEST(a_matrix_that_is_elsewhere_is_fetched) {
     Weights weights = weights_with_experts(4);
     for (Weights::Layer& layer : weights.layers) layer.largest = 6;
-    const Load load = load_of(weights, 0, 0);  // 45 in all
+    const ModelBytes need = bytes_of(weights, 0, 0);  // 45 in all
     const std::vector less = {all_of(44)};
     // The experts of one layer leave 38, and need 6 to be fetched.
-    CHECK(divide(load, {}, less) == division(5, 1));
+    CHECK(divide(need, {}, less) == layer_split(5, 1));
     const std::vector little = {all_of(43)};
-    CHECK(divide(load, {}, little) == division(5, 2));
+    CHECK(divide(need, {}, little) == layer_split(5, 2));
 }
 
 TEST(experts_stay_before_layers_do) {
     const Weights weights = weights_with_experts(4);
-    const Load load = load_of(weights, 1, 1);  // 50 in all
+    const ModelBytes need = bytes_of(weights, 1, 1);  // 50 in all
     for (int n = 0; n <= 4; ++n) {
         const std::vector device = {all_of(50 - 7 * n)};
-        CHECK(divide(load, {}, device) == division(5, n));
-        CHECK(in_main_memory(load, division(5, n)) == static_cast<std::uint64_t>(4 + 1 + 7 * n));
+        CHECK(divide(need, {}, device) == layer_split(5, n));
+        CHECK(in_main_memory(need, layer_split(5, n)) == static_cast<std::uint64_t>(4 + 1 + 7 * n));
     }
     // All experts, and the first layer.
     const std::vector device = {all_of(21)};
-    CHECK(divide(load, {}, device) == division(4, 4));
+    CHECK(divide(need, {}, device) == layer_split(4, 4));
 }
 
 TEST(so_many_experts_stay_as_are_asked_for) {
     const Weights weights = weights_with_experts(4);
-    const Load load = load_of(weights, 0, 0);
+    const ModelBytes need = bytes_of(weights, 0, 0);
     const std::vector enough = {all_of(100)};
-    CHECK(divide(load, 2, enough) == division(5, 2));
-    CHECK(divide(load, 99, enough) == division(5, 99));
+    CHECK(divide(need, 2, enough) == layer_split(5, 2));
+    CHECK(divide(need, 99, enough) == layer_split(5, 99));
     const std::vector less = {all_of(44)};
-    CHECK(divide(load, 0, less) == division(4, 0));
+    CHECK(divide(need, 0, less) == layer_split(4, 0));
 }
 
 TEST(layers_without_experts_are_passed_over) {
     Weights weights = weights_with_experts(4);
     weights.layers[0].of_experts = 0;
     const std::vector device = {all_of(45 - 1)};
-    CHECK(divide(load_of(weights, 0, 0), {}, device) == division(5, 2));
+    CHECK(divide(bytes_of(weights, 0, 0), {}, device) == layer_split(5, 2));
 }
 
 TEST(each_of_two_devices_holds_its_part) {
     const Weights weights = dense_weights(7);
-    const Load load = load_of(weights, 0, 0);
+    const ModelBytes need = bytes_of(weights, 0, 0);
     for (std::uint64_t second = 1; second < 40; ++second) {
         const std::vector devices = {all_of(3 * second), all_of(second)};
-        CHECK(fits(load, division(8), devices) == naively_fits(weights, 7, 3 * second, second));
+        CHECK(fits(need, layer_split(8), devices) == naively_fits(weights, 7, 3 * second, second));
     }
     // Each computes.
-    const Load computing = load_of(weights, 0, 20);
+    const ModelBytes computing = bytes_of(weights, 0, 20);
     const std::vector both = {all_of(300), all_of(100)};
-    CHECK(fits(computing, division(8), both));
+    CHECK(fits(computing, layer_split(8), both));
     const std::vector small = {DeviceMemory{300, 79}, DeviceMemory{100, 100}};
-    CHECK(!fits(computing, division(8), small));
+    CHECK(!fits(computing, layer_split(8), small));
 }
 
 TEST(devices_get_what_they_hold_if_not_what_is_their_part) {
     // In proportion, the second would get the output and three layers: 35.
     const Weights weights = dense_weights(7);
-    const Load load = load_of(weights, 0, 0);
+    const ModelBytes need = bytes_of(weights, 0, 0);
     const std::vector devices = {DeviceMemory{100, 60}, DeviceMemory{100, 20}};
-    const auto found = whole(load, 0, devices);
+    const auto found = whole(need, 0, devices);
     CHECK(found && found->split == std::vector<int>({6, 2}));
-    CHECK(fits(load, *found, devices));
+    CHECK(fits(need, *found, devices));
     // No more experts stay than must.
     const Weights experts = weights_with_experts(8);
     const std::vector unequal = {DeviceMemory{50, 20}, DeviceMemory{50, 60}};
-    const Division divided = divide(load_of(experts, 0, 0), {}, unequal);
-    CHECK(divided == Division{9, 2, {3, 6}});
+    const LayerSplit divided = divide(bytes_of(experts, 0, 0), {}, unequal);
+    CHECK(divided == LayerSplit{9, 2, {3, 6}});
 }

@@ -1,4 +1,4 @@
-#include "llama/staging.h"
+#include "llama/hidden_states.h"
 
 #include <cstdint>
 
@@ -10,7 +10,7 @@ SPECLLAMA_WEAK void llama_set_embeddings_nextn(llama_context*, bool, bool);
 SPECLLAMA_WEAK float* llama_get_embeddings_nextn(llama_context*);
 #undef SPECLLAMA_WEAK
 
-namespace specllama::staging {
+namespace specllama::hidden_states {
 
 bool available() {
     return llama_set_embeddings_layer_inp != nullptr && llama_get_embeddings_layer_inp != nullptr &&
@@ -30,4 +30,4 @@ void keep_last_state(llama_context* context) { llama_set_embeddings_nextn(contex
 
 const float* last_state(llama_context* context) { return llama_get_embeddings_nextn(context); }
 
-}  // namespace specllama::staging
+}  // namespace specllama::hidden_states

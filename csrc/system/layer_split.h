@@ -24,7 +24,7 @@ struct Weights {
 };
 
 // What a model takes, in bytes.
-struct Load {
+struct ModelBytes {
     const Weights& weights;
     std::vector<std::uint64_t> text;  // [layer]: what it keeps of texts
     std::uint64_t compute = 0;        // on each device that computes, and in main memory
@@ -39,31 +39,31 @@ using DeviceMemories = std::span<const DeviceMemory>;
 
 // How a model is divided between devices and main memory: ModelOptions::n_gpu_layers, n_cpu_moe and
 // tensor_split.
-struct Division {
+struct LayerSplit {
     int n_gpu_layers = 0;
     int n_cpu_moe = 0;
     // [device]: how many of these layers it gets; empty: as llama.cpp does it, each gets layers in
     // proportion to its free memory.
     std::vector<int> split;
 
-    bool operator==(const Division&) const = default;
+    bool operator==(const LayerSplit&) const = default;
 };
 
-// Whether devices hold what a division gives them.
-bool fits(const Load& load, const Division& division, DeviceMemories devices);
+// Whether devices hold what a split gives them.
+bool fits(const ModelBytes& need, const LayerSplit& layer_split, DeviceMemories devices);
 
-// A division that gives devices so many layers, and that they hold; none: there is none.
-std::optional<Division> placed(const Load& load, int n_gpu_layers, int n_cpu_moe,
-                               DeviceMemories devices);
+// A split that gives devices so many layers, and that they hold; none: there is none.
+std::optional<LayerSplit> placed(const ModelBytes& need, int n_gpu_layers, int n_cpu_moe,
+                                 DeviceMemories devices);
 // The same with all layers on devices.
-std::optional<Division> whole(const Load& load, int n_cpu_moe, DeviceMemories devices);
+std::optional<LayerSplit> whole(const ModelBytes& need, int n_cpu_moe, DeviceMemories devices);
 
 // Bytes that main memory holds.
-std::uint64_t in_main_memory(const Load& load, const Division& division);
+std::uint64_t in_main_memory(const ModelBytes& need, const LayerSplit& layer_split);
 
 // Divides a model between devices and main memory. Experts stay in main memory before anything else
 // does, since a token uses few of them; n_cpu_moe: those of so many layers; none: of as few as
 // possible. If that is not enough, whole layers stay there, too: the first ones.
-Division divide(const Load& load, std::optional<int> n_cpu_moe, DeviceMemories devices);
+LayerSplit divide(const ModelBytes& need, std::optional<int> n_cpu_moe, DeviceMemories devices);
 
 }  // namespace specllama

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "specllama/types.h"
+
+namespace specllama {
+
+// What an open session is; none of it changes.
+struct SessionInfo {
+    // The model. description: what its file says it is, e.g. "llama 7B Q8_0". vocabulary: a
+    // fingerprint, the same for the same vocabulary on every machine. bos, eos: the tokens that
+    // begin and end a text; kNoToken: it has no such token.
+    std::string description;
+    int n_vocab = 0;
+    std::uint64_t vocabulary = 0;
+    Token bos = kNoToken;
+    Token eos = kNoToken;
+    FimTokens fim;
+    std::optional<std::string> chat_template;  // in Jinja; none: it has none
+
+    // Most tokens of one request, prompt and generation together; requests served at once; threads
+    // that decode.
+    int n_ctx = 0;
+    int n_seq = 0;
+    int n_threads = 0;
+    // Which CPU kernels multiply how much of the weights, e.g. "AMX 76 %, plain 24 %"; "": a GPU
+    // holds weights.
+    std::string cpu_kernels;
+
+    // Drafts. drafts: whether the session drafts by itself. max_draft_length: most tokens in a row
+    // of a draft that a round verifies; 0: none are. max_candidates: most candidates for one
+    // position (1: drafts are chains). max_draft_tokens: most tokens, all branches included.
+    bool drafts = false;
+    int max_draft_length = 0;
+    int max_candidates = 1;
+    int max_draft_tokens = 0;
+};
+
+}  // namespace specllama
