@@ -104,7 +104,7 @@ BeamSearch::BeamSearch(const std::shared_ptr<const Model>& model, const ContextP
       request_(vocab_, prompt, own_request(max_tokens_), context.n_ctx),
       trie_(n_successors(options, vocab_)),
       hypotheses_(trie_, options, max_tokens_),
-      continuations_(speculator.drafters(), trie_, request_, id, options.reference, vocab_),
+      drafter_(speculator.drafters(), trie_, request_, id, options.reference, vocab_),
       batch_(target_.n_batch()) {
     for (const std::string& one : options_.stop)
         longest_stop_ = std::max(longest_stop_, one.size());
@@ -174,10 +174,11 @@ void BeamSearch::advance() {
         ++n_steps;
     }
     request_.stats.generated_tokens = hypotheses_.n_steps();
-    const int n_seen = std::min(n_steps, outlook_.n_levels());
+    const int n_seen = std::min(n_steps, lookahead_.n_levels());
     if (n_seen <= 0 || hypotheses_.done()) return;
-    const bool last_is_right = n_seen < n_steps || outlook_.foresaw(n_seen, hypotheses_.running());
-    foresight_.learn(n_seen, last_is_right ? n_seen : n_seen - 1);
+    const bool last_is_right =
+        n_seen < n_steps || lookahead_.has_foreseen(n_seen, hypotheses_.running());
+    lookahead_depth_.learn(n_seen, last_is_right ? n_seen : n_seen - 1);
 }
 
 void BeamSearch::count_accepted() {
@@ -215,7 +216,7 @@ void BeamSearch::step() {
     const int n_levels = choose_levels();
     lay_out(n_levels);
     Stats& stats = request_.stats;
-    const auto n_waited_for = static_cast<int>(outlook_.unknown(0).size());
+    const auto n_waited_for = static_cast<int>(lookahead_.unknown(0).size());
     const auto n_rows = static_cast<int>(rows_.size());
     const int n_drafted = n_rows - n_waited_for;
     stats.drafted += n_drafted;
@@ -236,18 +237,18 @@ void BeamSearch::step() {
 
 void BeamSearch::look_ahead() {
     const Timer timer(request_.stats.seconds.draft);
-    continuations_.follow(hypotheses_.running());
-    outlook_.look(
+    drafter_.follow(hypotheses_.running());
+    lookahead_.run(
         trie_, hypotheses_.running(), options_.n_beams, most_levels(),
-        [&](NodeId node, int n, std::vector<Outlook::Guessed>& tokens) {
-            continuations_.guess(node, n, tokens);
+        [&](NodeId node, int n, std::vector<Lookahead::Candidate>& tokens) {
+            drafter_.propose(node, n, tokens);
         },
         [&](Token token) { return vocab_.is_end(token); });
 }
 
 // Most levels to look ahead. Texts that have their full length need not be decoded.
 int BeamSearch::most_levels() const {
-    if (!speculator_.speculates() || continuations_.none()) return 0;
+    if (!speculator_.speculates() || drafter_.none()) return 0;
     const int n_most = speculator_.plans() ? kMostPlannedLevels : speculator_.longest();
     return std::min(n_most, max_tokens_ - 1 - hypotheses_.n_steps());
 }
@@ -260,18 +261,18 @@ int BeamSearch::n_affordable() const {
 }
 
 int BeamSearch::choose_levels() {
-    const int n_waited_for = static_cast<int>(outlook_.unknown(0).size());
+    const int n_waited_for = static_cast<int>(lookahead_.unknown(0).size());
     const int n_most = std::min(most_rows_, n_waited_for + std::max(n_affordable(), 0));
     n_rows_.assign(1, n_waited_for);
-    for (int level = 1; level <= outlook_.n_levels(); ++level) {
-        const int n = n_rows_.back() + static_cast<int>(outlook_.unknown(level).size());
+    for (int level = 1; level <= lookahead_.n_levels(); ++level) {
+        const int n = n_rows_.back() + static_cast<int>(lookahead_.unknown(level).size());
         if (n > n_most) break;
         n_rows_.push_back(n);
     }
     if (!speculator_.plans()) return static_cast<int>(n_rows_.size()) - 1;
     const int n_context = request_.n_tokens() + hypotheses_.n_steps();
     const CostCurve& cost = speculator_.planner().cost();
-    return foresight_.choose(n_rows_, [&](int n) { return cost.seconds(n, n_context); });
+    return lookahead_depth_.choose(n_rows_, [&](int n) { return cost.seconds(n, n_context); });
 }
 
 // Makes a row of each unknown node of the levels, with the sequence to decode it in. Nodes that no
@@ -279,7 +280,7 @@ int BeamSearch::choose_levels() {
 void BeamSearch::lay_out(int n_levels) {
     rows_.clear();
     for (int level = 0; level <= n_levels; ++level)
-        for (const auto& [node, source] : outlook_.unknown(level)) {
+        for (const auto& [node, source] : lookahead_.unknown(level)) {
             const NodeId parent = trie_.parent(node);
             SequenceId sequence = Branches::kNone;
             if (branches_->holds(parent))

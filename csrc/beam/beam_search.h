@@ -8,11 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "beam/beam_drafter.h"
 #include "beam/beams.h"
 #include "beam/branches.h"
-#include "beam/continuations.h"
-#include "beam/foresight.h"
-#include "beam/outlook.h"
+#include "beam/lookahead.h"
 #include "beam/trie.h"
 #include "engine/sequence.h"
 #include "engine/speculator.h"
@@ -24,9 +23,9 @@
 namespace specllama {
 
 // A beam search. In a round, the target decodes the nodes whose successors the running hypotheses
-// need, and those that the Outlook says they will need next. Then the search takes as many steps as
-// it knows successors for. So it takes fewer decodes than steps, and what it finds does not depend
-// on who drafts.
+// need, and those that the Lookahead says they will need next. Then the search takes as many steps
+// as it knows successors for. So it takes fewer decodes than steps, and what it finds does not
+// depend on who drafts.
 //
 // It has a KV memory of its own, as large as it may need and no larger than one request's.
 class BeamSearch {
@@ -77,9 +76,9 @@ class BeamSearch {
     Trie trie_;
     Beams hypotheses_;
     std::optional<Branches> branches_;  // once the prompt is decoded
-    Continuations continuations_;
-    Outlook outlook_;
-    Foresight foresight_;
+    BeamDrafter drafter_;
+    Lookahead lookahead_;
+    LookaheadDepth lookahead_depth_;
     Batch batch_;
     std::size_t longest_stop_ = 0;
     std::string tail_;  // the end of a text
@@ -87,11 +86,11 @@ class BeamSearch {
     struct Row {
         NodeId node;
         SequenceId sequence;
-        Source source;  // whose guess it was, if it is decoded ahead
+        Source source;  // who drafted it, if it is decoded ahead
     };
     std::vector<Row> rows_;
     std::vector<int> n_rows_;  // [g]: rows of levels 0 to g
-    // In which round a node was decoded ahead (-1: in none), and whose guess it was.
+    // In which round a node was decoded ahead (-1: in none), and who drafted it.
     struct Ahead {
         int round = -1;
         Source source = Source::other;

@@ -67,6 +67,11 @@ class Beams {
     std::vector<Extension> extensions_;
 };
 
+// Fills `out`, at most n_vocab long, with the likeliest tokens of a row of logits [n_vocab], the
+// likeliest first, of equals the lowest id. Log-probabilities are correct to about six digits, and
+// have the same bits for the same row. Returns false if the row holds a NaN or nothing finite.
+bool best_successors(std::span<const float> logits, std::span<Successor> out);
+
 // add_extensions adds the known extensions of a hypothesis that have a probability above 0. rank
 // puts the likeliest first, and of equals the one that was added first. (Node ids cannot decide
 // there: they depend on what was drafted.)

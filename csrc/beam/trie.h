@@ -4,12 +4,17 @@
 #include <span>
 #include <vector>
 
-#include "beam/successors.h"
 #include "specllama/types.h"
 
 namespace specllama {
 
 using NodeId = int;
+
+// A token that may come next, and the natural logarithm of its probability.
+struct Successor {
+    Token token = kNoToken;
+    double logprob = 0;
+};
 
 // The texts of a search behind its prompt. A node is a token that follows its parent's, and stands
 // for the text that ends with it. The root is the prompt. Pure.

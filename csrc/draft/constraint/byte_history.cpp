@@ -6,20 +6,20 @@
 
 namespace specllama {
 
-ByteHistory::Place ByteHistory::place(std::string_view text, std::string_view allowed) {
+ByteHistory::Context ByteHistory::context(std::string_view text, std::string_view allowed) {
     const std::size_t last = text.find_last_not_of(" \t\r\n");
     const std::string_view end = last == text.npos ? text : text.substr(last);
     return fnv1a(allowed, fnv1a(end.substr(end.size() - std::min(end.size(), kReach))));
 }
 
-const ByteHistory::Entry* ByteHistory::find(Place place) const {
-    const auto found = entries_.find(place);
+const ByteHistory::Entry* ByteHistory::find(Context context) const {
+    const auto found = entries_.find(context);
     return found == entries_.end() ? nullptr : &found->second;
 }
 
-void ByteHistory::learn(Place place, char byte) {
-    if (entries_.size() == kMostPlaces && !entries_.contains(place)) entries_.clear();
-    const auto [found, is_new] = entries_.try_emplace(place);
+void ByteHistory::learn(Context context, char byte) {
+    if (entries_.size() == kMaxContexts && !entries_.contains(context)) entries_.clear();
+    const auto [found, is_new] = entries_.try_emplace(context);
     Entry& entry = found->second;
     if (entry.n == kMemory) {
         entry.n /= 2;

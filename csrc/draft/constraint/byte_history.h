@@ -11,23 +11,23 @@ namespace specllama {
 // names.
 class ByteHistory {
  public:
-    // A place by what it looks like: a hash of the last byte that is not white space, the white
+    // A context: a hash of the last byte that is not white space, the white
     // space after it, and the bytes that may come next.
-    using Place = std::uint64_t;
-    static Place place(std::string_view text, std::string_view allowed);
+    using Context = std::uint64_t;
+    static Context context(std::string_view text, std::string_view allowed);
 
-    // Most bytes at the end of a text that a place depends on.
+    // Most bytes at the end of a text that a context depends on.
     static constexpr std::size_t kReach = 64;
-    // Most places held; grammars decide how many there are. Before another one is added, all are
+    // Most contexts held; grammars decide how many there are. Before another one is added, all are
     // forgotten.
-    static constexpr std::size_t kMostPlaces = 4096;
-    // Observations after which the counts of a place are halved, since the next text may be of
+    static constexpr std::size_t kMaxContexts = 4096;
+    // Observations after which the counts of a context are halved, since the next text may be of
     // another style.
     static constexpr int kMemory = 32;
 
     struct Entry {
         char byte = 0;    // the byte that came last
-        int n = 0;        // times that a further byte came there
+        int n = 0;        // times that a further byte came in it
         int n_right = 0;  // of these, times that it was the same as the one before
 
         // The probability that the same byte comes again, by Laplace's rule of succession.
@@ -35,13 +35,13 @@ class ByteHistory {
             return (1.0F + static_cast<float>(n_right)) / (2.0F + static_cast<float>(n));
         }
     };
-    // What came at such places; null: no such place was seen.
-    const Entry* find(Place place) const;
+    // What came in such a context; null: it was never seen.
+    const Entry* find(Context context) const;
 
-    void learn(Place place, char byte);
+    void learn(Context context, char byte);
 
  private:
-    std::unordered_map<Place, Entry> entries_;
+    std::unordered_map<Context, Entry> entries_;
 };
 
 }  // namespace specllama

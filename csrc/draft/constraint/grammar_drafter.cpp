@@ -50,7 +50,7 @@ void GrammarDrafter::propose(std::span<Proposal> proposals) {
         if (proposal.max_tokens == 0) continue;
         try {
             const GrammarLookahead* lookahead =
-                look(proposal.sequence, proposal.tokens, *proposal.sampler);
+                advanced(proposal.sequence, proposal.tokens, *proposal.sampler);
             if (lookahead != nullptr && !lookahead->bytes().empty()) draft(*lookahead, proposal);
         } catch (const Error& error) {
             proposal.error = error.what();
@@ -60,7 +60,7 @@ void GrammarDrafter::propose(std::span<Proposal> proposals) {
 
 Token GrammarDrafter::forced(SequenceId sequence, TokenSpan tokens, const Sampler& sampler) {
     if (!followers_.contains(sequence)) return kNoToken;
-    const GrammarLookahead* lookahead = look(sequence, tokens, sampler);
+    const GrammarLookahead* lookahead = advanced(sequence, tokens, sampler);
     if (lookahead == nullptr || !lookahead->forced()) return kNoToken;
     Token only = kNoToken;
     const Mask::Bits bits = sampler.mask()->allowed();
@@ -77,8 +77,8 @@ Token GrammarDrafter::forced(SequenceId sequence, TokenSpan tokens, const Sample
 
 // Returns the sequence's lookahead, which has looked ahead from these tokens; null: there is none,
 // as the sampler has no grammar, the grammar has not begun, or it cannot be followed.
-GrammarLookahead* GrammarDrafter::look(SequenceId sequence, TokenSpan tokens,
-                                       const Sampler& sampler) {
+GrammarLookahead* GrammarDrafter::advanced(SequenceId sequence, TokenSpan tokens,
+                                           const Sampler& sampler) {
     if (sampler.options().grammar.empty() || !sampler.mask()->begun()) return nullptr;
     const auto [found, is_new] = followers_.try_emplace(sequence);
     std::optional<Follower>& follower = found->second;
@@ -89,7 +89,7 @@ GrammarLookahead* GrammarDrafter::look(SequenceId sequence, TokenSpan tokens,
         } else if (follower) {
             follow(tokens, sampler, follower);
         }
-        if (follower) follower->lookahead.look(kMostBytes);
+        if (follower) follower->lookahead.advance(kMostBytes);
     } catch (const DecodeError&) {
         follower.reset();
         throw;

@@ -40,7 +40,7 @@ class GrammarDrafter final : public Drafter {
 
     const TokenBytes& token_bytes();
     void read_end(TokenSpan tokens);
-    GrammarLookahead* look(SequenceId sequence, TokenSpan tokens, const Sampler& sampler);
+    GrammarLookahead* advanced(SequenceId sequence, TokenSpan tokens, const Sampler& sampler);
     void enter(TokenSpan tokens, const Sampler& sampler, std::optional<Follower>& follower);
     void follow(TokenSpan tokens, const Sampler& sampler, std::optional<Follower>& follower);
     void draft(const GrammarLookahead& lookahead, Proposal& proposal);

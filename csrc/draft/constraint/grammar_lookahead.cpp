@@ -21,7 +21,7 @@ void GrammarLookahead::enter(std::unique_ptr<Mask> mask, std::string_view text) 
     text_ = text;
     n_text_ = text.size();
     confidence_.clear();
-    places_.clear();
+    contexts_.clear();
     has_read_ = false;
 }
 
@@ -32,12 +32,12 @@ bool GrammarLookahead::follow(Token token, std::string_view bytes) {
     }
     const std::size_t n = std::min(bytes.size(), confidence_.size());
     for (std::size_t i = 0; i < n; ++i) {
-        if (places_[i]) history_->learn(*places_[i], bytes[i]);
+        if (contexts_[i]) history_->learn(*contexts_[i], bytes[i]);
         if (bytes[i] != text_[n_text_ + i]) return false;
     }
     n_text_ += n;
     confidence_.erase(confidence_.begin(), confidence_.begin() + static_cast<std::ptrdiff_t>(n));
-    places_.erase(places_.begin(), places_.begin() + static_cast<std::ptrdiff_t>(n));
+    contexts_.erase(contexts_.begin(), contexts_.begin() + static_cast<std::ptrdiff_t>(n));
     bytes.remove_prefix(n);
     if (n > 0 && bytes.empty()) return true;
     if (!confidence_.empty()) return false;  // a token without bytes
@@ -49,7 +49,8 @@ bool GrammarLookahead::follow(Token token, std::string_view bytes) {
 // The text goes on after everything that was predicted.
 bool GrammarLookahead::accept(Token token, std::string_view bytes) {
     if (token == kNoToken || !mask_->allows(token)) return false;
-    if (!bytes.empty() && choice()) history_->learn(ByteHistory::place(text_, allowed_), bytes[0]);
+    if (!bytes.empty() && choice())
+        history_->learn(ByteHistory::context(text_, allowed_), bytes[0]);
     mask_->accept(token);
     text_ += bytes;
     n_text_ = text_.size();
@@ -57,7 +58,7 @@ bool GrammarLookahead::accept(Token token, std::string_view bytes) {
     return true;
 }
 
-void GrammarLookahead::look(std::size_t n_most) {
+void GrammarLookahead::advance(std::size_t n_most) {
     while (confidence_.size() < n_most && predict_next()) {
     }
 }
@@ -68,10 +69,10 @@ bool GrammarLookahead::predict_next() {
     if (!few() || allowed_.empty()) return false;
     char byte = allowed_[0];
     float confidence = 1;
-    std::optional<ByteHistory::Place> place;
+    std::optional<ByteHistory::Context> context;
     if (choice()) {
-        place = ByteHistory::place(text_, allowed_);
-        const ByteHistory::Entry* entry = history_->find(*place);
+        context = ByteHistory::context(text_, allowed_);
+        const ByteHistory::Entry* entry = history_->find(*context);
         if (entry == nullptr || entry->confidence() < kLeastConfidence) return false;
         byte = entry->byte;
         confidence = entry->confidence();
@@ -81,7 +82,7 @@ bool GrammarLookahead::predict_next() {
     mask_->accept(token);
     text_ += byte;
     confidence_.push_back(confidence);
-    places_.push_back(place);
+    contexts_.push_back(context);
     has_read_ = false;
     return true;
 }

@@ -33,14 +33,14 @@ class GrammarLookahead {
     bool follow(Token token, std::string_view bytes);
 
     // Looks ahead until n_most bytes are predicted, or no more can be.
-    void look(std::size_t n_most);
+    void advance(std::size_t n_most);
 
     // The predicted bytes, and for each one the probability that it comes; 1: forced.
     std::string_view bytes() const { return std::string_view(text_).substr(n_text_); }
     std::span<const float> confidence() const { return confidence_; }
 
-    // Whether the next byte is forced, or only tokens without text may come. `look` must have been
-    // called since the text went on.
+    // Whether the next byte is forced, or only tokens without text may come. `advance` must have
+    // been called since the text went on.
     bool forced() const { return confidence_.empty() ? few() && !choice() : confidence_[0] == 1; }
 
  private:
@@ -60,7 +60,8 @@ class GrammarLookahead {
     std::string text_;               // the end of the text, then the predicted bytes
     std::size_t n_text_ = 0;         // bytes of text_ before the predicted ones
     std::vector<float> confidence_;  // [i]: of predicted byte i
-    std::vector<std::optional<ByteHistory::Place>> places_;  // [i]: where it is known; none: forced
+    std::vector<std::optional<ByteHistory::Context>>
+        contexts_;  // [i]: where it is known; none: forced
     // Valid if has_read_: the bytes that may come after the predicted ones, in ascending order (the
     // first kFew + 1 found, if there are more), and whether tokens without text may come.
     std::string allowed_;

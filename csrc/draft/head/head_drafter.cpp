@@ -91,7 +91,7 @@ void HeadDrafter::absorb(SequenceId sequence, TokenSpan tokens, Position first,
     const int last =
         std::min(first + static_cast<int>(rows.size()), static_cast<int>(tokens.size()));
     if (first > follower.n_seen) {
-        take_in(sequence, follower);
+        ingest(sequence, follower);
         follower.n_known = 0;
     }
     if (last <= follower.n_seen) return;
@@ -99,7 +99,7 @@ void HeadDrafter::absorb(SequenceId sequence, TokenSpan tokens, Position first,
     follower.tokens.insert(follower.tokens.end(), tokens.begin() + follower.n_seen,
                            tokens.begin() + last);
     for (Position position = std::max(first, follower.n_seen); position < last; ++position) {
-        if (follower.n_waiting() == context_->n_batch()) take_in(sequence, follower);
+        if (follower.n_waiting() == context_->n_batch()) ingest(sequence, follower);
         target_->copy_states(rows[position - first],
                              follower.features.data() +
                                  static_cast<std::size_t>(follower.n_raw) * target_->n_features());
@@ -121,7 +121,7 @@ void HeadDrafter::encode(Follower& follower) {
 }
 
 // Decodes the pairs of all waiting states but the last; returns their number.
-int HeadDrafter::take_in(SequenceId sequence, Follower& follower) {
+int HeadDrafter::ingest(SequenceId sequence, Follower& follower) {
     encode(follower);
     const int n = follower.n_known - 1;
     if (n < 1) return 0;
@@ -173,7 +173,7 @@ void HeadDrafter::propose(std::span<Proposal> proposals) {
 
 // Selects who drafts: only sequences whose states were seen up to the token before the last, since
 // the head goes on from there. If more states wait than a sequence's quota of a batch, they are
-// taken in.
+// ingested.
 void HeadDrafter::start(std::span<Proposal> proposals) {
     for (Proposal& proposal : proposals) {
         Follower& follower = followers_.at(proposal.sequence);
@@ -188,7 +188,7 @@ void HeadDrafter::start(std::span<Proposal> proposals) {
     const int quota = context_->n_batch() / static_cast<int>(drafting_.size());
     for (const Drafting& one : drafting_) {
         if (one.follower->n_waiting() > quota)
-            one.proposal->n_decoded += take_in(one.proposal->sequence, *one.follower);
+            one.proposal->n_decoded += ingest(one.proposal->sequence, *one.follower);
         encode(*one.follower);
     }
 }

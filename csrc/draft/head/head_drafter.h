@@ -21,7 +21,7 @@ namespace specllama {
 // layers of multi-token prediction in the target's own file (DeepSeek-V3, 2024, section 2.2).
 //
 // A head decodes pairs: a token and the state before it. The states are the target's as far as the
-// target has decoded, and the head's own after that. States are taken in when the head is to draft,
+// target has decoded, and the head's own after that. States are ingested when the head is to draft,
 // or when a whole batch of them waits. What a request leaves in the memory stays for the next
 // request with the same beginning. Tokens whose states nobody has seen, such as those of a KV
 // memory that was loaded, are passed over, which only makes drafts worse.
@@ -73,7 +73,7 @@ class HeadDrafter final : public Drafter, public StateReader {
     void reuse(SequenceId sequence, TokenSpan prompt);
     void keep(SequenceId sequence, Follower& follower, int n);
     void encode(Follower& follower);
-    int take_in(SequenceId sequence, Follower& follower);
+    int ingest(SequenceId sequence, Follower& follower);
     int add_waiting(SequenceId sequence, const Follower& follower, int n, bool logits);
     void waiting_decoded(Follower& follower);
     void start(std::span<Proposal> proposals);

@@ -77,8 +77,8 @@ void ModelDrafter::propose(std::span<Proposal> proposals) {
     if (drafting_.empty()) return;
     const int quota = context_.n_batch() / static_cast<int>(drafting_.size());
     try {
-        catch_up(quota);
-        guess(quota);
+        prefill(quota);
+        add_candidates(quota);
         draft();
     } catch (const Error& error) {
         for (const Drafting& one : drafting_) one.proposal->error = error.what();
@@ -96,43 +96,45 @@ void ModelDrafter::draft() {
 
 // Adds guesses behind the tokens, as far as the quota allows. Behind the last guess there is room
 // for one more token of the draft, so no draft needs more rows of logits than it may have tokens.
-void ModelDrafter::guess(int quota) {
+void ModelDrafter::add_candidates(int quota) {
     for (Drafting& one : drafting_) {
         const TokenSpan all = one.proposal->guess;
         const int room = std::min(quota - one.follower->n_pending(),
                                   one.proposal->max_tokens - one.proposal->draft.size() - 1);
-        const TokenSpan guessed = all.first(std::min(all.size(), static_cast<std::size_t>(room)));
-        one.follower->tokens.insert(one.follower->tokens.end(), guessed.begin(), guessed.end());
-        one.n_guessed = static_cast<int>(guessed.size());
+        const TokenSpan candidates =
+            all.first(std::min(all.size(), static_cast<std::size_t>(room)));
+        one.follower->tokens.insert(one.follower->tokens.end(), candidates.begin(),
+                                    candidates.end());
+        one.n_candidates = static_cast<int>(candidates.size());
     }
 }
 
-// Adds the next token to a draft, and more for as long as they are the ones guessed. Guesses behind
-// these leave the memory. Returns whether another token is to follow.
+// Adds the next token to a draft, and more for as long as they are the ones candidates. Guesses
+// behind these leave the memory. Returns whether another token is to follow.
 bool ModelDrafter::extend(Drafting& drafting) {
     Proposal& proposal = *drafting.proposal;
     Follower& follower = *drafting.follower;
     std::vector<Token>& tokens = follower.tokens;
-    const int n_guessed = std::exchange(drafting.n_guessed, 0);
-    tokens.resize(tokens.size() - n_guessed);
+    const int n_candidates = std::exchange(drafting.n_candidates, 0);
+    tokens.resize(tokens.size() - n_candidates);
     int n_right = 0;
     bool more = true;
     for (int row = follower.row; more && n_right == row - follower.row; ++row) {
         more = sampler_.extend(proposal, context_.logits(row), tokens);
-        if (!more || n_right == n_guessed) break;
+        if (!more || n_right == n_candidates) break;
         n_right += tokens.back() == proposal.guess[n_right];
         more = proposal.draft.size() < proposal.max_tokens;
     }
-    if (n_right < n_guessed)
+    if (n_right < n_candidates)
         follower.n_cached =
-            context_.memory().rewind(proposal.sequence, follower.n_cached - n_guessed + n_right);
+            context_.memory().rewind(proposal.sequence, follower.n_cached - n_candidates + n_right);
     return more && proposal.wants_more();
 }
 
 // Catches up with sequences that lack more tokens than their quota of a batch; the last token is
 // left to draft(). A lone sequence decodes batches until it no longer lags; of several, one batch
 // is decoded, and those that still lag do not draft this time.
-void ModelDrafter::catch_up(int quota) {
+void ModelDrafter::prefill(int quota) {
     const auto lags = [&](const Drafting& one) { return one.follower->n_pending() > quota; };
     do {
         int room = context_.n_batch();
@@ -149,8 +151,8 @@ void ModelDrafter::catch_up(int quota) {
 // Decodes the next n_now tokens of each sequence, those after the ones its memory holds.
 void ModelDrafter::decode() {
     batch_.clear();
-    for (const auto& [proposal, follower, n_now, n_guessed] : drafting_) {
-        const int last = static_cast<int>(follower->tokens.size()) - n_guessed - 1;
+    for (const auto& [proposal, follower, n_now, n_candidates] : drafting_) {
+        const int last = static_cast<int>(follower->tokens.size()) - n_candidates - 1;
         for (int position = follower->n_cached; position < follower->n_cached + n_now; ++position) {
             const int row = batch_.add(follower->tokens[position], position, proposal->sequence,
                                        position >= last);
@@ -165,7 +167,7 @@ void ModelDrafter::decode() {
                 context_.memory().rewind(one.proposal->sequence, one.follower->n_cached);
         throw;
     }
-    for (const auto& [proposal, follower, n_now, n_guessed] : drafting_) {
+    for (const auto& [proposal, follower, n_now, n_candidates] : drafting_) {
         follower->n_cached += n_now;
         proposal->n_decoded += n_now;
     }

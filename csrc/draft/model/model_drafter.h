@@ -57,15 +57,15 @@ class ModelDrafter final : public Drafter {
     struct Drafting {
         Proposal* proposal;
         Follower* follower;
-        int n_now;          // tokens of its sequence in the next decode
-        int n_guessed = 0;  // of these, the last ones, which are guesses
+        int n_now;             // tokens of its sequence in the next decode
+        int n_candidates = 0;  // of these, the last ones, which are guesses
     };
 
     static int n_common(const Follower& follower, TokenSpan prompt);
     void reuse(SequenceId sequence, TokenSpan prompt);
     void follow(const Proposal& proposal, Follower& follower);
-    void catch_up(int quota);
-    void guess(int quota);
+    void prefill(int quota);
+    void add_candidates(int quota);
     void draft();
     bool extend(Drafting& drafting);
     void decode();

@@ -84,7 +84,7 @@ FrequencyTable::Best FrequencyTable::second(std::uint64_t hash) const {
     const Context& owner = contexts_[context];
     Best found{.total = owner.total};
     int n = 0;
-    for (Index i = owner.first; i != kNone && n < kMaxRivals; i = continuations_[i].next) {
+    for (Index i = owner.first; i != kNone && n < kMaxAlternatives; i = continuations_[i].next) {
         if (i == owner.best) continue;
         ++n;
         const Continuation& one = continuations_[i];

@@ -40,9 +40,9 @@ class FrequencyTable {
     // token == kNoToken when the context is unknown. Never allocates.
     Best best(std::uint64_t context) const;
 
-    // The most frequent continuation other than the best, among the kMaxRivals added last; token ==
-    // kNoToken when there is none. Never allocates.
-    static constexpr int kMaxRivals = 32;
+    // The most frequent continuation other than the best, among the kMaxAlternatives added last;
+    // token == kNoToken when there is none. Never allocates.
+    static constexpr int kMaxAlternatives = 32;
     Best second(std::uint64_t context) const;
 
     // Writes the relative frequencies of all continuations of a context, sorted by token; none when

@@ -19,7 +19,7 @@ struct Match {
 };
 
 // Shorter matches are left to the frequencies of n-grams, which predict as well and know how sure
-// they are. Only near the end of a broken-off copy are shorter matches used (Trail).
+// they are. Only near the end of a broken-off copy are shorter matches used (CopyCursor).
 inline constexpr int kMinMatch = 4;
 // Longer matches count as this long.
 inline constexpr int kMaxMatch = 64;

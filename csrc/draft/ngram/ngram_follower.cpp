@@ -31,12 +31,12 @@ void NGramFollower::follow(TokenSpan tokens) {
 }
 
 void NGramFollower::step(Token token) {
-    const bool copies = trail_.match().length > 0;
-    const bool copied = trail_.step(token);
+    const bool copies = cursor_.match().length > 0;
+    const bool copied = cursor_.step(token);
     predictor_.update(token);
     own_.append(token);
     broke_off_.push_back(copies && !copied);
-    if (!copied) enter_best();
+    if (!copied) start_best_copy();
 }
 
 void NGramFollower::draft(Proposal& proposal) {
@@ -79,12 +79,12 @@ bool NGramFollower::predict(Proposal& proposal) {
         else
             draft.push(one.token, {Source::ngram, one.order, one.confidence()});
     } else {
-        NGramPredictor::Prediction rival;
-        one = predictor_.next(draft.tokens, proposal.max_beside > 0 ? &rival : nullptr);
+        NGramPredictor::Prediction alternative;
+        one = predictor_.next(draft.tokens, proposal.max_beside > 0 ? &alternative : nullptr);
         if (one.token == kNoToken) return false;
-        if (rival.token != kNoToken)
-            draft.push_side(draft.size(), rival.token,
-                            {Source::ngram, one.order, rival.confidence()});
+        if (alternative.token != kNoToken)
+            draft.push_side(draft.size(), alternative.token,
+                            {Source::ngram, one.order, alternative.confidence()});
         draft.push(one.token, {Source::ngram, one.order, one.confidence()});
     }
     own_.append(one.token);
@@ -100,13 +100,13 @@ NGramFollower::Found NGramFollower::find() const {
 
 // Looks for a place to copy from. Not called while a copy goes on: its match was the longest, and
 // grows as fast as any other.
-void NGramFollower::enter_best() {
+void NGramFollower::start_best_copy() {
     Found found = find();
-    const Match near = trail_.near(own_.tokens());
+    const Match resumed = cursor_.resume_near(own_.tokens());
     // For contexts too short for the finders, n-grams know the longest, as far as they remember.
-    if (near.length > 0 && near.length >= std::max(found.match.length, predictor_.n_known()))
-        found = {trail_.text(), near};
-    if (found.match.length > 0) trail_.enter(*found.text, found.match);
+    if (resumed.length > 0 && resumed.length >= std::max(found.match.length, predictor_.n_known()))
+        found = {cursor_.text(), resumed};
+    if (found.match.length > 0) cursor_.start(*found.text, found.match);
 }
 
 // A copy of the sequence never ends, since it goes on with itself; one of the reference does.
@@ -126,19 +126,19 @@ Evidence NGramFollower::evidence(const Found& found, std::size_t i) const {
 // is one.
 bool NGramFollower::copy(Proposal& proposal, int n_most) const {
     Draft& draft = proposal.draft;
-    const Found found = draft.empty() ? Found{trail_.text(), trail_.match()} : find();
+    const Found found = draft.empty() ? Found{cursor_.text(), cursor_.match()} : find();
     if (found.match.length == 0) return false;
     const int first = draft.size();
     const std::size_t n = n_copied(found, n_most - first);
     for (std::size_t i = 0; i < n; ++i) draft.push(found.match.token(i), evidence(found, i));
     // No guesses beside drawn tokens: they would depend on which tokens were drawn.
-    if (proposal.max_beside > 0 && !draft.drawn()) add_rivals(proposal, first);
+    if (proposal.max_beside > 0 && !draft.drawn()) add_alternatives(proposal, first);
     return true;
 }
 
 // Adds the other matches as branches, one for each place where they leave the copy and each token
 // that they have there. The copy is the draft from token `first` on.
-void NGramFollower::add_rivals(Proposal& proposal, int first) const {
+void NGramFollower::add_alternatives(Proposal& proposal, int first) const {
     Draft& draft = proposal.draft;
     std::array<Match, MatchFinder::kMaxCandidates> own;
     std::array<Match, MatchFinder::kMaxCandidates> other;
@@ -148,10 +148,10 @@ void NGramFollower::add_rivals(Proposal& proposal, int first) const {
         int depth;
         Token token;
     };
-    std::array<Place, kMaxRivals> places;
+    std::array<Place, kMaxAlternatives> places;
     std::size_t n_places = 0;
     const TokenSpan copied = TokenSpan(draft.tokens).subspan(first);
-    for (std::size_t i = 0, j = 0; (i < n_own || j < n_other) && n_places < kMaxRivals;) {
+    for (std::size_t i = 0, j = 0; (i < n_own || j < n_other) && n_places < kMaxAlternatives;) {
         const bool is_own = j == n_other || (i < n_own && own[i].length >= other[j].length);
         const Found found = is_own ? Found{&own_, own[i++]} : Found{&reference_, other[j++]};
         const std::size_t n_most = n_copied(found, copied.size());
@@ -167,7 +167,7 @@ void NGramFollower::add_rivals(Proposal& proposal, int first) const {
         if (said || n_there == proposal.max_beside) continue;
         places[n_places++] = place;
         draft.push_side(place.depth, place.token, evidence(found, at));
-        for (++at; at < n_most && at < place.depth - first + kRivalTokens; ++at)
+        for (++at; at < n_most && at < place.depth - first + kAlternativeTokens; ++at)
             draft.push_behind_side(found.match.token(at), evidence(found, at));
     }
 }

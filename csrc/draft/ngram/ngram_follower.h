@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "draft/ngram/copy_cursor.h"
 #include "draft/ngram/match_finder.h"
 #include "draft/ngram/ngram_predictor.h"
-#include "draft/ngram/trail.h"
 #include "specllama/drafter.h"
 #include "specllama/ngram_drafter.h"
 
@@ -15,10 +15,10 @@ namespace specllama {
 // Drafts for one sequence what followed the same tokens before, in itself or in a text given with
 // it. While the last tokens are what a copy predicted, it goes on with that copy. Otherwise it
 // looks for the longest context that the sequence ends with and that occurred before; among equally
-// long ones, for one near the place where the last copy broke off (Trail). It copies from there, or
-// from any context of kMinMatch tokens or more. Without such a context it drafts the most frequent
-// next token (NGramPredictor), until the drafted tokens make a match. Copied tokens that had
-// themselves broken off a copy are marked (Evidence::confidence 0).
+// long ones, for one near the place where the last copy broke off (CopyCursor). It copies from
+// there, or from any context of kMinMatch tokens or more. Without such a context it drafts the most
+// frequent next token (NGramPredictor), until the drafted tokens make a match. Copied tokens that
+// had themselves broken off a copy are marked (Evidence::confidence 0).
 //
 // Where other guesses may stand beside the trunk (Proposal::max_beside), they are the second most
 // frequent token, and what other matches have where they first differ from the copy, the longest
@@ -35,8 +35,8 @@ class NGramFollower {
 
     // Most matches drafted beside a copy, and most tokens of each. A branch that is right stays
     // right for a while, but its tokens must be decoded once more to be kept.
-    static constexpr std::size_t kMaxRivals = 8;
-    static constexpr std::size_t kRivalTokens = 16;
+    static constexpr std::size_t kMaxAlternatives = 8;
+    static constexpr std::size_t kAlternativeTokens = 16;
 
     // Extends the proposal's draft.
     void draft(Proposal& proposal);
@@ -53,18 +53,18 @@ class NGramFollower {
         Match match;
     };
     Found find() const;
-    void enter_best();
+    void start_best_copy();
     bool copy(Proposal& proposal, int n_most) const;
     // Of a copy: how many tokens it has, n at most, and the evidence for its token i.
     std::size_t n_copied(const Found& found, std::size_t n) const;
     Evidence evidence(const Found& found, std::size_t i) const;
-    void add_rivals(Proposal& proposal, int first) const;
+    void add_alternatives(Proposal& proposal, int first) const;
     void step(Token token);
 
     NGramPredictor predictor_;
     MatchFinder own_;
     MatchFinder reference_;
-    Trail trail_;
+    CopyCursor cursor_;
     std::vector<bool> broke_off_;           // [i]: whether token i is not what a copy predicted
     std::vector<Distribution> drawn_from_;  // [i]: for token i of the draft; empty: it never draws
 };

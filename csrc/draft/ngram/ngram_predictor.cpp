@@ -150,10 +150,11 @@ std::size_t NGramPredictor::predict(std::span<Prediction> out) const {
     return n;
 }
 
-NGramPredictor::Prediction NGramPredictor::next(TokenSpan behind, Prediction* rival) const {
+NGramPredictor::Prediction NGramPredictor::next(TokenSpan behind, Prediction* alternative) const {
     const Walk walk = this->walk(behind);
     const Prediction best = walk.best();
-    if (rival != nullptr) *rival = best.token == kNoToken ? Prediction() : walk.second(best.order);
+    if (alternative != nullptr)
+        *alternative = best.token == kNoToken ? Prediction() : walk.second(best.order);
     return best;
 }
 

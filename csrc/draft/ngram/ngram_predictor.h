@@ -56,9 +56,9 @@ class NGramPredictor {
     std::size_t predict(std::span<Prediction> out) const;
 
     // The most frequent token after the sequence and then `behind`, tokens that are not taken in;
-    // kNoToken if no context is known. rival, unless null: receives the second most frequent token
-    // after the same context; kNoToken if there is none. Never allocates.
-    Prediction next(TokenSpan behind, Prediction* rival = nullptr) const;
+    // kNoToken if no context is known. alternative, unless null: receives the second most frequent
+    // token after the same context; kNoToken if there is none. Never allocates.
+    Prediction next(TokenSpan behind, Prediction* alternative = nullptr) const;
 
     // Like `next`, but choose(frequencies) -> token decides which continuation of the longest known
     // context comes; `frequencies` receives those of all its continuations.

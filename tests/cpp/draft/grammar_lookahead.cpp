@@ -92,64 +92,64 @@ bool follow(GrammarLookahead& lookahead, const std::string& text) {
 
 TEST(what_alone_may_come_is_predicted) {
     GrammarLookahead lookahead = lookahead_of({"name: ?????", "name: \"?\""});
-    lookahead.look(100);
+    lookahead.advance(100);
     CHECK(lookahead.bytes() == "name: ");
     CHECK(std::ranges::count(lookahead.confidence(), 1.0F) == 6);
 }
 
 TEST(so_far_as_it_is_asked_to) {
     GrammarLookahead lookahead = lookahead_of({"abcdefgh"});
-    lookahead.look(3);
+    lookahead.advance(3);
     CHECK(lookahead.bytes() == "abc");
-    lookahead.look(2);
+    lookahead.advance(2);
     CHECK(lookahead.bytes() == "abc");
-    lookahead.look(99);
+    lookahead.advance(99);
     CHECK(lookahead.bytes() == "abcdefgh");
 }
 
 TEST(what_came_of_it_is_not_asked_about_again) {
     int n_asked = 0;
     GrammarLookahead lookahead = lookahead_of({"abcdefgh?"}, &n_asked);
-    lookahead.look(100);
+    lookahead.advance(100);
     const int n = n_asked;
     CHECK(follow(lookahead, "abc"));
     CHECK(lookahead.bytes() == "defgh");
-    lookahead.look(100);
+    lookahead.advance(100);
     CHECK(n_asked == n);
 }
 
 TEST(a_text_that_may_end_is_not_forced_to_go_on) {
     GrammarLookahead lookahead = lookahead_of({"ab", "abcd"});
-    lookahead.look(100);
+    lookahead.advance(100);
     CHECK(lookahead.bytes() == "ab");
     CHECK(follow(lookahead, "abc"));
-    lookahead.look(100);
+    lookahead.advance(100);
     CHECK(lookahead.bytes() == "d");
 }
 
 TEST(nor_one_that_must_end) {
     GrammarLookahead lookahead = lookahead_of({""});
-    lookahead.look(100);
+    lookahead.advance(100);
     CHECK(lookahead.bytes().empty());
 }
 
 TEST(characters_of_several_bytes) {
     GrammarLookahead lookahead = lookahead_of({"\u20ac?", "\u20ac!"});
-    lookahead.look(100);
+    lookahead.advance(100);
     CHECK(lookahead.bytes() == "\u20ac");
     GrammarLookahead begun = lookahead_of({"\u00e9", "\u00e8"});  // they begin alike
-    begun.look(100);
+    begun.advance(100);
     CHECK(begun.bytes() == "\xc3");
 }
 
 TEST(a_token_that_reaches_further) {
     GrammarLookahead lookahead = lookahead_of({"xa?"});
-    lookahead.look(100);
+    lookahead.advance(100);
     CHECK(lookahead.bytes() == "xa");
     CHECK(follow(lookahead, "x"));
     CHECK(lookahead.follow(kWord, kWordText));
     CHECK(lookahead.bytes().empty());
-    lookahead.look(100);
+    lookahead.advance(100);
     CHECK(lookahead.bytes().empty());
 }
 
@@ -157,12 +157,12 @@ TEST(what_came_last_is_predicted_until_it_changes) {
     const std::vector<std::string> texts = {"a:1", "a: 1"};
     ByteHistory history;
     GrammarLookahead lookahead = lookahead_of(texts, nullptr, history);
-    lookahead.look(100);
+    lookahead.advance(100);
     CHECK(lookahead.bytes() == "a:");
     CHECK(follow(lookahead, "a: "));
     // The same place again.
     lookahead.enter(std::make_unique<OneOf>(texts), "");
-    lookahead.look(100);
+    lookahead.advance(100);
     CHECK(lookahead.bytes() == "a: 1");
     CHECK(lookahead.confidence()[1] == 1);
     CHECK(lookahead.confidence()[2] == 0.5F);
@@ -171,27 +171,27 @@ TEST(what_came_last_is_predicted_until_it_changes) {
     CHECK(!lookahead.follow('1', "1"));
     // It was wrong once and right never.
     lookahead.enter(std::make_unique<OneOf>(texts), "");
-    lookahead.look(100);
+    lookahead.advance(100);
     CHECK(lookahead.bytes() == "a:");
 }
 
 TEST(white_space_counts_where_there_is_nothing_else) {
     const std::string left = "1 ";
-    CHECK(ByteHistory::place("\n", left) != ByteHistory::place("", left));
-    CHECK(ByteHistory::place("\n", left) != ByteHistory::place("\n ", left));
-    CHECK(ByteHistory::place("ab: ", left) == ByteHistory::place("x: ", left));
+    CHECK(ByteHistory::context("\n", left) != ByteHistory::context("", left));
+    CHECK(ByteHistory::context("\n", left) != ByteHistory::context("\n ", left));
+    CHECK(ByteHistory::context("ab: ", left) == ByteHistory::context("x: ", left));
 }
 
 TEST(another_text_shares_the_history) {
     ByteHistory history;
     GrammarLookahead first = lookahead_of({"{a:1", "{a: 1"}, nullptr, history);
-    first.look(100);
+    first.advance(100);
     CHECK(follow(first, "{a: 1"));
     GrammarLookahead second = lookahead_of({"[bc:2]", "[bc: 2]"}, nullptr, history);
-    second.look(100);
+    second.advance(100);
     CHECK(second.bytes() == "[bc:");  // one blank or a digit: another place
     GrammarLookahead third = lookahead_of({"[bc:1]", "[bc: 1]"}, nullptr, history);
-    third.look(100);
+    third.advance(100);
     CHECK(third.bytes() == "[bc: 1]");
 }
 
@@ -208,35 +208,35 @@ TEST(counts_follow_a_change) {
 
 TEST(places_without_end_are_forgotten) {
     ByteHistory history;
-    for (ByteHistory::Place place = 0; place < ByteHistory::kMostPlaces; ++place)
+    for (ByteHistory::Context place = 0; place < ByteHistory::kMaxContexts; ++place)
         history.learn(place, ' ');
     CHECK(history.find(0) != nullptr);
     history.learn(1, ' ');  // one that is known
     CHECK(history.find(0) != nullptr);
-    history.learn(ByteHistory::kMostPlaces, ' ');
+    history.learn(ByteHistory::kMaxContexts, ' ');
     CHECK(history.find(0) == nullptr);
-    CHECK(history.find(ByteHistory::kMostPlaces) != nullptr);
+    CHECK(history.find(ByteHistory::kMaxContexts) != nullptr);
 }
 
 TEST(what_the_mask_forbids_is_not_followed) {
     GrammarLookahead lookahead = lookahead_of({"abc"});
     CHECK(!lookahead.follow('x', "x"));
     lookahead.enter(std::make_unique<OneOf>(std::vector<std::string>{"abc"}), "");
-    lookahead.look(100);
+    lookahead.advance(100);
     CHECK(!lookahead.follow(kEnd, ""));  // a token without bytes
 }
 
 TEST(one_byte_or_nothing_but_the_end_is_forced) {
     GrammarLookahead text = lookahead_of({"ab"});
-    text.look(100);
+    text.advance(100);
     CHECK(text.forced());
     CHECK(follow(text, "ab"));
-    text.look(100);
+    text.advance(100);
     CHECK(text.forced());
     GrammarLookahead choice = lookahead_of({"a", "b"});
-    choice.look(100);
+    choice.advance(100);
     CHECK(!choice.forced());
     GrammarLookahead end = lookahead_of({"", "b"});
-    end.look(100);
+    end.advance(100);
     CHECK(!end.forced());
 }

@@ -1,4 +1,4 @@
-#include "beam/continuations.h"
+#include "beam/beam_drafter.h"
 
 #include <string>
 
@@ -6,9 +6,8 @@
 
 namespace specllama {
 
-Continuations::Continuations(std::span<const std::shared_ptr<Drafter>> drafters, const Trie& trie,
-                             Sequence& request, SequenceId id, TokenSpan reference,
-                             const Vocabulary& vocab)
+BeamDrafter::BeamDrafter(std::span<const std::shared_ptr<Drafter>> drafters, const Trie& trie,
+                         Sequence& request, SequenceId id, TokenSpan reference, const Vocabulary& vocab)
     : trie_(trie), request_(request), id_(id), vocab_(vocab) {
     const TokenSpan prompt = request.tokens();
     text_.assign(prompt.begin(), prompt.end());
@@ -18,7 +17,7 @@ Continuations::Continuations(std::span<const std::shared_ptr<Drafter>> drafters,
         contained(request_, [&] { drafter->begin(id_, prompt, reference); });
 }
 
-Continuations::~Continuations() {
+BeamDrafter::~BeamDrafter() {
     try {
         for (Drafter* drafter : drafters_) contained(request_, [&] { drafter->end(id_); });
     } catch (...) {
@@ -26,34 +25,34 @@ Continuations::~Continuations() {
     }
 }
 
-void Continuations::follow(std::span<const Hypothesis> running) {
-    NodeId stem = running.front().node;
-    for (const Hypothesis& one : running) stem = trie_.common(stem, one.node);
-    trie_.append_path(stem_, stem, text_);
-    stem_ = stem;
+void BeamDrafter::follow(std::span<const Hypothesis> running) {
+    NodeId common = running.front().node;
+    for (const Hypothesis& one : running) common = trie_.common(common, one.node);
+    trie_.append_path(common_, common, text_);
+    common_ = common;
 }
 
-void Continuations::guess(NodeId node, int n, std::vector<Outlook::Guessed>& tokens) {
+void BeamDrafter::propose(NodeId node, int n, std::vector<Lookahead::Candidate>& tokens) {
     tokens.clear();
-    behind_.clear();
-    trie_.append_path(stem_, node, behind_);
-    const auto n_behind = static_cast<int>(behind_.size());
+    suffix_.clear();
+    trie_.append_path(common_, node, suffix_);
+    const auto n_suffix = static_cast<int>(suffix_.size());
     for (Drafter* drafter : drafters_) {
         proposal_.sequence = id_;
         proposal_.tokens = text_;
-        proposal_.max_tokens = n_behind + n;
+        proposal_.max_tokens = n_suffix + n;
         proposal_.sampler = &request_.sampler();
         proposal_.error.clear();
         proposal_.draft.clear();
-        for (const Token token : behind_) proposal_.draft.push(token, {});
+        for (const Token token : suffix_) proposal_.draft.push(token, {});
         contained(request_, [&] {
             drafter->propose({&proposal_, 1});
             const Draft& draft = proposal_.draft;
             std::string wrong = fault(proposal_, vocab_);
-            if (wrong.empty() && draft.size() < n_behind)
+            if (wrong.empty() && draft.size() < n_suffix)
                 wrong = "The drafter took back tokens that it was to go on from.";
             if (!wrong.empty()) throw DrafterError(wrong);
-            for (int i = n_behind; i < draft.size(); ++i)
+            for (int i = n_suffix; i < draft.size(); ++i)
                 tokens.push_back({draft.tokens[i], draft.evidence[i].source});
         });
         if (!tokens.empty()) return;

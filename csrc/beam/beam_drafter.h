@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "beam/beams.h"
-#include "beam/outlook.h"
+#include "beam/lookahead.h"
 #include "beam/trie.h"
 #include "engine/sequence.h"
 #include "specllama/drafter.h"
@@ -18,14 +18,14 @@ namespace specllama {
 // continue. Costly drafters are not asked; the first answer is used.
 //
 // An Error that a drafter throws is recorded in the request's statistics.
-class Continuations {
+class BeamDrafter {
  public:
     // id: the drafters' sequence id for the search. Drafters and references must outlive this.
-    Continuations(std::span<const std::shared_ptr<Drafter>> drafters, const Trie& trie,
-                  Sequence& request, SequenceId id, TokenSpan reference, const Vocabulary& vocab);
-    ~Continuations();
-    Continuations(const Continuations&) = delete;
-    Continuations& operator=(const Continuations&) = delete;
+    BeamDrafter(std::span<const std::shared_ptr<Drafter>> drafters, const Trie& trie,
+                Sequence& request, SequenceId id, TokenSpan reference, const Vocabulary& vocab);
+    ~BeamDrafter();
+    BeamDrafter(const BeamDrafter&) = delete;
+    BeamDrafter& operator=(const BeamDrafter&) = delete;
 
     bool none() const { return drafters_.empty(); }
 
@@ -34,7 +34,7 @@ class Continuations {
 
     // Replaces `tokens` by what may follow a node: at most n tokens, often none. The node must
     // descend from what the running hypotheses have in common.
-    void guess(NodeId node, int n, std::vector<Outlook::Guessed>& tokens);
+    void propose(NodeId node, int n, std::vector<Lookahead::Candidate>& tokens);
 
  private:
     std::vector<Drafter*> drafters_;
@@ -42,9 +42,9 @@ class Continuations {
     Sequence& request_;
     SequenceId id_;
     const Vocabulary& vocab_;
-    NodeId stem_ = Trie::kRoot;
-    std::vector<Token> text_;    // the prompt and the stem
-    std::vector<Token> behind_;  // from the stem to the node
+    NodeId common_ = Trie::kRoot;
+    std::vector<Token> text_;    // the prompt and what the running hypotheses share
+    std::vector<Token> suffix_;  // from there to the node
     Proposal proposal_;
 };
 
