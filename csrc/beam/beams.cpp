@@ -6,6 +6,9 @@
 #include <limits>
 #include <utility>
 
+#include "sample/argmax.h"
+#include "sample/probability.h"
+
 namespace specllama {
 
 void add_extensions(const Trie& trie, const Hypothesis& hypothesis,

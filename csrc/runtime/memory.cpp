@@ -28,7 +28,7 @@ int count_cuttable(const llama_context* context) {
 }
 
 // The longest of some saved states with at most `keep` positions; null: there is none.
-const Memory::Saved* latest(const Memory::Checkpoints& checkpoints, int keep) {
+const Memory::Saved* latest_of(const Memory::Checkpoints& checkpoints, int keep) {
     const Memory::Saved* best = nullptr;
     for (const Memory::Saved& saved : checkpoints)
         if (saved.size > 0 && saved.size <= keep && (best == nullptr || saved.size > best->size))
@@ -95,7 +95,7 @@ int Memory::size(SequenceId sequence) const {
 void Memory::invalidate() {
     if (n_cuttable_ == kAnyNumber) return;
     for (SequenceId sequence = 0; sequence < std::ssize(saved_); ++sequence) {
-        const Saved* saved = latest(saved_[sequence], kAnyNumber);
+        const Saved* saved = latest_of(saved_[sequence], kAnyNumber);
         if (saved == nullptr || !restore(sequence, *saved)) empty(sequence);
     }
 }
@@ -177,7 +177,7 @@ int Memory::cut(SequenceId sequence, int keep) {
 // The longest saved state of at most `keep` positions. Until windows are copied there is none: what
 // it puts there would be copied in place of what was there, or overwritten.
 const Memory::Saved* Memory::latest(SequenceId sequence, int keep) const {
-    return copies_windows() ? nullptr : latest(saved_[sequence], keep);
+    return copies_windows() ? nullptr : latest_of(saved_[sequence], keep);
 }
 
 int Memory::rewind(SequenceId sequence, int keep) {
@@ -206,7 +206,7 @@ int Memory::copyable_prefix(SequenceId from, int keep) const {
         return remaining(size(from), keep, keep > 0 && in_reach(from, keep), nullptr);
     return per_sequence_streams_ && has_sliding_window()
                ? 0
-               : remaining(size(from), keep, false, latest(saved_[from], keep));
+               : remaining(size(from), keep, false, latest_of(saved_[from], keep));
 }
 
 int Memory::copy_prefix(SequenceId from, SequenceId to, int keep) {
@@ -225,7 +225,7 @@ int Memory::copy_prefix(SequenceId from, SequenceId to, int keep) {
     if (size(from) == n)
         save(from, saved);
     else
-        saved = Saved(*latest(saved_[from], n));  // if copying throws, `saved` stays as it was
+        saved = Saved(*latest_of(saved_[from], n));  // if copying throws, `saved` stays as it was
     // This copies the attention part and makes both sequences share the recurrent state; restore()
     // then gives `to` a state of its own.
     llama_memory_seq_cp(memory_, from, to, -1, -1);
@@ -329,7 +329,7 @@ bool Memory::fits(SequenceId sequence, TokenSpan held, std::span<const std::uint
 }
 
 int Memory::Backup::rewindable(int keep) const {
-    return remaining(size, keep, keep >= least, latest(checkpoints, keep));
+    return remaining(size, keep, keep >= least, latest_of(checkpoints, keep));
 }
 
 std::size_t Memory::Backup::n_bytes() const {

@@ -42,13 +42,13 @@ Scheduler::Scheduler(SessionParts parts)
       engine_(std::move(parts.engine)),
       offers_(std::move(parts.offers)),
       curve_keys_(std::move(parts.curve_keys)),
-      slots_(std::make_unique<SlotPool>(context_->memory(), parts.shape.n_seq, parts.cache_bytes)),
+      slots_(std::make_unique<SlotPool>(context_->memory(), parts.info.n_seq, parts.cache_bytes)),
       context_plan_(std::move(parts.context_plan)),
-      shape_(parts.shape),
+      info_(std::move(parts.info)),
       exact_(parts.exact),
       same_widths_(parts.same_widths),
       state_key_(std::move(parts.state_key)),
-      n_free_(shape_.n_seq) {
+      n_free_(info_.n_seq) {
     release_helper_threads();  // threads that helped to measure decodes
 }
 
@@ -125,7 +125,7 @@ void Scheduler::reap_finished() {
 
 void Scheduler::check(TokenSpan prompt, const GenerateOptions& options) const {
     const std::shared_ptr<const Model> model = this->model();
-    check_request(prompt, options, model->vocab(), shape().n_ctx);
+    check_request(prompt, options, model->vocab(), info().n_ctx);
     constraints_.check(model->vocab(), options.sampling);
     if (options.paced && !offers_)
         throw InvalidArgument("The session takes no drafts from outside; open it with offers.");
@@ -134,14 +134,14 @@ void Scheduler::check(TokenSpan prompt, const GenerateOptions& options) const {
 std::shared_ptr<Sequence> Scheduler::start(TokenSpan prompt, const GenerateOptions& options) {
     check(prompt, options);
     const std::shared_ptr<const Model> model = this->model();
-    auto sequence = std::make_shared<Sequence>(model->vocab(), prompt, options, shape().n_ctx,
+    auto sequence = std::make_shared<Sequence>(model->vocab(), prompt, options, info().n_ctx,
                                                constraints_.make(model->vocab(), options.sampling));
     sequence->stats.exact = exact_;
     sequence->stats.same_widths = same_widths_;
     const std::scoped_lock lock(lock_);
     check_open();
     reap_finished();
-    if (shape_.n_seq == 1 && !active_.empty()) {
+    if (info_.n_seq == 1 && !active_.empty()) {
         if (owner_ != std::this_thread::get_id())
             throw Busy(
                 "The session has an unfinished generation in another thread, and n_seq is 1. "
@@ -155,7 +155,7 @@ std::shared_ptr<Sequence> Scheduler::start(TokenSpan prompt, const GenerateOptio
 }
 
 void Scheduler::throw_no_free_slot() const {
-    throw Busy("All " + std::to_string(shape_.n_seq) +
+    throw Busy("All " + std::to_string(info_.n_seq) +
                " sequences of the session are in use; wait until one is free, or raise n_seq.");
 }
 
@@ -260,7 +260,7 @@ std::vector<double> Scheduler::decode_seconds() {
 BeamResult Scheduler::beam_search(TokenSpan prompt, const BeamOptions& options,
                                   const BetweenRounds& between) {
     const std::shared_ptr<const Model> model = this->model();
-    check_search(prompt, options, model->vocab(), shape().n_ctx);
+    check_search(prompt, options, model->vocab(), info().n_ctx);
     const std::scoped_lock lock(lock_);
     check_open();
     reap_finished();
@@ -270,8 +270,8 @@ BeamResult Scheduler::beam_search(TokenSpan prompt, const BeamOptions& options,
             "n_beams cannot be had with this model: beams share what they have in common, which "
             "states (of recurrent and hybrid models) do not allow.");
     const Stopwatch watch;
-    // The search takes shape_.n_seq as its id, which no request has.
-    BeamSearch search(model, context_plan_, engine_->speculator(), shape_.n_seq, prompt, options);
+    // The search takes info_.n_seq as its id, which no request has.
+    BeamSearch search(model, context_plan_, engine_->speculator(), info_.n_seq, prompt, options);
     // The search reuses what other requests have left, and leaves its prompt for later ones.
     const bool fits = !memory.per_sequence_streams() && !memory.has_sliding_window();
     if (const SlotPool::Left left =
@@ -311,7 +311,7 @@ void Scheduler::load(const SavedState& saved) {
     if (saved.key != state_key_)
         throw InvalidArgument("The state was saved by a session of another kind (" + saved.key +
                               "), not of this one (" + state_key_ + ").");
-    check_prompt(saved.tokens, model()->vocab(), shape().n_ctx + 1);
+    check_prompt(saved.tokens, model()->vocab(), info().n_ctx + 1);
     const std::scoped_lock lock(lock_);
     check_open();
     reap_finished();

@@ -42,7 +42,7 @@ class Scheduler {
     bool closed() const { return closed_; }  // as soon as close() is called
     bool entered() { return lock_.held(); }
     // Both throw Closed.
-    const Shape& shape() const { return open().shape_; }
+    const SessionInfo& info() const { return open().info_; }
     int n_free() const { return open().n_free_; }
 
     void close();
@@ -105,7 +105,7 @@ class Scheduler {
     CurveKeys curve_keys_;
     std::unique_ptr<SlotPool> slots_;
     ContextPlan context_plan_;
-    const Shape shape_;
+    const SessionInfo info_;
     // The process that opened it. One that is forked from that has none of its threads.
     const pid_t process_ = getpid();
     bool exact_;

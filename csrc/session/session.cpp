@@ -55,40 +55,10 @@ bool Session::closed() const { return scheduler_->closed(); }
 
 bool Session::entered() const { return scheduler_->entered(); }
 
-int Session::n_ctx() const { return scheduler_->shape().n_ctx; }
-
-int Session::n_seq() const { return scheduler_->shape().n_seq; }
+const SessionInfo& Session::info() const { return scheduler_->info(); }
 
 int Session::n_free() const { return scheduler_->n_free(); }
 
-int Session::n_vocab() const { return scheduler_->model()->vocab().size(); }
-
-std::uint64_t Session::vocabulary() const { return scheduler_->model()->vocab().fingerprint(); }
-
 std::vector<double> Session::decode_seconds() const { return scheduler_->decode_seconds(); }
-
-int Session::longest_draft() const { return scheduler_->shape().longest_draft; }
-
-int Session::most_guesses() const { return scheduler_->shape().most_guesses; }
-
-int Session::most_nodes() const { return scheduler_->shape().most_nodes; }
-
-bool Session::drafts() const { return scheduler_->shape().drafts; }
-
-Token Session::bos() const { return scheduler_->model()->vocab().bos(); }
-
-Token Session::eos() const { return scheduler_->model()->vocab().eos(); }
-
-FimTokens Session::fim() const { return scheduler_->model()->vocab().fim(); }
-
-std::optional<std::string> Session::chat_template() const {
-    return scheduler_->model()->chat_template();
-}
-
-int Session::n_threads() const { return scheduler_->shape().n_threads; }
-
-std::string Session::model_description() const { return scheduler_->model()->description(); }
-
-std::string Session::cpu_kernels() const { return scheduler_->model()->kernels(); }
 
 }  // namespace specllama

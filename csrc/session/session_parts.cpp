@@ -256,6 +256,26 @@ std::string state_key(const Headers& headers, const ContextOptions& context, int
            in_words(context.rope) + (exact ? ", exact" : ", not exact");
 }
 
+SessionInfo session_info(const Model& model, const Context& context, Engine& engine) {
+    const Vocab& vocab = model.vocab();
+    const Speculator& speculator = engine.speculator();
+    return {.description = model.description(),
+            .n_vocab = vocab.size(),
+            .vocabulary = vocab.fingerprint(),
+            .bos = vocab.bos(),
+            .eos = vocab.eos(),
+            .fim = vocab.fim(),
+            .chat_template = model.chat_template(),
+            .n_ctx = context.n_ctx(),
+            .n_seq = context.n_seq(),
+            .n_threads = context.n_threads(),
+            .cpu_kernels = model.kernels(),
+            .drafts = speculator.drafts(),
+            .max_draft_length = engine.limits().depth,
+            .max_candidates = speculator.limits().siblings,
+            .max_draft_tokens = engine.limits().nodes};
+}
+
 }  // namespace
 
 SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> drafter) {
@@ -289,26 +309,19 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
                               ": it has float weights, and a memory that cannot be cut back.");
     CurveKeys curve_keys =
         resolve_costs(options, headers, plan, *context, drafters.model.get(), engine->speculator());
-    const Speculator& speculator = engine->speculator();
-    const Shape shape = {.n_ctx = context->n_ctx(),
-                         .n_seq = context->n_seq(),
-                         .n_threads = context->n_threads(),
-                         .longest_draft = engine->limits().depth,
-                         .most_guesses = speculator.limits().siblings,
-                         .most_nodes = engine->limits().nodes,
-                         .drafts = speculator.drafts()};
-    const int n_parts = memory.per_sequence_streams() ? shape.n_seq : 1;
+    SessionInfo info = session_info(*model, *context, *engine);
+    const int n_parts = memory.per_sequence_streams() ? info.n_seq : 1;
     return {.model = std::move(model),
             .context = std::move(context),
             .engine = std::move(engine),
             .offers = std::move(drafters.offers),
             .curve_keys = std::move(curve_keys),
             .context_plan = plan.context,
-            .shape = shape,
+            .info = std::move(info),
             .cache_bytes = cache_bytes(options.cache_ram),
             .exact = plan.exact,
             .same_widths = known_widths(headers.target, plan),
-            .state_key = state_key(headers, plan.context, shape.n_ctx, n_parts, plan.exact)};
+            .state_key = state_key(headers, plan.context, plan.context.n_ctx, n_parts, plan.exact)};
 }
 
 }  // namespace specllama

@@ -11,22 +11,12 @@
 #include "runtime/model.h"
 #include "session/cost_cache.h"
 #include "specllama/config.h"
+#include "specllama/session_info.h"
 
 namespace specllama {
 
 class Drafter;
 class Offers;
-
-// The numbers of a session that are the same for as long as it is open; Session says what each is.
-struct Shape {
-    int n_ctx;
-    int n_seq;
-    int n_threads;
-    int longest_draft;
-    int most_guesses;
-    int most_nodes;
-    bool drafts;
-};
 
 // The parts of a session; each depends on those before it.
 struct SessionParts {
@@ -37,7 +27,7 @@ struct SessionParts {
     CurveKeys curve_keys;
     // That of `context`.
     ContextPlan context_plan;
-    Shape shape;
+    SessionInfo info;
     // See PromptCache.
     std::size_t cache_bytes;
     // See TargetPlan::exact.

@@ -14,8 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "specllama/drafter.h"
-#include "specllama/session.h"
+#include "specllama/specllama.h"
 
 namespace {
 

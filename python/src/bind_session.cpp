@@ -36,6 +36,12 @@ TokenArray tokenize(const Session& session, std::string_view text, bool add_spec
     return to_array(std::move(tokens));
 }
 
+// Reads a field of a session's info.
+template <typename Field>
+auto info(Field SessionInfo::*field) {
+    return [field](const Session& session) { return session.info().*field; };
+}
+
 }  // namespace
 
 void bind_session(py::module_& m) {
@@ -116,28 +122,28 @@ void bind_session(py::module_& m) {
         .def("close", &Session::close, py::call_guard<py::gil_scoped_release>())
         .def_property_readonly("closed", &Session::closed)
         .def_property_readonly("entered", &Session::entered)
-        .def_property_readonly("n_ctx", &Session::n_ctx)
-        .def_property_readonly("n_seq", &Session::n_seq)
+        .def_property_readonly("n_ctx", info(&SessionInfo::n_ctx))
+        .def_property_readonly("n_seq", info(&SessionInfo::n_seq))
         .def_property_readonly("n_free", &Session::n_free)
-        .def_property_readonly("n_vocab", &Session::n_vocab)
-        .def_property_readonly("bos", &Session::bos)
-        .def_property_readonly("eos", &Session::eos)
+        .def_property_readonly("n_vocab", info(&SessionInfo::n_vocab))
+        .def_property_readonly("bos", info(&SessionInfo::bos))
+        .def_property_readonly("eos", info(&SessionInfo::eos))
         .def_property_readonly("fim",
                                [](const Session& session) {
-                                   const FimTokens fim = session.fim();
+                                   const FimTokens& fim = session.info().fim;
                                    return py::make_tuple(fim.prefix, fim.suffix, fim.middle,
                                                          fim.repository, fim.file);
                                })
-        .def_property_readonly("chat_template", &Session::chat_template)
-        .def_property_readonly("vocabulary", &Session::vocabulary)
+        .def_property_readonly("chat_template", info(&SessionInfo::chat_template))
+        .def_property_readonly("vocabulary", info(&SessionInfo::vocabulary))
         .def("decode_seconds", &Session::decode_seconds, py::call_guard<py::gil_scoped_release>())
-        .def_property_readonly("longest_draft", &Session::longest_draft)
-        .def_property_readonly("most_guesses", &Session::most_guesses)
-        .def_property_readonly("most_nodes", &Session::most_nodes)
-        .def_property_readonly("drafts", &Session::drafts)
-        .def_property_readonly("n_threads", &Session::n_threads)
-        .def_property_readonly("model_description", &Session::model_description)
-        .def_property_readonly("cpu_kernels", &Session::cpu_kernels);
+        .def_property_readonly("longest_draft", info(&SessionInfo::max_draft_length))
+        .def_property_readonly("most_guesses", info(&SessionInfo::max_candidates))
+        .def_property_readonly("most_nodes", info(&SessionInfo::max_draft_tokens))
+        .def_property_readonly("drafts", info(&SessionInfo::drafts))
+        .def_property_readonly("n_threads", info(&SessionInfo::n_threads))
+        .def_property_readonly("model_description", info(&SessionInfo::description))
+        .def_property_readonly("cpu_kernels", info(&SessionInfo::cpu_kernels));
 }
 
 }  // namespace specllama

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "specllama/beam.h"
 #include "specllama/config.h"
 #include "specllama/ngram_drafter.h"
+#include "specllama/session_info.h"
 #include "specllama/stream.h"
 #include "specllama/types.h"
 
@@ -98,38 +98,14 @@ class Session {
     // Whether the calling thread is already inside a working call: in a drafter that is being
     // asked.
     bool entered() const;
-    // Most tokens of one request, prompt and generation together.
-    int n_ctx() const;
-    // Requests served at once, and how many more could begin now.
-    int n_seq() const;
+    // What the session is; valid for as long as this object.
+    const SessionInfo& info() const;
+    // How many more requests could begin now.
     int n_free() const;
-    int n_vocab() const;
-    // Fingerprint of the vocabulary: the same for the same vocabulary, on every machine.
-    std::uint64_t vocabulary() const;
     // [n - 1]: seconds of a target decode of n tokens at an empty context; 0: unknown. All are
     // unknown with a fixed spec_length, unless the session takes offers. May wait for a step to
     // end.
     std::vector<double> decode_seconds() const;
-    // Most tokens in a row of a draft that a round verifies; 0: no drafts are verified.
-    int longest_draft() const;
-    // Most guesses at a position of a draft (1: drafts are chains), and most tokens of a draft, all
-    // branches included.
-    int most_guesses() const;
-    int most_nodes() const;
-    // Whether the session drafts by itself, not only by offers from outside.
-    bool drafts() const;
-    // The tokens that begin and end a text; kNoToken if the model has no such token.
-    Token bos() const;
-    Token eos() const;
-    FimTokens fim() const;
-    // The model's Jinja chat template, if it has one.
-    std::optional<std::string> chat_template() const;
-    int n_threads() const;
-    // What the model file says it is, e.g. "llama 7B Q8_0".
-    std::string model_description() const;
-    // Which CPU kernels multiply how much of the weights, e.g. "AMX 76 %, plain 24 %"; "" if a GPU
-    // holds weights.
-    std::string cpu_kernels() const;
 
  private:
     std::shared_ptr<Scheduler> scheduler_;

@@ -40,7 +40,7 @@ class Stream {
     // Offers a draft made outside the session: what may follow the first n_before tokens of the
     // text, prompt included. It replaces the offer before. A paced generation then goes on by one
     // round, which verifies this draft with as many of its branches as there is room for (see
-    // Session::most_guesses). Any other generation counts it among its drafts while its text
+    // SessionInfo::max_candidates). Any other generation counts it among its drafts while its text
     // follows the trunk or a branch. Of the evidence only Evidence::confidence is used: the
     // probability, 0 to 1, that a token is right if those before it are. Safe from any thread, and
     // never waits; does nothing if the generation is over. Throws InvalidArgument if the session
