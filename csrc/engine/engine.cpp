@@ -130,12 +130,12 @@ void Engine::commit_forced(Sequence& sequence) {
         const Token token = speculator_.forced_token(sequence);
         if (token == kNoToken) return;
         const Timer timer(sequence.stats.seconds.text);
-        if (sequence.traces()) sequence.trace.back().certain.push_back(token);
+        if (sequence.traces()) sequence.trace.back().forced.push_back(token);
         sequence.commit(token, false);
         // A stop string may remove tokens that the memory holds.
         if (sequence.n_tokens() < sequence.n_cached())
             target_->rewind(sequence, sequence.n_tokens());
-        ++sequence.stats.certain;
+        ++sequence.stats.forced;
     }
 }
 

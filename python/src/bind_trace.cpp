@@ -49,14 +49,14 @@ void bind_trace(py::module_& m) {
                                    return self.next == kNoToken ? py::object(py::none())
                                                                 : py::int_(self.next);
                                })
-        .def_readonly("certain", &RoundTrace::certain)
+        .def_readonly("forced", &RoundTrace::forced)
         .def_readonly("draft_seconds", &RoundTrace::draft_seconds)
         .def_readonly("decode_seconds", &RoundTrace::decode_seconds)
         .def_readonly("expected_tokens", &RoundTrace::expected_tokens)
         .def_readonly("expected_seconds", &RoundTrace::expected_seconds)
         .def(py::pickle(
             [](const RoundTrace& self) {
-                return RoundState(self.position, self.draft, self.accepted, self.next, self.certain,
+                return RoundState(self.position, self.draft, self.accepted, self.next, self.forced,
                                   self.draft_seconds, self.decode_seconds, self.expected_tokens,
                                   self.expected_seconds);
             },

@@ -56,8 +56,8 @@ def compare(plain: SpecSession, drafting: list[SpecSession], **options: Any) -> 
             if found.finish_reason == "stop":
                 json.loads(found.text, strict=False)
             n, right = by_grammar(found)
-            drafted += n + found.stats.certain
-            accepted += right + found.stats.certain
+            drafted += n + found.stats.forced
+            accepted += right + found.stats.forced
     return drafted, accepted
 
 
@@ -106,7 +106,7 @@ def test_rejection_sampling_stays_within_the_grammar(open_session: Open) -> None
         for seed in range(6):
             schema = SCHEMAS["records"]
             found = session.generate("x = ", json_schema=schema, seed=seed, **options)
-            accepted += by_grammar(found)[1] + found.stats.certain
+            accepted += by_grammar(found)[1] + found.stats.forced
             if found.finish_reason == "stop":
                 assert 3 <= len(json.loads(found.text, strict=False)) <= 4
         assert accepted > 20
@@ -120,7 +120,7 @@ def test_the_planner_accepts_grammar_drafts(open_session: Open) -> None:
     for seed in range(4):
         options = {"json_schema": SCHEMAS["records"], "seed": seed, "max_tokens": 80}
         found = session.generate("x = ", **options)
-        accepted += by_grammar(found)[1] + found.stats.certain
+        accepted += by_grammar(found)[1] + found.stats.forced
     assert accepted > 0
 
 
@@ -134,7 +134,7 @@ def test_several_requests_get_their_own_grammar_drafts(open_session: Open) -> No
     for handle, (prompt, options) in zip(handles, requests, strict=True):
         found = handle.result()
         assert found.tokens == plain.generate(prompt, **options).tokens
-        accepted += by_grammar(found)[1] + found.stats.certain
+        accepted += by_grammar(found)[1] + found.stats.forced
     assert accepted > 10
 
 

@@ -51,7 +51,7 @@ struct Stats {
     int accepted = 0;
     // Tokens that were taken without a round, since the grammar left no other; includes a token
     // that ends the text.
-    int certain = 0;
+    int forced = 0;
     // Tokens that the draft model decoded; 0 without one.
     int draft_decoded_tokens = 0;
     // [i]: how often the draft token at position i (from 0) was proposed, and accepted.

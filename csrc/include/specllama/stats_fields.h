@@ -44,7 +44,7 @@ void visit_stats(Visitor visit) {
     visit("rounds", &Stats::rounds);
     visit("drafted", &Stats::drafted);
     visit("accepted", &Stats::accepted);
-    visit("certain", &Stats::certain);
+    visit("forced", &Stats::forced);
     visit("draft_decoded_tokens", &Stats::draft_decoded_tokens);
     visit("acceptance_rate", &Stats::acceptance_rate);
     visit("tokens_per_round", &Stats::tokens_per_round);

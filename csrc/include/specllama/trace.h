@@ -29,7 +29,7 @@ struct RoundTrace {
     // The target's token behind the accepted ones; kNoToken if there was none.
     Token next = kNoToken;
     // Tokens that followed unverified, since the grammar left no other.
-    std::vector<Token> certain;
+    std::vector<Token> forced;
     double draft_seconds = 0;
     double decode_seconds = 0;
     // What the planner expected: tokens, and seconds of drafting and decoding; 0 with a fixed

@@ -208,7 +208,7 @@ class Stats:
         drafted: Draft tokens that were verified.
         accepted: Draft tokens equal to the target's choice, including those that a stop condition
             then cut off.
-        certain: Tokens that were not verified, since the grammar allowed no other; the token that
+        forced: Tokens that were not verified, since the grammar allowed no other; the token that
             ends the text may be one of them. They belong to no round.
         draft_decoded_tokens: Tokens that the draft model decoded; 0 without one.
         acceptance_rate: accepted / drafted; 0 when nothing was drafted.
@@ -272,7 +272,7 @@ class Stats:
     @property
     def accepted(self) -> int: ...
     @property
-    def certain(self) -> int: ...
+    def forced(self) -> int: ...
     @property
     def draft_decoded_tokens(self) -> int: ...
     @property
@@ -348,7 +348,7 @@ class RoundTrace:
             guesses at a position, the likelier comes first, together with all that follows it.
         accepted: How many of the draft tokens were accepted.
         next: The target's own token after the accepted ones; None if nothing could follow.
-        certain: The tokens that followed `next` unverified, since the grammar allowed no other.
+        forced: The tokens that followed `next` unverified, since the grammar allowed no other.
         draft_seconds: Seconds of drafting.
         decode_seconds: Seconds of the target's decode; 0 for the round that ended the prefill.
         expected_tokens: Tokens that the planner expected of the round; 0 with a fixed spec_length,
@@ -366,7 +366,7 @@ class RoundTrace:
     @property
     def next(self) -> int | None: ...
     @property
-    def certain(self) -> list[int]: ...
+    def forced(self) -> list[int]: ...
     @property
     def draft_seconds(self) -> float: ...
     @property

@@ -34,7 +34,7 @@ class Trace:
     stats: Stats
 
     def tokens(self, index: int) -> Iterator[TracedToken]:
-        """Return the tokens of the round at `index`, drafted ones first, certain ones last. In a
+        """Return the tokens of the round at `index`, drafted ones first, forced ones last. In a
         tree, a rejected branch comes where it leaves the accepted tokens."""
         one = self.rounds[index]
         n_left = self.stats.generated_tokens - one.position  # tokens beyond the end are cut off
@@ -58,8 +58,8 @@ class Trace:
             guessed = any(drafted.parent == last for drafted in one.draft)
             kind = "replacement" if guessed else "bonus"
         yield TracedToken(kind, one.next, self._text(one.next), None)
-        for i, token in enumerate(one.certain, one.accepted + 1):
-            kind = "certain" if i < n_left else "cut"
+        for i, token in enumerate(one.forced, one.accepted + 1):
+            kind = "forced" if i < n_left else "cut"
             yield TracedToken(kind, token, self._text(token), None)
 
     def to_dict(self) -> dict[str, Any]:

@@ -31,7 +31,7 @@ _STYLE = """
 .specllama-trace .corpus { background: var(--corpus); text-decoration: underline wavy 1px }
 .specllama-trace .ngram { background: var(--ngram); text-decoration: underline solid 1px }
 .specllama-trace .grammar { background: var(--grammar); text-decoration: underline dashed 1px }
-.specllama-trace .certain { background: var(--grammar); font-weight: bold }
+.specllama-trace .forced { background: var(--grammar); font-weight: bold }
 .specllama-trace .model { background: var(--model); text-decoration: underline double 1px }
 .specllama-trace .other { background: var(--other); text-decoration: underline dotted 2px }
 .specllama-trace del { color: var(--no); font-size: 70%; user-select: none }
@@ -48,7 +48,7 @@ _LEGEND = (
     '<span class="corpus">accepted, copied from the corpus</span>'
     '<span class="ngram">accepted, n-gram</span>'
     '<span class="grammar">accepted, left by the grammar</span>'
-    '<span class="certain">all that the grammar left, unverified</span>'
+    '<span class="forced">all that the grammar left, unverified</span>'
     '<span class="model">accepted, draft model</span>'
     '<span class="other">accepted, other drafter</span>'
     '<del>rejected</del><span class="fork">another guess at the place</span>'
@@ -65,7 +65,7 @@ _MEANING = {
     "replacement": "the model's own token, in place of the rejected one",
     "bonus": "bonus: the model's own token behind an accepted draft",
     "plain": "the model's own token, nothing was drafted",
-    "certain": "the only token that the grammar left, not verified",
+    "forced": "the only token that the grammar left, not verified",
     "cut": "behind the end of the generation",
 }
 

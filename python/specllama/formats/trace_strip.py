@@ -15,7 +15,7 @@ STYLE = """
 .specllama-trace .strip path.match { fill: var(--match) }
 .specllama-trace .strip path.corpus { fill: var(--corpus) }
 .specllama-trace .strip path.ngram { fill: var(--ngram) }
-.specllama-trace .strip path.grammar, .specllama-trace .strip path.certain { fill: var(--grammar) }
+.specllama-trace .strip path.grammar, .specllama-trace .strip path.forced { fill: var(--grammar) }
 .specllama-trace .strip path.model { fill: var(--model) }
 .specllama-trace .strip path.other { fill: var(--other) }
 .specllama-trace .strip path.rejected { fill: none; stroke: var(--no); stroke-width: 1 }
@@ -62,4 +62,4 @@ def _is_rejected(token: TracedToken) -> bool:
 
 
 def _name(token: TracedToken) -> str:
-    return token.name if token.kind in ("accepted", "rejected", "certain", "cut") else "own"
+    return token.name if token.kind in ("accepted", "rejected", "forced", "cut") else "own"

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from specllama._core import DraftedToken
 
-Kind = Literal["accepted", "rejected", "replacement", "bonus", "plain", "certain", "cut"]
+Kind = Literal["accepted", "rejected", "replacement", "bonus", "plain", "forced", "cut"]
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class TracedToken:
         kind: "accepted"; "rejected", by the target or because it followed a rejected token;
             "replacement", the target's own token in place of a rejected one; "bonus", its own token
             after a wholly accepted draft; "plain", its own token where nothing was drafted;
-            "certain", the only token that the grammar allowed, not verified; "cut", any token after
+            "forced", the only token that the grammar allowed, not verified; "cut", any token after
             the end of the generation.
         token: Token id.
         text: Its text, with U+FFFD for a part of a character; the id in angle brackets if it has no

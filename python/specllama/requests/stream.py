@@ -116,7 +116,7 @@ def _tokens(rounds: list[RoundTrace]) -> Iterator[int]:
         yield from (drafted.token for drafted in one.draft)
         if one.next is not None:
             yield one.next
-        yield from one.certain
+        yield from one.forced
 
 
 class Stream(Iterator[Chunk], Closing):

@@ -51,22 +51,22 @@ def test_forced_tokens_need_no_round(sessions: tuple[SpecSession, SpecSession]) 
     plain, drafting = sessions
     expected = plain.generate([BOS], grammar=LITERAL)
     assert expected.text == "<ab>7;cd"
-    assert expected.stats.certain == 0
+    assert expected.stats.forced == 0
     assert expected.stats.rounds == len(PIECES) + 1  # and the end
     found = drafting.generate([BOS], grammar=LITERAL, trace=True)
     assert found.tokens == expected.tokens
     assert found.finish_reason == "stop"
     # "<", a draft, and the digit; all else, and the end, are certain.
-    assert (found.stats.rounds, found.stats.accepted, found.stats.certain) == (3, 1, 5)
+    assert (found.stats.rounds, found.stats.accepted, found.stats.forced) == (3, 1, 5)
     assert found.stats.generated_tokens == len(PIECES)
     assert found.trace is not None
     rounds = found.trace.rounds
     assert [one.position for one in rounds] == [0, 1, 4]
-    assert [one.certain for one in rounds] == [[], [FIRST + 3], [*range(FIRST + 5, FIRST + 8), EOS]]
+    assert [one.forced for one in rounds] == [[], [FIRST + 3], [*range(FIRST + 5, FIRST + 8), EOS]]
     kinds = [[token.kind for token in found.trace.tokens(i)] for i in range(3)]
-    certain = 3 * ["certain"]
-    assert kinds == [["plain"], ["accepted", "bonus", "certain"], ["plain", *certain, "cut"]]
-    assert 'class="certain"' in found.trace.to_html()
+    forced = 3 * ["forced"]
+    assert kinds == [["plain"], ["accepted", "bonus", "forced"], ["plain", *forced, "cut"]]
+    assert 'class="forced"' in found.trace.to_html()
 
 
 def test_a_text_of_forced_tokens_longer_than_a_batch_is_complete(
@@ -80,7 +80,7 @@ def test_a_text_of_forced_tokens_longer_than_a_batch_is_complete(
     found = session.generate([BOS], grammar=f'root ::= "{literal}" [a-z]', max_tokens=900)
     assert found.text == literal + "a"
     assert found.stats.rounds <= 3
-    assert found.stats.certain > 790
+    assert found.stats.forced > 790
 
 
 def test_limits_and_stop_strings_end_a_text_of_forced_tokens(
@@ -90,7 +90,7 @@ def test_limits_and_stop_strings_end_a_text_of_forced_tokens(
     for options in ({"max_tokens": 4}, {"stop": "b>"}, {"stop": [">7;c"]}, {"max_tokens": 6}):
         expected = plain.generate([BOS], grammar=LITERAL, **options)
         found = drafting.generate([BOS], grammar=LITERAL, **options)
-        assert found.stats.certain > 0
+        assert found.stats.forced > 0
         assert (found.text, found.tokens) == (expected.text, expected.tokens)
         assert found.finish_reason == expected.finish_reason
         assert found.stats.generated_tokens == expected.stats.generated_tokens
@@ -114,7 +114,7 @@ def test_logprobs_and_biases_switch_forced_tokens_off(
     assert found.tokens == expected.tokens
     assert [str(one) for one in found.logprobs] == [str(one) for one in expected.logprobs]
     assert found.finish_reason == expected.finish_reason
-    assert found.stats.certain == 0
+    assert found.stats.forced == 0
 
 
 def test_several_requests_get_their_own_forced_tokens(scripted: Script, open_session: Open) -> None:
@@ -123,7 +123,7 @@ def test_several_requests_get_their_own_forced_tokens(scripted: Script, open_ses
     for handle in handles:
         found = handle.result()
         assert found.text == "<ab>7;cd"
-        assert found.stats.certain > 3
+        assert found.stats.forced > 3
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # llguidance's, of llama-cpp-python
@@ -145,7 +145,7 @@ def test_forced_tokens_are_the_only_ones_in_llguidances_mask(
         for i, one in enumerate(found.trace.rounds):
             kinds = [token.kind for token in found.trace.tokens(i)]
             place = one.position + kinds.count("accepted") + 1
-            for j, token in enumerate(one.certain):
+            for j, token in enumerate(one.forced):
                 assert left[place + j] == 1
                 n_certain += 1
                 if place + j < len(found.tokens):
@@ -154,7 +154,7 @@ def test_forced_tokens_are_the_only_ones_in_llguidances_mask(
                     assert found.finish_reason == "stop"
         stats = found.stats
         if found.finish_reason == "length":
-            assert stats.generated_tokens == stats.rounds + stats.accepted + stats.certain
+            assert stats.generated_tokens == stats.rounds + stats.accepted + stats.forced
     assert n_certain > 0
 
 
@@ -169,4 +169,4 @@ def test_forced_tokens_change_nothing_with_any_kind_of_memory(
     expected = plain.generate([5, 6, 7], grammar=grammar, max_tokens=80)
     found = drafting.generate([5, 6, 7], grammar=grammar, max_tokens=80)
     assert found.tokens == expected.tokens
-    assert found.stats.certain > 20
+    assert found.stats.forced > 20
