@@ -12,12 +12,12 @@ from typing import Any
 import gguf
 import pytest
 from random_model import N_VOCAB, write_dense, write_recurrent
+from rewriting import split
 from scripted_model import write_scripted_model
 from specllama import ModelError, SpecSession, _core
 from specllama.__main__ import main
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama_light.local_models import caches
-from split_model import split
 
 SNAPSHOTS = "hf/hub/models--org--pair-GGUF/snapshots"
 

@@ -10,8 +10,8 @@ import llama_cpp
 import numpy as np
 import pytest
 from prompts import PROMPTS
-from quantized import write_quantized
 from random_model import N_VOCAB, write_dense, write_heads, write_sliding_window
+from rewriting import write_quantized
 from specllama import SpecSession
 
 pytestmark = pytest.mark.skipif(

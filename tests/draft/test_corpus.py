@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from beliefs import believe_wide_decodes_are_free
 from numpy.typing import NDArray
 from prompts import PROMPTS, most_tokens
+from session_options import believe_wide_decodes_are_free
 from specllama import ArgumentError, SpecSession
 from specllama.__main__ import main
 from specllama._core import Corpus, CorpusBuilder, Tokenizer

@@ -15,12 +15,12 @@ from typing import Any
 import gguf
 import numpy as np
 import pytest
-from beliefs import believe
 from c_library import compiled, needs_compiler
 from folders import SUPPORT
 from prompts import PROMPTS, most_tokens
 from random_model import write_dense, write_recurrent
 from scripted_model import BOS, write_scripted_model
+from session_options import believe
 from specllama import ArgumentError, ModelError, SpecSession
 from specllama.__main__ import main
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from prompts import MODULE
-from quantized import write_quantized
 from real_models import real_model
+from rewriting import write_quantized
 from schemas import NUMBER, SCHEMAS, record
 from scripted_model import BOS, FIRST
 from serving import serve

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from folders import MODELS
 from prompts import PROMPTS
-from quantized import write_quantized
 from random_model import (
     write_dense,
     write_experts,
@@ -19,6 +18,7 @@ from random_model import (
     write_hybrid_with_snapshots,
     write_recurrent,
 )
+from rewriting import write_quantized
 from specllama import ArgumentError, SpecSession
 from specllama._core import cpu_kernels
 

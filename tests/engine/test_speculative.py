@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from beliefs import believe_wide_decodes_are_free
 from prompts import PROMPTS, most_tokens
 from random_model import write_dense
 from reference_sampler import OFF, kept_probabilities, sampler
+from session_options import believe_wide_decodes_are_free
 from specllama import ArgumentError, ModelError, SpecSession
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 

@@ -7,7 +7,6 @@ from random import Random
 from typing import Any
 
 import fuzz
-import fuzz_children
 import mutations
 import pytest
 from random_model import write_dense
@@ -29,7 +28,7 @@ def try_case(index: int, folder: Path) -> None:
         write_dense(sound)
     source = mutations.original(folder, rng)
     model = folder / "mutated.gguf"
-    fuzz_children.note(source.stem, mutations.mutate(source, model, rng))
+    fuzz.note(source.stem, mutations.mutate(source, model, rng))
     draft = rng.choice(["auto", "mtp", "ngram", None])
     for attempt in (
         lambda: _core.read_model_file(str(model)),
@@ -37,10 +36,10 @@ def try_case(index: int, folder: Path) -> None:
         lambda: generate(rng, model, draft, n_seq=rng.choice([1, 2])),
         lambda: generate(rng, sound, model),
     ):
-        with fuzz_children.refusals_allowed():
+        with fuzz.refusals_allowed():
             attempt()
 
 
 @pytest.mark.parametrize("n_cases", fuzz.sizes(500))
 def test_mutated_files_never_end_the_process(n_cases: int, tmp_path: Path) -> None:
-    assert fuzz_children.failures(__file__, n_cases, tmp_path) == []
+    assert fuzz.failures(__file__, n_cases, tmp_path) == []

@@ -29,9 +29,9 @@ from random_model import (
     delta_net_model,
     write_dense,
 )
+from rewriting import split
 from specllama import ModelError, SpecSession, _core
 from specllama.__main__ import main
-from split_model import split
 
 Open = Callable[..., SpecSession]
 

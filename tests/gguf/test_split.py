@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from prompts import PROMPTS
 from random_model import write_delta_net, write_hybrid_with_snapshots
+from rewriting import split
 from session_options import EXACT_HERE
 from specllama import ModelError, OutOfMemoryError, SpecSession
 from specllama.commands.spec_cli import executable
-from split_model import split
 
 Open = Callable[..., SpecSession]
 

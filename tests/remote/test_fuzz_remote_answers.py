@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import fuzz
-import fuzz_children
 import pytest
 from hostile_server import FRAMES, N_VOCAB, REPLIES, hostile_server
 from scripted_model import FIRST, write_scripted_model
@@ -17,7 +16,7 @@ _MODES = ("lockstep", "ahead", "sglang")
 _MOST_MIB = 300
 """Memory that all cases together may take: an answer of 16 MiB, taken apart."""
 
-_AT_IMPORT = fuzz_children.peak_mib()
+_AT_IMPORT = fuzz.peak_mib()
 
 
 def try_case(index: int, folder: Path, mode: str, *kinds: str) -> None:
@@ -35,9 +34,9 @@ def try_case(index: int, folder: Path, mode: str, *kinds: str) -> None:
                 assert all(0 <= token < N_VOCAB for token in found.tokens)
         except SpecllamaError as error:
             said = str(error)
-            fuzz_children.note(type(error).__name__, said[:500])
+            fuzz.note(type(error).__name__, said[:500])
     assert len(said) < 1000
-    assert fuzz_children.peak_mib() < _AT_IMPORT + _MOST_MIB
+    assert fuzz.peak_mib() < _AT_IMPORT + _MOST_MIB
 
 
 def _tokenizer(folder: Path) -> Path:
@@ -53,7 +52,7 @@ def test_wrong_answers_are_refused_in_bounded_time_and_memory(
     n_cases: int, mode: str, tmp_path: Path
 ) -> None:
     n = max(n_cases // len(_MODES), 1)
-    assert fuzz_children.failures(__file__, n, tmp_path, mode) == []
+    assert fuzz.failures(__file__, n, tmp_path, mode) == []
 
 
 @pytest.mark.parametrize(("mode", "kinds"), [("lockstep", REPLIES), ("ahead", FRAMES)])
@@ -61,4 +60,4 @@ def test_floods_silence_and_noise_of_a_server_are_bounded(
     mode: str, kinds: dict[str, Any], tmp_path: Path
 ) -> None:
     n = len(kinds)
-    assert fuzz_children.failures(__file__, n, tmp_path, mode, *kinds) == []
+    assert fuzz.failures(__file__, n, tmp_path, mode, *kinds) == []

@@ -9,7 +9,6 @@ from random import Random
 from typing import Any
 
 import fuzz
-import fuzz_children
 import pytest
 from heads import write_eagle3, write_glm, write_qwen
 from random_model import WRITERS
@@ -128,16 +127,16 @@ def try_case(index: int, folder: Path) -> None:
     given = {"n_threads": 1, "n_ctx": 64} | drawn(rng, sizes, 5) | drawn(rng, SESSION, 10)
     values = {name: GENERATION.get(name, NUMBERS) for name in FIELDS}
     # What explains a crash.
-    fuzz_children.note(model.stem, draft, given)
+    fuzz.note(model.stem, draft, given)
     with (
-        fuzz_children.refusals_allowed(),
+        fuzz.refusals_allowed(),
         SpecSession(model, draft, n_gpu_layers=0, **given) as session,
     ):
         for _ in range(3):
-            with fuzz_children.refusals_allowed():
+            with fuzz.refusals_allowed():
                 use(rng, session, values)
 
 
 @pytest.mark.parametrize("n_cases", fuzz.sizes(500))
 def test_random_options_never_end_the_process(n_cases: int, tmp_path: Path) -> None:
-    assert fuzz_children.failures(__file__, n_cases, tmp_path) == []
+    assert fuzz.failures(__file__, n_cases, tmp_path) == []

@@ -10,11 +10,10 @@ from typing import Any
 import llama_cpp
 import numpy as np
 import pytest
-from beliefs import believe_wide_decodes_are_free
 from numpy.typing import NDArray
 from random_model import EOS, N_VOCAB, write_dense
 from reference_sampler import OFF, follows, kept_probabilities
-from session_options import EXACT_HERE
+from session_options import EXACT_HERE, believe_wide_decodes_are_free
 from specllama import ArgumentError, SpecSession
 from specllama.session import BUNDLED_DRAFT
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import fuzz
-import fuzz_children
 import pytest
 from prompts import PROMPTS
 from random_model import WRITERS
@@ -52,13 +51,13 @@ class Kept:
             self.session.load_state(self.path)
             loaded = True
         except SpecllamaError as error:
-            fuzz_children.note(error)
+            fuzz.note(error)
             loaded = False
         try:
             found = self.session.generate(_PROMPT, max_tokens=8).tokens
             assert loaded or not self.is_exact or found == self.expected
         except DecodeError as error:  # what the state says is no number
-            fuzz_children.note(error)
+            fuzz.note(error)
             assert loaded
             assert self.session.generate(_PROMPT, max_tokens=8).tokens == self.expected
         # Of the state nothing remains in a text that is decoded from its beginning on.
@@ -128,7 +127,7 @@ class KeptCorpus:
             with SpecSession(draft="ngram", corpus=self.path, spec_length=8, **_PLAIN) as session:
                 found = session.generate(PROMPTS["module"], max_tokens=12).tokens
         except SpecllamaError as error:
-            fuzz_children.note(error)
+            fuzz.note(error)
         else:
             assert found == self.expected
 
@@ -168,9 +167,9 @@ def try_case(index: int, folder: Path, what: str) -> None:
 
 @pytest.mark.parametrize("n_cases", fuzz.sizes(200))
 def test_a_session_works_after_forged_states(n_cases: int, tmp_path: Path) -> None:
-    assert fuzz_children.failures(__file__, n_cases, tmp_path, "states") == []
+    assert fuzz.failures(__file__, n_cases, tmp_path, "states") == []
 
 
 @pytest.mark.parametrize("n_cases", fuzz.sizes(200))
 def test_forged_corpora_change_no_token(n_cases: int, tmp_path: Path) -> None:
-    assert fuzz_children.failures(__file__, n_cases, tmp_path, "corpora") == []
+    assert fuzz.failures(__file__, n_cases, tmp_path, "corpora") == []

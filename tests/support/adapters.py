@@ -8,8 +8,7 @@ from typing import Any
 import gguf
 import numpy as np
 from numpy.typing import NDArray
-from random_model import finish
-from split_model import copy_fields
+from rewriting import copy_fields, finish
 
 Floats = NDArray[np.float32]
 CHANGED = ("attn_q", "attn_v", "attn_output", "ffn_gate", "ffn_down")

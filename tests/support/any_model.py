@@ -16,8 +16,8 @@ import gguf
 import numpy as np
 from folders import DATA
 from numpy.typing import NDArray
-from random_model import add_words, finish
-from rewriting import add_value
+from random_model import add_words
+from rewriting import add_value, finish
 
 DATA = DATA / "architectures.json"
 N_VOCAB = 128

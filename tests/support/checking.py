@@ -19,9 +19,8 @@ from pathlib import Path
 
 def main(library: str, target: str, name: str, chosen: str) -> None:
     recording = ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
-    from beliefs import believe_wide_decodes_are_free
     from prompts import PROMPTS
-    from session_options import EXACT
+    from session_options import EXACT, believe_wide_decodes_are_free
     from specllama import SpecSession
     from specllama.session import BUNDLED_DRAFT
 

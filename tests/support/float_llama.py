@@ -7,7 +7,8 @@ from typing import Any
 
 import gguf
 import numpy as np
-from random_model import EOS, add_words, finish
+from random_model import EOS, add_words
+from rewriting import finish
 
 WIDTH, HEADS, LAYERS, N_VOCAB, N_CTX = 64, 2, 2, 96, 512
 

@@ -16,7 +16,7 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from wrong_values import VALUES, mutated
+from fuzz import VALUES, mutated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from typing import Any
 import gguf
 import numpy as np
 from numpy.typing import NDArray
-from rewriting import add_value
+from rewriting import add_value, finish
 
 WIDTH, FFN, N_VOCAB, N_CTX = 128, 128, 96, 1024
 HEAD = 64
@@ -157,13 +157,6 @@ def add_words(writer: gguf.GGUFWriter, n_vocab: int) -> None:
     writer.add_token_types([2, 3, 3, *([1] * (n_vocab - 4)), 6])
     writer.add_bos_token_id(1)
     writer.add_eos_token_id(EOS)
-
-
-def finish(writer: gguf.GGUFWriter) -> None:
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
 
 
 def dense_model(seed: int, n_layers: int = 2) -> RandomModel:

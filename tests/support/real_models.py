@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from near_ties import rounding
 from prompts import MODULE
-from rounding import rounding
 from session_options import Open
 from specllama import SpecSession
 

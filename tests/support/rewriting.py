@@ -1,11 +1,14 @@
-"""GGUF files written anew with other values and tensors."""
+"""GGUF files written anew: with other values and tensors, in parts, in other weight types."""
 
 from __future__ import annotations
 
+import ctypes
+import os
 from pathlib import Path
 from typing import Any
 
 import gguf
+import llama_cpp
 import numpy as np
 
 
@@ -48,7 +51,61 @@ def rewrite(
     for name, data in tensors.items():
         if data is not None:
             writer.add_tensor(name, data, raw_dtype=(kinds or {}).get(name))
+    finish(writer)
+
+
+def finish(writer: gguf.GGUFWriter) -> None:
+    """Write the file and close it."""
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+
+
+def copy_fields(reader: gguf.GGUFReader, writer: gguf.GGUFWriter) -> None:
+    """Copy all that a header says but the architecture, which the writer knows."""
+    for field in reader.fields.values():
+        if not field.name.startswith("GGUF.") and field.name != "general.architecture":
+            kind = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
+            writer.add_key_value(field.name, field.contents(), field.types[0], kind)
+
+
+def split(source: Path, target: Path, architecture: str, n_tensors: int) -> list[Path]:
+    """Write a GGUF anew in parts of so many tensors; return their paths."""
+    target.parent.mkdir(exist_ok=True)
+    reader = gguf.GGUFReader(source)
+    writer = gguf.GGUFWriter(target, architecture, split_max_tensors=n_tensors)
+    copy_fields(reader, writer)
+    for tensor in reader.tensors:
+        writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
+    finish(writer)
+    return sorted(target.parent.glob(f"{target.stem}-*.gguf"))
+
+
+TYPES = {
+    "q4_1": llama_cpp.LLAMA_FTYPE_MOSTLY_Q4_1,
+    "q5_0": llama_cpp.LLAMA_FTYPE_MOSTLY_Q5_0,
+    "q5_1": llama_cpp.LLAMA_FTYPE_MOSTLY_Q5_1,
+    "q8_0": llama_cpp.LLAMA_FTYPE_MOSTLY_Q8_0,
+    "q2_k": llama_cpp.LLAMA_FTYPE_MOSTLY_Q2_K,
+    "q3_k": llama_cpp.LLAMA_FTYPE_MOSTLY_Q3_K_M,
+    "q4_k": llama_cpp.LLAMA_FTYPE_MOSTLY_Q4_K_M,
+    "q5_k": llama_cpp.LLAMA_FTYPE_MOSTLY_Q5_K_M,
+    "q6_k": llama_cpp.LLAMA_FTYPE_MOSTLY_Q6_K,
+    "iq4_nl": llama_cpp.LLAMA_FTYPE_MOSTLY_IQ4_NL,
+    "iq4_xs": llama_cpp.LLAMA_FTYPE_MOSTLY_IQ4_XS,
+}
+
+
+def write_quantized(model: Path, path: Path, weights: str) -> Path:
+    """Write a model again with all its matrices of one type, a key of TYPES; return its path."""
+    params = llama_cpp.llama_model_quantize_default_params()
+    params.ftype = TYPES[weights]
+    params.allow_requantize = True
+    params.pure = True
+    params.nthread = 2
+    failed = llama_cpp.llama_model_quantize(
+        os.fsencode(model), os.fsencode(path), ctypes.byref(params)
+    )
+    assert not failed
+    return path

@@ -1,8 +1,12 @@
-"""JSON schemas whose grammars often leave only one token."""
+"""JSON schemas, and the values that a session generates by them."""
 
 from __future__ import annotations
 
+import itertools
+import json
 from typing import Any
+
+from specllama import SpecSession
 
 TEXT: dict[str, Any] = {"type": "string", "maxLength": 8}
 NUMBER: dict[str, Any] = {"type": "integer", "maximum": 999, "minimum": 0}
@@ -37,3 +41,25 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "optional": {"type": "object", "properties": {"first": TEXT, "second": {"type": "null"}}},
     "any bytes": record(**{"größe in m²": NUMBER, "日本語": TEXT}),
 }
+
+
+def values(session: SpecSession, schema: Any, liked: str = '"') -> list[Any]:
+    """What comes by a schema, and with quotation marks, say, wherever they may be."""
+    token = session.tokenize(liked, add_special=False)[-1]
+    found = []
+    for seed, bias in itertools.product(range(4), (0.0, 8.0) if liked == '"' else (8.0,)):
+        result = session.generate(
+            "x",
+            json_schema=schema,
+            max_tokens=1500,
+            temperature=1.5,
+            seed=seed,
+            logit_bias={token: bias},
+        )
+        assert result.finish_reason == "stop", result.text
+        found.append(json.loads(result.text))
+    return found
+
+
+def held(schema: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"a": schema}, "required": ["a"]}

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from quantized import write_quantized
 from real_models import MODELS, real_model
+from rewriting import write_quantized
 from session_options import Open
 from specllama import SpecSession
 

@@ -1,7 +1,7 @@
 """Models that other people made and use: their templates, tokenizers, weights and windows.
 
 Skipped where the files are not there (see real_models.py). They are opened as people open them, so
-two runs may differ where two candidates nearly tie (see rounding.py); copies in Q8_0 are opened
+two runs may differ where two candidates nearly tie (see near_ties.py); copies in Q8_0 are opened
 with exact=True, and may not."""
 
 from __future__ import annotations

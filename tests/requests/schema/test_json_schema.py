@@ -11,7 +11,7 @@ import pytest
 from folders import DATA
 from grammar_draws import read
 from pydantic import BaseModel
-from schema_values import held, values
+from schemas import held, values
 from specllama import ArgumentError, SpecSession
 
 Open = Callable[..., SpecSession]
