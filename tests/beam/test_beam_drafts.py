@@ -1,4 +1,4 @@
-"""Drafts for beam search: the same beams as without, in fewer decodes."""
+"""Drafts for beam search: the same beams as without drafts, in fewer decodes."""
 
 from __future__ import annotations
 

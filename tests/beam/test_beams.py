@@ -1,4 +1,4 @@
-"""Beam search: the rules of transformers, and what becomes of the session."""
+"""Beam search: its results against references, and the session afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`specllama bench`: what it prints, and the arithmetic behind it."""
+"""`specllama bench`: its output, and the arithmetic of its figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`specllama bench --concurrency`: what it prints, and what it makes of what it sees."""
+"""`specllama bench --concurrency`: its output, and the arithmetic of its figures."""
 
 from __future__ import annotations
 

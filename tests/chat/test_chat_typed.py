@@ -1,4 +1,4 @@
-"""What is typed: where a message ends, what it says, whether it is a command."""
+"""Typed text in a chat: where a message ends, its content, and commands."""
 
 from __future__ import annotations
 

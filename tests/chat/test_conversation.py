@@ -1,4 +1,4 @@
-"""A conversation, and the file it is kept in."""
+"""A conversation, and its file."""
 
 from __future__ import annotations
 

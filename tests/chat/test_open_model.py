@@ -1,4 +1,4 @@
-"""The model of a chat, which gets another drafter while it is open."""
+"""The model of a chat, whose drafter changes while it is open."""
 
 from __future__ import annotations
 

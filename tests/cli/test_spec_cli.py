@@ -1,4 +1,4 @@
-"""The executable spec-cli: its options, and what it says."""
+"""The executable spec-cli: options and output."""
 
 from __future__ import annotations
 

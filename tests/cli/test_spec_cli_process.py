@@ -1,4 +1,4 @@
-"""The executable spec-cli as a process: signals, and where its output goes."""
+"""The executable spec-cli as a process: signals, and its output streams."""
 
 from __future__ import annotations
 

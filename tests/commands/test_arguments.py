@@ -1,4 +1,4 @@
-"""Arguments that are refused before a command does anything."""
+"""Arguments that are refused before a command starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that users name: what is no file is neither read nor written over."""
+"""Files that users name: only regular files are read and replaced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plugin of `llm`, in the real `llm`."""
+"""The plugin of the command llm, in the real llm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`specllama models`: what lies in the caches, what of it is sound, who could draft for whom."""
+"""`specllama models`: the models in the caches, their damages, and possible drafts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole numbers on command lines: what may be given, and one line where something else was."""
+"""Whole numbers on command lines: ranges, and one line for a wrong value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GBNF as Lark: in random texts, the same tokens may come as by llama.cpp's own engine."""
+"""GBNF grammars as Lark: the same tokens are allowed as by llama.cpp's own engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grammars and JSON schemas: what comes always parses, and speculation changes none of it."""
+"""Grammars and JSON schemas: texts follow them, and speculation changes no token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a grammar that cannot be read, and that nobody else's words are lost by it."""
+"""Errors of grammars that cannot be parsed; other threads keep their output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AMX is tried in a child process first; what becomes of it, by programs that end as that may."""
+"""AMX, which is tried in a child process first: programs that end in every way."""
 
 from __future__ import annotations
 

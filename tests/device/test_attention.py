@@ -1,4 +1,4 @@
-"""Flash attention is left out where it is much slower on a CPU."""
+"""Flash attention is switched off for shapes that are much slower with it on a CPU."""
 
 from __future__ import annotations
 

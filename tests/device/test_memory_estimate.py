@@ -1,4 +1,4 @@
-"""What a model, or a search of beams, will take is told before it is loaded, or begins."""
+"""The memory that a model or a beam search needs is estimated before it starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Stats.same_widths`: at which widths a session gives a token the same bits."""
+"""`Stats.same_widths`: the batch widths at which a session computes the same bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Corpus files: what is found in them, what is refused, and that they change nothing but speed."""
+"""Corpus files: predictions, damages, and the same tokens with a corpus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A second GGUF that drafts: the same tokens, honest accounting, and refusals."""
+"""A second GGUF that drafts: the same tokens, right statistics, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drafters written in Python: what they are told, and what they cannot break."""
+"""Drafters written in Python: their calls, and their errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a grammar leaves no choice about, or hardly one, is drafted; no token changes by it."""
+"""Drafts of text that a grammar forces or nearly forces: the same tokens."""
 
 from __future__ import annotations
 

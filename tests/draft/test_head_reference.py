@@ -1,4 +1,4 @@
-"""What a head drafts through llama.cpp, beside the same head in numpy."""
+"""Drafts of heads through llama.cpp, compared with the same heads in numpy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The n-gram drafter proposes what its two parts say, put together in Python."""
+"""The n-gram drafter, compared with its two parts put together in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reference text: changes who proposes what, never what comes out."""
+"""A reference text: more drafts, and the same tokens."""
 
 from __future__ import annotations
 

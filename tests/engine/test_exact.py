@@ -1,4 +1,4 @@
-"""The exact configuration: demanded, refused, and reported."""
+"""The exact configuration: requested, refused and reported."""
 
 from __future__ import annotations
 

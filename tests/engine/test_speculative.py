@@ -1,4 +1,4 @@
-"""Speculation as a whole: accept, reject, rewind, and what a user gets of it."""
+"""Speculation as a whole: accept, reject, rewind, and the results."""
 
 from __future__ import annotations
 

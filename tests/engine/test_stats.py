@@ -1,4 +1,4 @@
-"""Statistics add up."""
+"""Statistics are consistent."""
 
 from __future__ import annotations
 

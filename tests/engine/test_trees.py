@@ -1,4 +1,4 @@
-"""Several guesses at a position, verified in one decode: they change no token and leave nothing."""
+"""Several candidates at a position, verified in one decode: the same tokens, and no leftovers."""
 
 from __future__ import annotations
 

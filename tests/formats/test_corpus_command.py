@@ -1,4 +1,4 @@
-"""Building corpora: which files are taken in, and what becomes of the file written."""
+"""Building corpora: the files that are read, and the file that is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rounds did, and texts that are replayed."""
+"""Traces of rounds, and replayed texts."""
 
 from __future__ import annotations
 

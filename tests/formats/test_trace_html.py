@@ -1,4 +1,4 @@
-"""A trace as people see it: text, HTML, JSON and the command."""
+"""A trace as text, HTML and JSON, and the command."""
 
 from __future__ import annotations
 

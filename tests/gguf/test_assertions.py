@@ -1,4 +1,4 @@
-"""Files that llama.cpp meets with an assertion: one sentence, and the process goes on."""
+"""Files that fail an assertion of llama.cpp: one sentence, and the process goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are no models, and options that are none: one sentence each, and no crash."""
+"""Files that are not models, and bad options: one sentence each, and no crash."""
 
 from __future__ import annotations
 

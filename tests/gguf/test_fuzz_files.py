@@ -1,4 +1,4 @@
-"""Model files with something changed: refused, or they run; nothing ends the process."""
+"""Mutated model files: they are refused or run, and never end the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of heads: which are refused, and why, and where they are found."""
+"""Files of heads: refusals with their reasons, and where heads are found."""
 
 from __future__ import annotations
 

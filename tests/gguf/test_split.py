@@ -1,4 +1,4 @@
-"""Models in several files, as large ones are published: the same as in one."""
+"""Models in several files, as large ones are published: the same tokens as in one file."""
 
 from __future__ import annotations
 

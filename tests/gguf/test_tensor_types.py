@@ -1,4 +1,4 @@
-"""Files whose matrices are of types that ggml cannot multiply with, wherever they are."""
+"""Files whose matrices have types that ggml cannot multiply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files whose tokenizers lack what some texts need: refused when they are opened, or an error."""
+"""Files whose tokenizers cannot tokenize every text: refused when opened, or an error."""
 
 from __future__ import annotations
 

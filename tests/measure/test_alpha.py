@@ -1,4 +1,4 @@
-"""What drafters get accepted: against sums over single rows, the sampler, and real sessions."""
+"""Acceptance rates of drafters, compared with sums over rows, the sampler, and sessions."""
 
 from __future__ import annotations
 

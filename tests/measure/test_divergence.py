@@ -1,4 +1,4 @@
-"""`specllama divergence`: none in the exact configuration, and its arithmetic."""
+"""`specllama divergence`: no difference in the exact configuration, and its arithmetic."""
 
 from __future__ import annotations
 

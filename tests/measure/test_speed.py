@@ -1,4 +1,4 @@
-"""Times of decodes, and the arithmetic of speeds; no test says how fast anything is."""
+"""Times of decodes, and the arithmetic of speeds; nothing asserts a speed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chat: the model's own template, and memory over turns."""
+"""Chat: the model's template, and the memory over several turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model that is used when none is named, and who uses it."""
+"""The model that is used when no model is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filling in: the prompts in the form of llama.cpp's server, what they leave out, and the API."""
+"""Filling in: prompts in the form of llama.cpp's server, what they omit, and the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bars that show how far a model is loaded."""
+"""Progress bars while a model loads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chat templates come with downloaded models: none may hang the process or fill its memory."""
+"""Chat templates come with downloaded models: none can hang the process or fill its memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bundled pair: what llama.cpp makes of the files is what was trained."""
+"""The bundled pair: llama.cpp computes from the files the results of the training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The PyTorch network of models/, read from GGUF, beside llama.cpp."""
+"""The PyTorch network of models/, read from GGUF, compared with llama.cpp."""
 
 from __future__ import annotations
 

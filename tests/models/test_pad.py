@@ -1,4 +1,4 @@
-"""models/pad.py: a padded model says the same, token for token, and is as big as was asked."""
+"""models/pad.py: a padded model generates the same tokens and has the requested size."""
 
 from __future__ import annotations
 

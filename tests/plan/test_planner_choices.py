@@ -1,4 +1,4 @@
-"""What the planner chooses, round by round."""
+"""The planner's choices, round by round."""
 
 from __future__ import annotations
 

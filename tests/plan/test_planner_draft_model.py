@@ -1,4 +1,4 @@
-"""When a draft model is asked, and what is learned of drafts that are only partly its own."""
+"""When the planner asks a draft model, and what it learns from mixed drafts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the planner verifies beside a draft, where that pays, and what it learns of it."""
+"""Branches that the planner verifies with a draft, and what it learns from them."""
 
 from __future__ import annotations
 

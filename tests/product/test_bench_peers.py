@@ -1,4 +1,4 @@
-"""bench_peers.py: with the peer that is always there, and the arithmetic behind its summary."""
+"""bench_peers.py: a run with the peer that is always installed, and its summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the documents show, as it stands."""
+"""The examples in the documents run."""
 
 from __future__ import annotations
 

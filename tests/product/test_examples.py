@@ -1,4 +1,4 @@
-"""The examples do what they say: those in C++ against an installed library."""
+"""The examples run: those in C++ against an installed library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may include what in C++: arrows point one way.
+"""Which folders of C++ may include which: arrows point one way.
 
 cli, python -> session -> engine -> {draft, plan, sample, runtime}; no other way.
 runtime -> device -> gguf -> llama.

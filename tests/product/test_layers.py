@@ -1,4 +1,4 @@
-"""Which room of the Python package may import which, and that no modules import each other."""
+"""Which rooms of the Python package may import which, and no import cycles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Speculation changes no token: against plain decoding, and against llama-cpp-python's own."""
+"""Speculation changes no token, compared with plain decoding and llama-cpp-python."""
 
 from __future__ import annotations
 

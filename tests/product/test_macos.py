@@ -1,4 +1,4 @@
-"""Whether our C++ compiles for Macs: with a clang, a libc++ and macOS's headers from PyPI."""
+"""The C++ compiles for macOS, with a clang, a libc++ and headers from PyPI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is installed, and that it fits together."""
+"""The installed package is complete and consistent."""
 
 from __future__ import annotations
 

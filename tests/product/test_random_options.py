@@ -1,4 +1,4 @@
-"""Options drawn at random: whoever drafts and however, the tokens are those of plain decoding."""
+"""Options drawn at random: the tokens are those of plain decoding with every drafter."""
 
 from __future__ import annotations
 

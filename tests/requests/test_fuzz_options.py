@@ -1,4 +1,4 @@
-"""Sessions and generations with any options, sensible and not: refused, or they run."""
+"""Sessions and generations with random options: refused, or they run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decodes that fail half way, by llama.cpp's own abort: nothing generated is lost."""
+"""Decodes that fail half way, by llama.cpp's own abort: no generated token is lost."""
 
 from __future__ import annotations
 

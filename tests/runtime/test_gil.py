@@ -1,4 +1,4 @@
-"""Python goes on while a model is freed that it has collected: see freeing_llama.c."""
+"""Python threads run while the garbage collector frees a model: see freeing_llama.c."""
 
 from __future__ import annotations
 

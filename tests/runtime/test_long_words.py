@@ -1,4 +1,4 @@
-"""Words of many thousand letters, which some tokenizers split by calling themselves for each."""
+"""Words of many thousand letters, which some tokenizers split recursively."""
 
 from __future__ import annotations
 

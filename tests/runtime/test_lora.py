@@ -1,4 +1,4 @@
-"""LoRA adapters: the model that they make of another, whoever drafts."""
+"""LoRA adapters: tokens equal those of the merged model, with every drafter."""
 
 from __future__ import annotations
 

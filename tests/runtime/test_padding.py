@@ -1,4 +1,4 @@
-"""Decodes are filled up where a change of their width costs much, and nobody sees it."""
+"""Decodes are padded if a change of their width costs much; no token changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contexts stretched beyond what a model was trained with, and how its weights are read."""
+"""Contexts stretched beyond a model's training, and ways to load its weights."""
 
 from __future__ import annotations
 

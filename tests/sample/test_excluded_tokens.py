@@ -1,4 +1,4 @@
-"""What XTC and typical sampling exclude: in drafts, beside grammars, and with lenience."""
+"""Tokens that XTC and typical sampling exclude: in drafts, with grammars and lenience."""
 
 from __future__ import annotations
 

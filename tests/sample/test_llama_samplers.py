@@ -1,4 +1,4 @@
-"""The steps of sampling, against llama.cpp's own samplers."""
+"""The steps of sampling, compared with llama.cpp's own samplers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log-probabilities: against llama-cpp-python's logits in numpy, and independent of who drafts."""
+"""Log-probabilities, compared with llama-cpp-python's logits, with every drafter."""
 
 from __future__ import annotations
 

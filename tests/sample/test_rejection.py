@@ -1,4 +1,4 @@
-"""Speculative sampling: what comes is distributed as the target's own choice, whoever drafts."""
+"""Rejection sampling: tokens follow the target's distribution with every drafter."""
 
 from __future__ import annotations
 

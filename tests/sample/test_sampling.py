@@ -1,4 +1,4 @@
-"""The choice rule: against a numpy reference, against softmax, and independent of who drafts."""
+"""The choice rule, compared with a numpy reference and softmax, with every drafter."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Requests that nobody means, to every endpoint of a server: each is answered, and others are
-served all the while."""
+"""Fuzzed requests to every endpoint: each is answered, and other clients are served."""
 
 from __future__ import annotations
 

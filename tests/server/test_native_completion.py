@@ -1,4 +1,4 @@
-"""/completion, as llama.cpp's server has it."""
+"""/completion, as in llama.cpp's server."""
 
 from __future__ import annotations
 

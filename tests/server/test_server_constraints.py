@@ -1,4 +1,4 @@
-"""What an answer of the server is held to, by the fields of several APIs, and what is said."""
+"""Constraints of an answer by the fields of several APIs, and their warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests of every kind, damaged at random: each is answered or refused, none breaks anything."""
+"""Requests damaged at random: each is answered or refused, and none breaks anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients send that were written for other servers."""
+"""Fields and paths of clients that were written for other servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What front ends ask a server of the kind of llama.cpp's."""
+"""Endpoints that front ends of llama.cpp's server ask."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the server refuses, and what becomes of requests whose clients leave."""
+"""Requests that the server refuses."""
 
 from __future__ import annotations
 

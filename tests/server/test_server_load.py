@@ -1,4 +1,4 @@
-"""Two thousand requests, among them clients that leave, nonsense, and too much of it."""
+"""Two thousand requests, with clients that leave, bad bodies, and overload."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names under which a server answers: pages of others may have a name that leads here."""
+"""Host names that a server answers: pages of other sites may use a name for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""While some clients send what takes long to read, or leave, others are served as before."""
+"""Clients are served as before while others send slow requests or leave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work on what clients sent: bounded, fair, and dropped with its client."""
+"""Work on client data: bounded, fair, and dropped with its client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`specllama serve` as a process: how it begins, and how it ends."""
+"""`specllama serve` as a process: its start and its end."""
 
 from __future__ import annotations
 

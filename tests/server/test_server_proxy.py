@@ -1,4 +1,4 @@
-"""Clients behind a proxy: each has what a client may have, and none may call himself another."""
+"""Clients behind a proxy: each has its own limits, and none can pretend to be another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model thinks is told apart from what it says: what a scripted model thinks is known."""
+"""Thoughts are separated from the answer, with scripted models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several requests in one session: each as if alone."""
+"""Several requests in one session: each gets the tokens that it gets alone."""
 
 from __future__ import annotations
 

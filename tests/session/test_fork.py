@@ -1,4 +1,4 @@
-"""Forked processes: they have a session's memory but not its threads, and say so."""
+"""Forked processes have a session's memory but not its threads, and raise an error."""
 
 from __future__ import annotations
 

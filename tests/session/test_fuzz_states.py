@@ -1,4 +1,4 @@
-"""Forged state files and corpora: they are refused, or their texts are wrong; nothing else is."""
+"""Forged state files and corpora: refused, or their texts are wrong; nothing else breaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C, wherever it comes: the session works afterwards."""
+"""Ctrl-C at any moment: the session works afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one request leaves in the KV memory, or has there, serves others that begin alike."""
+"""The KV memory of one request is reused for others with the same prefix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations whose places in the KV memory others have taken go on from copies of them."""
+"""Conversations whose slot others have taken continue from copies in main memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions: prompts, limits, the KV memory between calls, closing, threads."""
+"""Sessions: prompts, limits, the KV memory between calls, closing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saved states: they save work and change no output; what does not fit is refused."""
+"""Saved states: they save work and change no token; states that do not fit are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams: pieces of text, stop strings, and every way of ending."""
+"""Streams: pieces of text, stop strings, and every way to end."""
 
 from __future__ import annotations
 

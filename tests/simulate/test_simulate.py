@@ -1,4 +1,4 @@
-"""Rounds by arithmetic: against sums by hand, a session's drafts and the peers' drafters."""
+"""Simulated rounds, compared with sums by hand, a session's drafts and other drafters."""
 
 from __future__ import annotations
 

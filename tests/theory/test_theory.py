@@ -1,4 +1,4 @@
-"""specllama.theory against the tables of its papers, simulation and brute force."""
+"""specllama.theory, compared with the tables of its papers, simulation and brute force."""
 
 from __future__ import annotations
 

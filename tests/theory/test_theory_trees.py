@@ -1,4 +1,4 @@
-"""Several guesses at a position in specllama.theory: against brute force and simulation."""
+"""Several candidates at a position in specllama.theory, compared with brute force."""
 
 from __future__ import annotations
 

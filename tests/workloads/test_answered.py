@@ -1,5 +1,4 @@
-"""The conversations to answer are what they claim to be, and files of anyone's own are read or
-refused."""
+"""The conversations to answer have their stated properties; files of users are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The texts to replay are what they claim to be, and files of anyone's own are read or refused."""
+"""The texts to replay have their stated properties; files of users are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON schemas: what a session generates by one parses, and holds to it."""
+"""JSON schemas: generated texts are valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON schemas: which values their grammars allow."""
+"""JSON schemas: the values that their grammars allow."""
 
 from __future__ import annotations
 

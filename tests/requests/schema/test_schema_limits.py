@@ -1,4 +1,4 @@
-"""JSON schemas that would take long are refused, or loosened, soon."""
+"""JSON schemas that would take long are refused or loosened quickly."""
 
 from __future__ import annotations
 

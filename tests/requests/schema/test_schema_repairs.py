@@ -1,4 +1,4 @@
-"""What is not quite a JSON schema, what is left to the model, and what is refused."""
+"""JSON schemas that are slightly wrong, not enforceable, or refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/v1/messages through the official client: what a scripted model says and calls is known."""
+"""/v1/messages through the official client, with scripted models."""
 
 from __future__ import annotations
 

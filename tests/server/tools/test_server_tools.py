@@ -1,4 +1,4 @@
-"""Tool calls in chat completions, in every format: what a scripted model says is known."""
+"""Tool calls in chat completions, in every format, with scripted models."""
 
 from __future__ import annotations
 

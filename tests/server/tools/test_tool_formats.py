@@ -1,4 +1,4 @@
-"""Formats of calls: how they are recognised, schemas as grammars, texts taken apart."""
+"""Formats of tool calls: recognition, schemas as grammars, parsing."""
 
 from __future__ import annotations
 

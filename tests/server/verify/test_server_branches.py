@@ -1,4 +1,4 @@
-"""/v1/verify with side branches, as it is on the wire."""
+"""/v1/verify with side branches, on the wire."""
 
 from __future__ import annotations
 

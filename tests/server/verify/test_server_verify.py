@@ -1,4 +1,4 @@
-"""/v1/verify as it is on the wire: rounds, repetitions, what is refused, and what is forgotten."""
+"""/v1/verify on the wire: rounds, repetitions, refusals, and expiry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows a cancelled request waits for its end, and is not refused."""
+"""A request waits for the end of a cancelled one, and is not refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that meet others: who is left, who is in the way, and what they hold."""
+"""Requests next to others: cancelled ones, dropped ones, and what they hold."""
 
 from __future__ import annotations
 
