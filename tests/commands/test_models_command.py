@@ -45,7 +45,7 @@ def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, dic
     return {record["name"]: record for record in records}
 
 
-def test_model_file_reports_what_gguf_py_reads(tmp_path: Path) -> None:
+def test_model_file_reports_the_values_of_gguf_py(tmp_path: Path) -> None:
     reader = gguf.GGUFReader(BUNDLED_MODEL)
     file = _core.read_model_file(str(BUNDLED_MODEL))
     assert (file.architecture, file.weight_type) == ("llama", "Q8_0")

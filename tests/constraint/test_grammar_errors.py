@@ -60,7 +60,7 @@ def test_stderr_of_other_threads_is_kept_while_a_grammar_is_parsed() -> None:
         ("::= x", "a name is missing before '::= x'"),
     ],
 )
-def test_the_error_names_what_is_wrong_in_a_grammar(
+def test_the_error_names_the_fault_in_a_grammar(
     open_session: Open, grammar: str, message: str
 ) -> None:
     with pytest.raises(ArgumentError, match="^The grammar cannot be read: " + message):

@@ -90,7 +90,7 @@ def test_other_spec_cli_arguments_stay_unchanged(arguments: Sequence[str]) -> No
 
 
 @pytest.mark.parametrize("option", ["--help", "--version", "--list-devices"])
-def test_console_script_prints_what_the_executable_prints(option: str) -> None:
+def test_console_script_prints_the_executables_output(option: str) -> None:
     script = "from specllama_light.command import spec_cli; spec_cli()"
     outputs = [
         subprocess.run([*command, option], capture_output=True, check=True).stdout

@@ -25,7 +25,7 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def test_a_cancelled_answer_ends_with_what_it_has(server: Server) -> None:
+def test_a_cancelled_answer_keeps_its_text(server: Server) -> None:
     headers = {"Authorization": "Bearer key"}
     events: list[dict[str, Any]] = []
     with httpx.stream(

@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to by the DevTools protocol over a pipe."""
+"""A headless Chromium, controlled by the DevTools protocol, and the page of the server in it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import subprocess
 import time
 from pathlib import Path
 from typing import Any
+
+from serving import Server
 
 _NAMES = ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome", "chrome")
 
@@ -139,3 +141,47 @@ class Page:
             self._buffer += part
         message, _, self._buffer = self._buffer.partition(b"\0")
         return dict(json.loads(message))
+
+
+CHROMIUM = find_chromium()
+
+AT = "window.at = id => document.getElementById(id);"
+ANSWERED = "at('end').hidden && at('turns').children.length === "
+LAST = "[...document.querySelectorAll('.answer > .text')].at(-1)"
+LONG = "at('max_tokens').value = 1900; at('temperature').value = 1; at('seed').value = 3"
+"""Settings by which an answer is long."""
+
+TEXTS = "[...document.querySelectorAll('#turns .text')].map(e => e.textContent)"
+FIGURES = "[...document.querySelectorAll('.figures')].at(-1).textContent"
+
+
+def button(name: str) -> str:
+    """Return a script for the last button of that name."""
+    return (
+        f"[...document.querySelectorAll('.tools button')].findLast(e => e.textContent === {name!r})"
+    )
+
+
+def reopen(page: Page) -> None:
+    """Open the latest chat of a page that was loaded again."""
+    page.wait_for("document.querySelectorAll('#chats .open').length > 0")
+    page.evaluate(AT)
+    page.evaluate("document.querySelector('#chats .open').click()")
+
+
+def opened(server: Server, profile: Path, *, dark: bool = False, phone: bool = False) -> Page:
+    """Open the page of a server."""
+    assert CHROMIUM is not None
+    page = Page(CHROMIUM, server.url, profile, dark=dark, phone=phone)
+    page.wait_for("/context|key/.test(document.getElementById('model')?.textContent)")
+    page.evaluate(AT)
+    return page
+
+
+def say(page: Page, text: str, n_turns: int) -> str:
+    """Say something, by keys alone; return the answer."""
+    assert page.evaluate("document.activeElement === at('prompt')")
+    page.type(text)
+    page.press("Enter")
+    page.wait_for(f"{ANSWERED}{n_turns}")
+    return str(page.evaluate(f"{LAST}.textContent"))

@@ -86,7 +86,7 @@ def test_unusual_schemas_of_tools_are_accepted(servers: dict[str, Server], schem
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_warnings_name_what_is_not_enforced_in_calls(
+def test_warnings_name_keywords_not_enforced_in_calls(
     servers: dict[str, Server], stream: bool
 ) -> None:
     odd = broken(parameters={"properties": {"a": {"type": "array", "uniqueItems": True}}})

@@ -206,7 +206,7 @@ def test_a_strict_tool_with_an_unclear_schema_is_refused(parameters: Any) -> Non
     assert str(told.value).startswith("tools[0].function.parameters ")
 
 
-def test_tool_warnings_name_what_is_not_enforced() -> None:
+def test_tool_warnings_name_keywords_that_are_not_enforced() -> None:
     schema = {"type": "array", "items": {}, "uniqueItems": True}
     found = tool({"properties": {"a": schema}})
     assert found.arguments.warnings == ['"uniqueItems" is not enforced']

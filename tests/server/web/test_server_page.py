@@ -7,40 +7,31 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from browser import Page, find_chromium
-from serving import Server, serve
-from session_options import EXACT, FIXED
-from specllama import SpecSession
+from browser import (
+    ANSWERED,
+    AT,
+    CHROMIUM,
+    FIGURES,
+    LAST,
+    LONG,
+    TEXTS,
+    Page,
+    button,
+    opened,
+    reopen,
+    say,
+)
+from serving import Server
 from specllama.requests.background import queue_load
-
-CHROMIUM = find_chromium()
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to show the page in"),
 ]
 
-AT = "window.at = id => document.getElementById(id);"
-ANSWERED = "at('end').hidden && at('turns').children.length === "
-LAST = "[...document.querySelectorAll('.answer > .text')].at(-1)"
-
 TOO_WIDE = """[...document.querySelectorAll("body *")].filter(e =>
   e.checkVisibility() && !e.closest(".strip") && e.getBoundingClientRect().right > WIDTH + 1
 ).map(e => e.outerHTML.slice(0, 80))"""
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    """Continues texts; it wants a key."""
-    with SpecSession(**EXACT, **FIXED) as session, serve(session, api_keys=("key",)) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def chatting(smollm2: Path) -> Iterator[Server]:
-    session = SpecSession(smollm2, n_threads=1, n_gpu_layers=0, **FIXED)
-    with session, serve(session) as running:
-        yield running
 
 
 OVERLAP = """(() => {
@@ -52,25 +43,6 @@ OVERLAP = """(() => {
   return hints.left < name.right && name.left < hints.right &&
     hints.top < name.bottom && name.top < hints.bottom;
 })()"""
-LONG = "at('max_tokens').value = 1900; at('temperature').value = 1; at('seed').value = 3"
-"""Settings by which an answer is long."""
-
-TEXTS = "[...document.querySelectorAll('#turns .text')].map(e => e.textContent)"
-FIGURES = "[...document.querySelectorAll('.figures')].at(-1).textContent"
-
-
-def button(name: str) -> str:
-    """Return a script for the last button of that name."""
-    return (
-        f"[...document.querySelectorAll('.tools button')].findLast(e => e.textContent === {name!r})"
-    )
-
-
-def reopen(page: Page) -> None:
-    """Open the latest chat of a page that was loaded again."""
-    page.wait_for("document.querySelectorAll('#chats .open').length > 0")
-    page.evaluate(AT)
-    page.evaluate("document.querySelector('#chats .open').click()")
 
 
 @contextmanager
@@ -82,43 +54,6 @@ def all_places_taken(server: Server) -> Iterator[None]:
     finally:
         for one in held:
             one.cancel()
-
-
-def opened(server: Server, profile: Path, *, dark: bool = False, phone: bool = False) -> Page:
-    assert CHROMIUM is not None
-    page = Page(CHROMIUM, server.url, profile, dark=dark, phone=phone)
-    page.wait_for("/context|key/.test(document.getElementById('model')?.textContent)")
-    page.evaluate(AT)
-    return page
-
-
-@pytest.fixture
-def page(server: Server, tmp_path: Path) -> Iterator[Page]:
-    page = opened(server, tmp_path)
-    page.wait_for("at('model').textContent.includes('key is needed')")
-    assert page.evaluate("document.activeElement === at('key')")
-    page.type("key")
-    page.press("Tab")
-    page.wait_for("at('model').textContent.startsWith('test · llama')")
-    yield page
-    page.close()
-
-
-@pytest.fixture
-def chat(chatting: Server, tmp_path: Path) -> Iterator[Page]:
-    page = opened(chatting, tmp_path)
-    page.evaluate("at('max_tokens').value = 24")
-    yield page
-    page.close()
-
-
-def say(page: Page, text: str, n_turns: int) -> str:
-    """Say something, by keys alone; return the answer."""
-    assert page.evaluate("document.activeElement === at('prompt')")
-    page.type(text)
-    page.press("Enter")
-    page.wait_for(f"{ANSWERED}{n_turns}")
-    return str(page.evaluate(f"{LAST}.textContent"))
 
 
 def test_the_page_continues_a_text(server: Server, page: Page) -> None:
@@ -212,7 +147,7 @@ def test_again_and_then_stop_keeps_the_old_answer(chatting: Server, chat: Page) 
         assert chat.evaluate(TEXTS) == ["What is 2 + 2?", first]
 
 
-def test_leaving_the_page_keeps_the_message_and_what_there_is_of_the_answer(chat: Page) -> None:
+def test_leaving_the_page_keeps_the_message_and_the_partial_answer(chat: Page) -> None:
     chat.evaluate(LONG)
     chat.type("Count from 1 to 1000, one number a line.")
     chat.press("Enter")
@@ -242,7 +177,7 @@ def test_a_message_without_an_answer_is_there_after_leaving_the_page(
         assert chat.evaluate("at('prompt').value") == "What is 2 + 2?"
 
 
-def test_what_cannot_be_done_during_an_answer_says_so(chat: Page) -> None:
+def test_forbidden_actions_during_an_answer_are_explained(chat: Page) -> None:
     say(chat, "Hi", 2)
     chat.evaluate(LONG)
     chat.type("Count from 1 to 1000, one number a line.")
