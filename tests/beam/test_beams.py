@@ -194,7 +194,7 @@ def test_beams_share_the_remaining_context_evenly(open_session: Open) -> None:
 
 
 def test_beams_are_the_same_next_to_other_requests(open_session: Open) -> None:
-    """What is under way goes on afterwards."""
+    """Running requests continue afterwards."""
     expected = open_session(draft=None).beam_search(PROMPT, n_beams=4, max_tokens=30)
     for n_seq in (1, 2):
         session = open_session(n_seq=n_seq, exact=EXACT_HERE)

@@ -116,7 +116,7 @@ def test_json_ends_with_the_mean_of_several_workloads(capsys: Captured) -> None:
 def test_answered_workloads_generate_from_rendered_conversations(
     smollm2: Path, capsys: Captured
 ) -> None:
-    """What the model says to a conversation, rendered by its template."""
+    """The model's answer to a conversation rendered by its template."""
     options = ["-m", str(smollm2), "-n", "8", "--workload", "answered-questions,write", "--texts"]
     questions, write = results_of([*options, "1"], capsys)
     assert [one["workload"] for one in (questions, write)] == ["questions", "write"]
@@ -132,7 +132,7 @@ def test_answered_workloads_generate_from_rendered_conversations(
 def test_default_workloads_are_answered_if_the_model_has_a_template(
     n_texts: int, half: Any, smollm2: Path, open_session: Open
 ) -> None:
-    """Conversations where there is a template, and what is asked for where anything is."""
+    """Conversations if the model has a template; requested workloads in every case."""
     chatty = open_session(smollm2, None, n_ctx=64, exact=False, kv_type="f16")
     answered = for_model([], chatty, n_texts, half)
     assert [(one.name, one.kind) for one in answered] == [(name, "answered") for name in ANSWERED]
@@ -156,7 +156,7 @@ def test_a_kind_selects_all_its_workloads() -> None:
 
 
 def test_contestants_process_every_prompt_without_reuse(open_session: Open) -> None:
-    """The time to the first token is that of the whole prompt, whatever the text before was."""
+    """The time to the first token is that of the whole prompt."""
     session = open_session()
     contestants = choose_contestants("ngram-4", with_model=False)
     sessions = [open_session(draft=None), session]
@@ -203,7 +203,7 @@ def test_contestants_all_measures_every_drafter_and_fixed_length(capsys: Capture
 def test_match_contestant_drafts_only_matches_and_records_their_lengths(
     open_session: Callable[..., SpecSession],
 ) -> None:
-    """They draft what a match finder finds, and it is known how long the matches are."""
+    """They draft the tokens of a match finder, with the length of the matches."""
     session = open_session(draft=Matches())
     text = "def first(values):\n    return values[0]\n\n\n"
     generation = session.replay(text, text + text, trace=True)

@@ -27,7 +27,7 @@ OPTIONS = ["chat", "-ngl", "0", "-t", "1"]
 
 
 class Said(NamedTuple):
-    """What a run wrote."""
+    """The output of a run."""
 
     out: str
     err: str
@@ -38,7 +38,7 @@ Run = Callable[..., Said]
 
 @pytest.fixture
 def model(scripted: Script) -> Path:
-    """Says what follows in `PIECES` on the last character of the conversation."""
+    """Generates the pieces that follow in `PIECES` on the last character of the conversation."""
     return scripted(PIECES, chat_template=TEMPLATE)
 
 
@@ -65,7 +65,7 @@ def test_each_message_is_answered_with_the_conversation_so_far(chat: Run, model:
 
 
 def n_prompt(said: str) -> int:
-    """Return how many tokens the first prompt had, by what is said behind its answer."""
+    """Return how many tokens the first prompt had, by the line after its answer."""
     found = re.search(r"of (\d+) prompt tokens", said)
     assert found, said
     return int(found[1])

@@ -31,7 +31,7 @@ LAST_LINE = re.compile(
 
 
 def answers(output: str) -> tuple[str, str]:
-    """What stands below the two titles."""
+    """The two texts below their titles."""
     _, plain, fast = re.split(r"^--- .*\n\n", output, flags=re.MULTILINE)
     return plain.rstrip("\n"), fast.rstrip("\n").rpartition("\n\n")[0].rstrip("\n")
 
@@ -72,7 +72,7 @@ def test_demo_continues_a_given_prompt(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def on_a_terminal(**environment: str) -> str:
-    """What a terminal gets."""
+    """The output on a terminal."""
     terminal, end = pty.openpty()
     process = subprocess.Popen(
         [*COMMAND, *BUNDLED, "--spec-length", "4"],

@@ -24,7 +24,7 @@ SMOL = installed_model()
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home directory with a cache of two models of one name, and what is no model."""
+    """A home directory with a cache of two models of one name, and other files."""
     for name in ("HF_HOME", "HF_HUB_CACHE", "LLAMA_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -126,7 +126,7 @@ def test_an_abandoned_answer_does_not_block_the_next() -> None:
 
 
 def test_conversations_are_answered_as_by_a_session() -> None:
-    """As a session says that hears the same: what it remembers has then been decoded alike."""
+    """As a session with the same conversation answers."""
     options: dict[str, Any] = {"threads": 1, "max_tokens": 6, "draft": "none"}
     conversation = smollm2().conversation()
     first = conversation.prompt("hello", system="Be brief.", **options)

@@ -107,7 +107,7 @@ def test_limits_and_stop_strings_end_a_text_of_forced_tokens(
 def test_logprobs_and_biases_switch_forced_tokens_off(
     sessions: tuple[SpecSession, SpecSession], options: dict[str, Any]
 ) -> None:
-    """Log-probabilities need logits, and a bias may forbid what the grammar leaves."""
+    """Log-probabilities need logits, and a bias may forbid the tokens that the grammar allows."""
     plain, drafting = sessions
     expected = plain.generate([BOS], grammar=LITERAL, **options)
     found = drafting.generate([BOS], grammar=LITERAL, **options)
@@ -162,7 +162,7 @@ def test_forced_tokens_are_the_only_ones_in_llguidances_mask(
 def test_forced_tokens_change_nothing_with_any_kind_of_memory(
     kind: str, tmp_path: Path, open_session: Open
 ) -> None:
-    """What comes with the next decode is cut and restored like what is drafted."""
+    """Forced tokens are rewound and restored like drafts."""
     path = WRITERS[kind](tmp_path / "random.gguf")
     plain, drafting = open_session(path, None), open_session(path, spec_length=4)
     grammar = r'root ::= (" w" [0-9]+ "\n\n\n"){1,40}'  # each word is a token, and the line's end

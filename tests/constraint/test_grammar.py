@@ -278,7 +278,7 @@ def test_ambiguous_grammars_are_followed(open_session: Open, grammar: str) -> No
 def test_a_grammar_that_becomes_too_complex_ends_its_request_only(
     open_session: Open, grammar: str
 ) -> None:
-    """What was generated until then is kept, and the session goes on."""
+    """The text so far is kept, and the session can be used again."""
     session = open_session()
     bias = {session.tokenize("a", add_special=False)[0]: 50.0}
     with pytest.raises(DecodeError, match="The grammar is too complex to be followed any further"):
@@ -339,7 +339,7 @@ def test_schemas_that_nest_too_deep_are_refused(open_session: Open) -> None:
 def test_a_lazy_grammar_begins_at_its_trigger_and_drafts_change_no_token(
     open_session: Open, settings: dict[str, Any]
 ) -> None:
-    """Behind the first parenthesis whose token fits the grammar nothing is written small."""
+    """After the first parenthesis whose token fits the grammar there are no small letters."""
     plain = open_session(draft=None)
     drafting = [open_session(draft=draft, spec_length=6) for draft in ("ngram", BUNDLED_DRAFT)]
     lazy: dict[str, Any] = {"grammar": 'root ::= "(" [^a-z]*', "grammar_triggers": ["(", "[["]}

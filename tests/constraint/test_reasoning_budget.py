@@ -29,7 +29,7 @@ REAL = {**EXACT, "exact": EXACT_HERE, "chat_template": OPENED}
 
 @pytest.fixture
 def scripted(tmp_path: Path, open_session: Open) -> Open:
-    """Opens a model that says what a script tells it to."""
+    """Opens a model that generates a script."""
 
     def open_scripted(
         script: Sequence[str | bytes] = SCRIPT,
@@ -153,7 +153,7 @@ def test_a_bias_that_forbids_the_closing_tag_overrides_the_budget(scripted: Open
 
 
 def expected(plain: SpecSession, prompt: list[int], budget: int, options: Any) -> list[int]:
-    """Put together what comes with a budget from texts that have none."""
+    """Build the expected text with a budget from texts without one."""
     closing = plain.tokenize(CLOSING, add_special=False)
     begin = plain.generate(prompt, max_tokens=budget, **options).tokens
     if CLOSING in plain.detokenize(begin):

@@ -20,7 +20,7 @@ DIES = "import os, signal; os.kill(os.getpid(), signal.{signal})"
 
 
 def tried(program: str, *, folder: Path | str = "", seconds: float = 20) -> tuple[bool, str]:
-    """What comes of a Python program; what it is called is what it does."""
+    """The outcome of a Python program as the child."""
     return try_amx(
         command=[sys.executable, "-I", "-c", program],
         expected=ANSWER,

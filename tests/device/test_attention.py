@@ -31,7 +31,7 @@ SpecSession(sys.argv[1], **(options | json.loads(sys.argv[2]))).close()
 
 
 def loaded(model: Path, options: str, cache: Path) -> str:
-    """What llama.cpp says of a session's contexts."""
+    """llama.cpp's log lines about a session's contexts."""
     return subprocess.run(
         [sys.executable, "-c", LOAD, str(model), options],
         capture_output=True,
@@ -84,7 +84,7 @@ def test_flash_attention_is_decided_for_each_model(tmp_path: Path) -> None:
 
 
 def test_attention_scores_without_flash_attention_count_as_memory(tmp_path: Path) -> None:
-    """In what is said of a context that no machine has room for, and when they are reserved."""
+    """In the message for a context that fits no machine, and when they are reserved."""
     model = write_heads(tmp_path / "model.gguf", 64)
     big = {"n_ctx": 1 << 22, "n_batch": 4096, "n_gpu_layers": 0}
     told, found = [], []

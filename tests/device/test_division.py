@@ -64,7 +64,7 @@ def devices(library: Path, *mebibytes: int) -> Iterator[str]:
 
 
 def said(model: Path, rpc: str, **options: Any) -> str:
-    """What is said, by llama.cpp too, as a session opens."""
+    """The output, with llama.cpp's, while a session opens."""
     run = subprocess.run(
         [sys.executable, "-c", LOAD, str(model), rpc, repr({"draft": None} | options)],
         capture_output=True,

@@ -35,7 +35,7 @@ SpecSession(sys.argv[1], draft, spec_length=8, n_ctx=8192, n_seq=3, n_threads=1)
 
 
 def log(model: Path, cache: Path, draft: str | None = "ngram") -> str:
-    """What llama.cpp says as a session opens."""
+    """llama.cpp's log while a session opens."""
     run = subprocess.run(
         [sys.executable, "-c", LOAD, str(model), draft or ""],
         capture_output=True,
@@ -47,7 +47,7 @@ def log(model: Path, cache: Path, draft: str | None = "ngram") -> str:
 
 
 def refusal(model: Path, draft: str | None = "ngram") -> str:
-    """What is said of a context that no machine has room for."""
+    """The message for a context that fits no machine."""
     with pytest.raises(OutOfMemoryError) as caught:
         SpecSession(model, draft, spec_length=8, n_ctx=1 << 24, n_batch=8192, n_seq=64)
     return str(caught.value)
@@ -212,7 +212,7 @@ for mib in (needed, needed - 1):
 
 @needs_compiler
 def test_a_beam_search_without_enough_memory_is_refused(tmp_path: Path) -> None:
-    """On a machine that says it has so much left. What needs less is done."""
+    """On a machine that reports little free memory. A smaller search runs."""
     library = compiled("little_memory", tmp_path)
     said = run_with(library, SEARCH, LITTLE_MEMORY=str(tmp_path / "meminfo"))
     before, refused, other, with_room, without = said.splitlines()

@@ -46,7 +46,7 @@ def pair() -> Iterator[str]:
 
 @contextmanager
 def answering(answer: bytes) -> Iterator[str]:
-    """Something that says this to whoever connects, and closes."""
+    """A server that sends this to every client, and closes."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -283,7 +283,7 @@ LOST = (
 @with_rpc
 @pytest.mark.parametrize("place", [0, 1])
 def test_a_dying_rpc_server_ends_spec_cli_with_a_message(place: int) -> None:
-    """The process ends, which cannot be helped, but says why, and what had come stays."""
+    """llama.cpp ends the process; a message says why, and the text so far stays."""
     with workers(2) as started:
         names = ",".join(worker.endpoint for worker in started)
         process = subprocess.Popen(

@@ -195,7 +195,7 @@ def fnv1a(words: Any, hash: int = 14695981039346656037) -> int:
 
 
 def test_forged_corpora_give_only_valid_tokens(tmp_path: Path) -> None:
-    """Whatever the words say, nothing is read outside of the file, and only tokens come out."""
+    """Nothing is read outside of the file, and only valid tokens come out."""
     rng = np.random.default_rng(3)
     texts = [rng.integers(0, 6, 300).tolist()]
     content = write(tmp_path / "c", texts, n_vocab=6).read_bytes()

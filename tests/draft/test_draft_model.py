@@ -109,7 +109,7 @@ def test_a_draft_is_the_draft_models_own_continuation(
 
 
 def checked(*arguments: object) -> dict[str, Any]:
-    """What CHECKING prints."""
+    """The output of CHECKING."""
     words = [json.dumps(one) if isinstance(one, dict) else str(one) for one in arguments]
     done = subprocess.run(
         [sys.executable, CHECKING, *words],

@@ -16,7 +16,7 @@ PROMPT = PROMPTS["module"]
 
 
 class Recorder(Drafter):
-    """Writes down every call; proposes what a function of the tokens says."""
+    """Records every call; proposes the result of a function of the tokens."""
 
     def __init__(self, rule: Callable[[NDArray[np.int32], int], Any]) -> None:
         self.rule = rule

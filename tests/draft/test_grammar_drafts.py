@@ -203,7 +203,7 @@ def test_a_text_that_may_end_is_drafted_without_the_end(
 def test_other_tokenizations_of_forced_text_change_no_token(
     scripted: Script, open_session: Open
 ) -> None:
-    """A model that writes what is forced by other tokens: drafts are wrong, not the text."""
+    """A model that writes forced text with other tokens: drafts are wrong, not the text."""
     pieces = ["<", b"a", b"b", b"c", b"d", "abcd", ">"]
     plain, drafting = scripted_session(scripted, open_session, pieces, then=None)
     bias = {FIRST + 5: -1e9}  # never the word
@@ -232,7 +232,7 @@ def test_repeated_formatting_is_drafted(scripted: Script, open_session: Open) ->
 
 
 def test_formatting_of_earlier_requests_is_drafted(scripted: Script, open_session: Open) -> None:
-    """What one text has shown is drafted in the next from its first key on."""
+    """The formatting of one text is drafted in the next from its first key on."""
     pieces = ["{", "a", ":", " ", "1", "}"]
     _, drafting = scripted_session(scripted, open_session, pieces, then=None)
     grammar = r'root ::= "{a" " "? ":" [ \n]? [0-9] "}"'
@@ -274,7 +274,7 @@ def test_a_long_literal_takes_fewer_rounds(open_session: Open) -> None:
 
 
 def test_ambiguous_grammars_do_not_slow_generation(open_session: Open) -> None:
-    """The ways to read what is forced double with each character: nobody looks far ahead."""
+    """The parses of forced text double with each character: the lookahead stays short."""
     grammar = 'root ::= "a" root "b" | "a" root "c" | "a" root "d"'
     with SpecSession(draft="ngram", spec_length=4, **EXACT) as session:
         found = session.generate("x", grammar=grammar, max_tokens=4)

@@ -118,7 +118,7 @@ def numbers(pair: Pair) -> dict[str, Any]:
 
 
 def numbers_for(name: str) -> dict[str, Any]:
-    """What leaves a target no choice between near-ties, or as little as can be."""
+    """Options that leave a target no near-ties, or as few as possible."""
     return ROUNDED if has_states(name) else {"exact": EXACT_HERE}
 
 
@@ -143,7 +143,7 @@ def test_drafts_of_random_heads_of_other_architectures_change_no_token(
 def test_a_head_drafts_as_if_started_afresh(
     pair: Pair, numbers: dict[str, Any], open_session: Open
 ) -> None:
-    """What it has taken in of drafts that were wrong is forgotten, and nothing is left out."""
+    """States of rejected drafts are forgotten, and no accepted token is left out."""
     session = open_session(*pair, spec_length=3, **HEAD, **numbers)
     prompt = PROMPTS[2]
     generation = session.generate(prompt, trace=True, **GREEDY)
@@ -163,7 +163,7 @@ def test_a_head_drafts_as_if_started_afresh(
 
 
 def knowing(tensor: str, data: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Let nothing but the last token decide what comes, for the target and for its head."""
+    """Let only the last token decide the next one, for the target and for its head."""
     if tensor.endswith(("attn_output.weight", "ssm_out.weight")) or ".ffn_down" in tensor:
         return 0 * data
     if tensor.endswith("nextn.eh_proj.weight"):
@@ -192,7 +192,7 @@ def test_perfect_heads_of_other_architectures_are_always_accepted(
 
 
 def test_a_gemma_assistant_gets_the_last_hidden_state(tmp_path: Path, open_session: Open) -> None:
-    """One that looks at nothing else says again what the target has just said."""
+    """An assistant that uses only the last state repeats the target's last token."""
     embeddings: list[NDArray[np.float64]] = []
 
     def told(tensor: str, data: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -48,7 +48,7 @@ def test_by_drafter_has_the_names_of_source(open_session: Open) -> None:
 
 
 def test_seconds_of_the_parts_add_up_to_the_total(open_session: Open) -> None:
-    """But for what a busy machine takes between them: the best of some generations."""
+    """Except for pauses of a busy machine: the best of several generations counts."""
     session = open_session()
     for name in ("module", "english", "near the limit"):
         explained = []

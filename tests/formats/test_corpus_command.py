@@ -129,7 +129,7 @@ def test_an_interrupted_build_keeps_the_old_file(
 
 
 def test_named_pipes_in_folders_are_ignored(tmp_path: Path) -> None:
-    """To open a named pipe would wait for somebody who writes to it."""
+    """Opening a named pipe would wait for a writer."""
     (tmp_path / "a.py").write_text("x = 1\n")
     os.mkfifo(tmp_path / "pipe.py")
     assert corpus.find_files([tmp_path]) == [tmp_path / "a.py"]
@@ -152,7 +152,7 @@ def test_links_out_of_a_folder_are_followed_only_if_named(tmp_path: Path) -> Non
 
 
 def test_endless_files_and_pipes_are_skipped(tmp_path: Path) -> None:
-    """Who looks for files may find something else in a place by the time it is read."""
+    """A file may be replaced by something else before it is read."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "a.txt").write_text("some words\n" * 20)
     unread = [tmp_path / "pipe", Path("/dev/zero"), Path("/proc/self/maps"), tmp_path]

@@ -310,7 +310,7 @@ def test_trace_command_prints_an_unwritable_result(capsys: pytest.CaptureFixture
 def test_an_interrupted_trace_command_writes_the_text_so_far(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
-    """What there is is written, wherever Ctrl-C comes."""
+    """The text so far is written."""
     page = tmp_path / "out.html"
     draw = Trace.to_html
 

@@ -53,12 +53,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What an EAGLE-3 head drafts for."""
+    """The target of an EAGLE-3 head."""
     return write_dense(tmp_path_factory.mktemp("target") / "target.gguf")
 
 
 def outcome(kind: str, path: Path, target: Path) -> str:
-    """What a process says that opens a file and generates with it."""
+    """The output of a process that opens a file and generates with it."""
     pair = (target, path) if kind == "EAGLE-3" else (path, DRAFTS.get(kind, "ngram"))
     process = subprocess.run(
         [sys.executable, "-c", SCRIPT, *map(str, pair)],

@@ -221,7 +221,7 @@ def test_infill_endpoint_bounds_n_predict_by_the_context(server: Server) -> None
 
 
 def test_an_extra_file_is_included_if_it_fits() -> None:
-    """On a vocabulary of characters. What names the repository and this file takes room, too."""
+    """On a vocabulary of characters. The names of repository and file take room, too."""
     prompts = InfillPrompts(FimTokens(1, 2, 3, 4, 5), [6], lambda text: [ord(one) for one in text])
     n_all = len(prompts.make("x", "y", [("a", "A" * 20)], 1000).tokens)
     for most in range(4, n_all + 5):

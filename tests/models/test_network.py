@@ -117,7 +117,7 @@ def test_other_architectures_are_refused(
 
 
 def test_texts_of_different_lengths_grow_as_alone(tmp_path: Path, load_gguf: Any) -> None:
-    """Token by token, the shorter ones behind what they do not attend to, as alone and at once."""
+    """Token by token, with padding before the shorter ones, as alone and at once."""
     import network as module
 
     model = dense_model(seed=1)

@@ -106,7 +106,7 @@ def test_the_planner_follows_changes_between_copying_and_free_text(curve: str) -
 
 
 def test_the_planner_crosses_a_stair_of_the_curve() -> None:
-    """What stops at the first token that does not pay stops at 1 here, at 1.04 x."""
+    """A planner that stops at the first token that does not pay would stop at 1 here, at 1.04 x."""
     text = text_of(np.full(20_000, 0.97), 7)
     run = planned(text, CURVES["metal_like"], planner_for("metal_like"), start=WARM_UP)
     assert fixed(text, CURVES["metal_like"], 0, WARM_UP) / run.seconds_per_token > 3.5

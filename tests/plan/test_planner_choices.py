@@ -82,7 +82,7 @@ def judge(
 
 
 def verify(planner: Planner, phase: Phase, n_draft: int, n_accepted: int) -> None:
-    """A draft is verified, whatever it is; it says nothing of others."""
+    """The draft is verified in every case."""
     turn = Turn(phase, 0)
     turn.add(PERFECT[:n_draft], drawn=True, required=True)
     planner.choose([turn])
@@ -173,7 +173,7 @@ def test_overhead_of_a_round_makes_drafts_longer() -> None:
 
 
 def test_a_request_that_lost_time_drafts_less() -> None:
-    """It drafts only what promises more than it takes, until what was lost is made good."""
+    """Only drafts with a clear gain are made, until the lost time is made up."""
     planner = planner_for("linear")
     phase = planner.begin()
     draft = [Evidence(Source.ngram, 4, 0.7)] * MAX_DRAFT

@@ -52,7 +52,7 @@ def test_the_likelier_draft_is_longer() -> None:
 
 
 def test_a_required_draft_is_verified_whole() -> None:
-    """Whatever it is, and beside whom: what was drawn is verified, or the text is distorted."""
+    """A drawn draft is verified in every case, or the distribution of the text is wrong."""
     planner = calibrated(CURVES["steep"])
     one, other = Turn(planner.begin(), 0), Turn(planner.begin(), 0)
     one.add(SURE)

@@ -14,7 +14,7 @@ BENCHES = sorted((ROOT / "benchmarks").glob("bench_*.py"))
 
 @pytest.mark.parametrize("path", BENCHES, ids=lambda path: path.stem)
 def test_every_benchmark_can_be_imported_as_a_program(path: Path) -> None:
-    """As a program of its own, without what pytest adds to the path."""
+    """Without the paths that pytest adds."""
     script = f"import sys; sys.path[0] = {str(path.parent)!r}; import {path.stem}"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=120

@@ -70,7 +70,7 @@ def opened(model: Path, exact: bool) -> Iterator[Open]:
 
 @pytest.fixture(scope="module")
 def expected(opened: Open) -> list[Generation]:
-    """What the model says to each prompt, one after another and without drafts."""
+    """The tokens after each prompt, one after another and without drafts."""
     session = opened()
     return [session.generate(prompt, **OPTIONS) for prompt in PROMPTS]
 
@@ -138,7 +138,7 @@ def test_reused_and_cached_prompts_change_no_token(
 def test_requests_with_a_common_prefix_change_no_token(
     opened: Open, check: Check, expected: list[Generation]
 ) -> None:
-    """The first is not done when the others take over what it has."""
+    """The first is not done when the others take over its prefix."""
     session = opened("ngram", spec_length=4, n_seq=4)
     first = session.stream(PROMPTS[5], **OPTIONS)
     next(first)

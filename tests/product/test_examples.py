@@ -15,7 +15,7 @@ PROMPT = PROMPTS["module"]
 
 
 def said(command: list[str | Path]) -> tuple[str, str]:
-    """What a program says to stdout and, on the last line, to stderr."""
+    """The output of a program, and the last line of its stderr."""
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr
     return process.stdout, process.stderr.splitlines()[-1]

@@ -74,7 +74,7 @@ def imports(path: Path) -> Iterator[tuple[str, bool]]:
 
 
 def room(module: str) -> str:
-    """What a module belongs to, as `MAY_IMPORT` has it."""
+    """The room of a module, as in `MAY_IMPORT`."""
     package, _, rest = module.partition(".")
     return package if package == "specllama_light" else rest.partition(".")[0]
 

@@ -95,7 +95,7 @@ def drawn(rng: Random, values: dict[str, list[Any]], most: int) -> dict[str, Any
 
 
 def models(folder: Path, rng: Random) -> tuple[Path, Any]:
-    """A model, and who drafts for it."""
+    """A model, and its drafter."""
     if rng.random() < 0.3:
         return BUNDLED_MODEL, rng.choice([None, "ngram", "auto", BUNDLED_DRAFT])
     for name, write in WRITE.items():

@@ -52,7 +52,7 @@ def prompts(n: int) -> list[list[int]]:
 
 
 class Fresh:
-    """What a session says that has seen nothing of the prompt."""
+    """The answer of a session that has not seen the prompt."""
 
     def __init__(self, session: SpecSession, kind: str) -> None:
         self.session = session
@@ -205,7 +205,7 @@ def test_the_next_prompt_gives_the_tokens_of_a_fresh_session(
 def test_a_continued_conversation_is_reused(
     model: Path, kind: str, open_session: Open, fresh: Fresh
 ) -> None:
-    """What was said stays in the memory, also where it cannot be cut."""
+    """The generated text stays in the memory, also in one that cannot be cut."""
     session = open_session(model)
     tokens = prompts(5)[-1]
     for _ in range(3):

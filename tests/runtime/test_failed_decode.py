@@ -75,7 +75,7 @@ def model(kind: str, tmp_path: Path) -> Path:
 def test_a_failed_decode_ends_its_requests_and_keeps_their_tokens(
     library: Path, model: Path, kind: str, n_seq: int
 ) -> None:
-    """Each keeps what it had, and the memory is in order afterwards."""
+    """Each keeps its tokens, and the memory is consistent afterwards."""
     exact = n_seq > 1 and platform.machine() == "x86_64" and kind not in ("recurrent", "hybrid")
     outcome = run(library, model, 1, "begun", n_seq=n_seq, exact=exact or "auto")
     for i, expected in enumerate(outcome.expected):
@@ -138,7 +138,7 @@ def test_a_failed_decode_does_not_corrupt_a_heads_memory(
 def test_a_failed_decode_does_not_corrupt_the_draft_models_memory(
     library: Path, tmp_path: Path
 ) -> None:
-    """It is the model itself: what it drafts is right for as long as its memory is."""
+    """The model drafts for itself: drafts are right as long as its memory is."""
     model = write_dense(tmp_path / "random.gguf")
     exact = platform.machine() == "x86_64"
     outcome = run(library, model, 1, "begun", n_seq=3, exact=exact or "auto", draft=str(model))

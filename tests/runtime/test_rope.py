@@ -73,7 +73,7 @@ def test_drafts_change_no_token_with_rope_scaling(draft: str | Path, open_sessio
 
 
 def test_rope_scaling_applies_to_heads(tmp_path: Path, open_session: Open) -> None:
-    """It knows what comes next only if it turns positions as its target does."""
+    """It predicts the next token only if it rotates positions as its target does."""
     write_knowing_pair(tmp_path, shares=False)
     options: dict[str, Any] = {"draft": tmp_path / "head.gguf", "spec_length": 4}
     session = open_session(tmp_path / "target.gguf", rope_scale=2, **options)

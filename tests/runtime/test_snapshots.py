@@ -36,7 +36,7 @@ class Knows(Drafter):
 
 
 def prompt(texts: list[list[int]], rng: random.Random) -> list[int]:
-    """What begins like one of the texts: like nearly all of it, or somewhere."""
+    """A prompt that begins like one of the texts, up to nearly its end or any place."""
     text = rng.choice(texts)
     end = len(text) - rng.randrange(5) if rng.random() < 0.7 else rng.randrange(1, len(text))
     return [*text[: max(end, 1)], *(rng.randrange(3, N_VOCAB) for _ in range(rng.randint(1, 2)))]

@@ -62,7 +62,7 @@ def applied(chain: Chain, logits: Row) -> dict[int, float]:
 
 
 def chain_of(o: dict[str, Any]) -> Chain:
-    """llama.cpp's samplers for what is cut, in its order."""
+    """llama.cpp's truncating samplers, in its order."""
     steps = [
         llama_cpp.llama_sampler_init_top_n_sigma(o["top_n_sigma"]),
         llama_cpp.llama_sampler_init_top_k(o["top_k"]),
@@ -130,7 +130,7 @@ def test_greedy_choice_is_the_likeliest_kept_token() -> None:
 
 
 def dry(vocab: Any, context: list[int], logits: Row, o: dict[str, Any]) -> NDArray[np.float64]:
-    """What llama.cpp's DRY takes off each logit."""
+    """The DRY penalty of llama.cpp for each logit."""
     breakers = [breaker.encode() for breaker in o["dry_sequence_breakers"]]
     one = llama_cpp.llama_sampler_init_dry(
         vocab, o["dry_multiplier"], o["dry_base"], o["dry_allowed_length"],

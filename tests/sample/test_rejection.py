@@ -125,7 +125,7 @@ def test_coupled_candidates_change_no_choice(pair: str, k: int) -> None:
 
 
 def test_the_distribution_test_detects_drafts_that_are_not_drawn() -> None:
-    """Accepting by chance what the drafter is surest of, instead of drawing it, is not enough."""
+    """Accepting the likeliest token of the draft with p / q, instead of drawing it, is wrong."""
     target, draft = PAIRS["alike"]
     p, q = (kept_probabilities(x, [], OFF | REJECTION) for x in (target, draft))
     rng = np.random.default_rng(5)

@@ -206,7 +206,7 @@ SETTINGS = [
 
 
 class Guesser(Drafter):
-    """Repeats what came four tokens ago."""
+    """Repeats the token four positions before."""
 
     def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> Iterable[int]:
         return itertools.islice(itertools.cycle(tokens[-4:].tolist()), max_tokens)

@@ -80,7 +80,7 @@ EDITED = MODULE.replace("offset", "place").replace("data too long", 'the "data" 
 def test_copies_continue_through_json_escapes(
     open_session: Open, smollm2: Path, text: str, to_json: bool
 ) -> None:
-    """By a tokenizer of byte pairs: of real text, into which it is told what to write."""
+    """With a byte-pair tokenizer, on real text that the model is told to copy."""
     session = open_session(smollm2, kv_type="f16", n_ctx=4096, spec_length=8)
     source = MODULE if text is EDITED else text
     if to_json:

@@ -162,7 +162,7 @@ def test_requests_after_the_end_of_answers_are_cut(session: SpecSession) -> None
 def test_a_waiting_stream_sends_comments(
     session: SpecSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who waits long for the first token hears so, and what comes then, be it an error."""
+    """A client that waits long for the first token gets comments, then the answer or an error."""
     monkeypatch.setattr("specllama.server.answer._SILENCE", 0.02)
     streamed = {"prompt": "x", "max_tokens": 3, "seed": 0, "stream": True, **ENDLESS}
     with serve(session) as server:

@@ -134,7 +134,7 @@ def test_hostile_requests_do_not_delay_others(url: str, name: str) -> None:
 
 
 def test_a_flood_of_websocket_messages_does_not_delay_others(url: str) -> None:
-    """Each message takes long to read: a draft that comes too late, of whatever."""
+    """Each message takes long to read: a draft that comes too late."""
     message = json.dumps({"n_before": 0, "tokens": [[]] * 200_000})
     address = url.replace("http:", "ws:") + "/v1/verify/ahead"
     ended = threading.Event()

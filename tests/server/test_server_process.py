@@ -50,7 +50,7 @@ def process(tmp_path: Any) -> Iterator[Callable[..., tuple[subprocess.Popen[str]
 
 @pytest.mark.parametrize("seconds", [0, 60])
 def test_sigterm_finishes_or_cuts_answers_and_ends(process: Any, seconds: int) -> None:
-    """What is at work finishes, or is cut in good order; then the process ends."""
+    """Running answers finish, or are cut with a finish reason; then the process ends."""
     served, url = process(*EXACT_FLAG, "--shutdown-timeout", str(seconds))
     with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client:
         whole = client.completions.create(model="", **LONG).choices[0]
@@ -100,7 +100,7 @@ def test_ctrl_c_ends_the_server_with_130(process: Any) -> None:
 
 
 def test_a_second_ctrl_c_cuts_the_answers(process: Any) -> None:
-    """The second cuts what the first lets finish, in good order."""
+    """The first one lets answers finish, the second cuts them with a finish reason."""
     served, url = process("--shutdown-timeout", "600")
     with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client:
         stream = iter(client.completions.create(model="", stream=True, **LONG))
@@ -159,7 +159,7 @@ def test_connections_are_kept_alive(process: Any) -> None:
 
 
 def test_an_unread_log_does_not_block_requests(process: Any) -> None:
-    """A pipe is full after 64 kB; who writes to it waits, but not the requests."""
+    """A pipe is full after 64 kB; its writer waits, but requests do not."""
     served, url = process()
     path = "/" + "x" * 1000
     with httpx.Client(base_url=url, timeout=20) as client:

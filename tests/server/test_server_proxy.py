@@ -25,7 +25,7 @@ def session() -> Iterator[SpecSession]:
 
 
 def answer(server: Server, forwarded_for: str) -> str:
-    """Return what a client is told that opens one connection more; "": nothing is wrong."""
+    """Return the error for a client that opens one more connection; "": no error."""
     with ahead(server, additional_headers={"X-Forwarded-For": forwarded_for}) as socket:
         with suppress(ConnectionClosed):  # what was said before that is read, too
             socket.send(json.dumps({"prompt": "x", "options": {"max_tokens": 1}}))

@@ -282,7 +282,7 @@ def test_rendering_continues_the_last_assistant_message() -> None:
 
 
 def test_an_answer_that_has_begun_is_continued(servers: dict[str, Server]) -> None:
-    """The prompt ends with what was said, so that the script goes on."""
+    """The prompt ends with the text so far, so that the script continues."""
     begun = [*MESSAGES, {"role": "assistant", "content": "ab"}]
     prompt = servers["letters"].post("/apply-template", {"messages": begun}).json()["prompt"]
     assert prompt == "u<s>ab"
@@ -313,7 +313,7 @@ def test_an_assistants_greeting_is_not_continued() -> None:
 def test_a_rendered_prompt_sent_as_text_gets_a_bos_as_by_llama_server(
     servers: dict[str, Server],
 ) -> None:
-    """Who asks for the text of a prompt has BOS put before it again, as of llama-server."""
+    """A client that sends a rendered prompt as text gets another BOS, as by llama-server."""
     server = servers["letters"]
     prompt = server.post("/apply-template", {"messages": MESSAGES}).json()["prompt"]
     answer = server.post("/completion", {"prompt": prompt, "n_predict": 1, "temperature": 0})

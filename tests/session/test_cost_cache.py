@@ -21,7 +21,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def curve(session: SpecSession) -> list[float]:
-    """What a session believes before it has decoded more than a prompt."""
+    """The decode costs of a session that has decoded a prompt only."""
     return session.generate("import", max_tokens=1).stats.decode_seconds
 
 

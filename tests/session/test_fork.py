@@ -24,7 +24,7 @@ REFUSED = "ClosedError: The session belongs to the process that this one was for
 
 
 def in_child(call: Callable[[], object]) -> str:
-    """What a call gives, or raises, in a forked process."""
+    """The result of a call, or its exception, in a forked process."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

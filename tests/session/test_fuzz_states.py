@@ -98,7 +98,7 @@ def _forged(draws: random.Random, head: bytes, rest: bytes) -> bytes:
 
 
 class KeptCorpus:
-    """A corpus, and what a session says that drafts from it."""
+    """A corpus, and the tokens of a session that drafts from it."""
 
     def __init__(self, folder: Path) -> None:
         text = folder / "text.txt"

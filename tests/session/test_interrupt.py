@@ -52,7 +52,7 @@ print("works", file=sys.stderr)
 
 
 def test_the_first_request_can_be_interrupted_anywhere() -> None:
-    """It starts the session's thread; who closes the session waits for that."""
+    """It starts the session's thread; closing the session waits for that."""
     script = """
 n = 0
 while True:

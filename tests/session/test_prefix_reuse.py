@@ -45,7 +45,7 @@ def fresh(session: SpecSession, prompt: list[int], n: int, **options: Any) -> li
 def test_cache_prompt_false_decodes_the_whole_prompt(
     sessions: tuple[SpecSession, SpecSession], kind: str
 ) -> None:
-    """Whatever the memory holds, of a request that is under way or is over; later ones use it."""
+    """Also if the memory holds its prefix; later requests use what it leaves."""
     solo, session = sessions
     first = session.stream([*SYSTEM, 5, 6], max_tokens=40)
     next(first)
@@ -131,7 +131,7 @@ def test_a_prompt_without_the_previous_answer_is_reused(
 def test_a_rewritten_turn_is_reused_up_to_the_change(
     open_session: Open, tmp_path: Path, kind: str, n_seq: int
 ) -> None:
-    """All kinds: what a request found there is kept, too."""
+    """For all kinds of memory."""
     model = WRITERS[kind](tmp_path / "random.gguf")
     options: dict[str, Any] = {"logit_bias": {EOS: -100.0}}
     session, solo = open_session(model, n_seq=n_seq, n_batch=64), open_session(model, n_batch=64)

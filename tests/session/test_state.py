@@ -134,7 +134,7 @@ def test_saved_states_work_for_every_kind_of_model(
 
 
 def sign(path: Path, rest: bytes) -> None:
-    """Write a state file whose checksum fits, whatever is in it."""
+    """Write a state file with a valid checksum and any content."""
     digest = hashlib.sha256(rest).hexdigest().encode()
     path.write_bytes(b"specllama state 1 " + digest + b"\n" + rest)
 

@@ -280,7 +280,7 @@ class Ending(Drafter):
 
 
 def test_ctrl_c_while_a_session_closes_still_closes_it(open_session: Open) -> None:
-    """It is closed all the same, and what it held is free."""
+    """It is closed all the same, and its objects are freed."""
     drafter: Drafter | None = Ending()
     held = weakref.ref(drafter)
     session = open_session(draft=drafter)

@@ -240,7 +240,7 @@ def test_coupled_acceptance_equals_its_double_sum() -> None:
 
 
 def exhaustive(acceptable: list[int], rounds: list[float], i: int = 0) -> float:
-    """The least time of all ways to draft m tokens at position i and accept what can be."""
+    """The least time of all ways to draft m tokens at position i and accept the right ones."""
     if i >= len(acceptable):
         return 0.0
     totals = []

@@ -86,7 +86,7 @@ def test_code_conversations_cover_all_languages() -> None:
 
 
 def test_the_code_to_fix_has_the_described_bug() -> None:
-    """The first text to be fixed does what its user says, and not what it should."""
+    """The first text to be fixed has the bug that its user describes."""
     scope: dict[str, Any] = {}
     exec(code_of(workloads.load_answered("fix")[0])[1], scope)
     assert scope["moving_average"]([1, 2, 3, 4], 2) == [1.5, 3.0]

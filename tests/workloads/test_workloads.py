@@ -74,7 +74,6 @@ def test_every_workload_has_its_texts() -> None:
 
 
 def test_workloads_differ_in_the_share_found_in_the_prompt() -> None:
-    """Workloads differ in what a drafter finds in the prompt."""
     shares = {name: share_from_prompt(workloads.load(name)) for name in LEAST}
     assert shares["edit"] > 0.9
     assert 0.5 < shares["quote"] < 0.85

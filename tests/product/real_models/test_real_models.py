@@ -47,7 +47,7 @@ SCHEMA: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", CHATTY)
 def test_real_models_hold_a_conversation(open_real: Open, name: str) -> None:
-    """A system message, two turns, whole and streamed; what is known is not decoded again."""
+    """A system message, two turns, whole and streamed; known tokens are not decoded again."""
     session = open_real(name, "ngram")
     talk: list[dict[str, str]] = [
         {"role": "system", "content": "You are a helpful assistant. Answer briefly."},
@@ -239,7 +239,7 @@ def test_texts_of_real_models_end_by_length_stop_and_end_token(open_real: Open, 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_chunks_of_real_models_end_between_characters(open_real: Open, name: str) -> None:
-    """No chunk ends inside one, whoever drafted its tokens."""
+    """No chunk ends inside a character, with any drafter."""
     session = open_real(name, "ngram")
     line = "你好, 世界 \N{ROCKET}\N{PARTY POPPER} žluťoučký kůň ᚠᛇᚻ\n"
     assert session.detokenize(session.tokenize(line, add_special=False)) == line

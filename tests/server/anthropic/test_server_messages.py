@@ -46,7 +46,7 @@ THINKING = ["<think>", "\nA number;", " say one.", "\n</think>", "\n\nIt is ", "
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Server]]:
-    """Models that call two tools, one that thinks, and one whose prompts are to be looked at."""
+    """Models that call two tools, one that thinks, and one that shows its prompts."""
     folder: Path = tmp_path_factory.mktemp("messages")
     hermes = SCRIPTS["hermes"]
     models = {
@@ -324,7 +324,7 @@ def form(kind: str, message: str) -> dict[str, Any]:
 
 
 def test_errors_on_message_paths_have_anthropics_form(servers: dict[str, Server]) -> None:
-    """Whatever refuses a request: its path alone says whose client it is."""
+    """For every refusal: the path alone decides the form of the error."""
     session = servers["calls"].session
     with serve(session, api_keys=("secret",), max_body=1000) as server:
         for path in ("/v1/messages", "/messages", "/v1/messages/count_tokens"):

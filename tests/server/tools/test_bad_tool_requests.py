@@ -79,7 +79,7 @@ def test_bad_tool_requests_name_the_field(
     ],
 )
 def test_unusual_schemas_of_tools_are_accepted(servers: dict[str, Server], schema: Any) -> None:
-    """What cannot be enforced is left to the model."""
+    """Keywords that cannot be enforced are left to the model."""
     parameters = {"type": "object", "properties": {"$ref": schema}}
     messages = chat(servers["hermes"], tools=[ADD, NOW, broken(parameters=parameters)])
     assert called(messages.choices[0].message) == CALLED
@@ -180,7 +180,7 @@ RICH: dict[str, Any] = {
 def test_a_thousand_damaged_tool_requests_are_answered_or_refused(
     servers: dict[str, Server],
 ) -> None:
-    """Each is answered or refused with the name of a field, whatever was damaged."""
+    """Each is answered, or refused with the name of a field."""
     session = servers["hermes"].session
     whole = {
         "messages": [

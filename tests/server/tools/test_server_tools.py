@@ -79,7 +79,7 @@ def test_allowed_tools_restrict_chat_calls_but_not_the_prompt(servers: dict[str,
 def test_finish_reason_of_a_call_cut_by_a_stop_string(
     servers: dict[str, Server], stop: str, reason: str, stream: bool
 ) -> None:
-    """Clients take what comes with "tool_calls" for whole calls."""
+    """Clients expect whole calls with "tool_calls"."""
     answer = chat(servers["hermes"], stop=stop, stream=stream)
     last = list(answer)[-1] if stream else answer
     assert last.choices[0].finish_reason == reason
@@ -140,7 +140,7 @@ def test_tool_results_continue_the_conversation(servers: dict[str, Server], name
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_apply_template_includes_the_tools(servers: dict[str, Server], name: str) -> None:
-    """By it editors count what a conversation takes."""
+    """Editors use it to count the tokens of a conversation."""
     server = servers[name]
     answer = server.post("/apply-template", {"messages": MESSAGES, "tools": TOOLS})
     text = {"content": answer.json()["prompt"], "add_special": True}

@@ -289,7 +289,7 @@ def test_a_client_cannot_open_all_connections(session: SpecSession) -> None:
 
 
 def test_a_reopened_name_replaces_the_first_generation(server: Server, expected: list[int]) -> None:
-    """As when the answer to the opening was lost, whoever has its id."""
+    """As when the answer to the opening was lost."""
     first = Client(server, prompt=MODULE, name="a name")
     other = Client(server, prompt=MODULE, name="another")
     refused(other.ask(first.body([]) | {"hash": "x"}), 409)

@@ -37,7 +37,7 @@ def test_done_callbacks_are_called_and_cannot_wait(open_session: Open) -> None:
 
 
 def waits(session: SpecSession) -> list[BaseException]:
-    """What is raised by each way of asyncio to wait for a session."""
+    """The exceptions of each way of asyncio to wait for a session."""
 
     async def handle() -> None:
         await session.submit("x", max_tokens=0)
