@@ -19,9 +19,9 @@ needs_compiler = pytest.mark.skipif(
 
 
 def compiled(name: str, folder: Path) -> Path:
-    """The library of a source beside this file."""
+    """The library of a source in the folder c."""
     path = folder / f"{name}.so"
-    source = Path(__file__).parent / f"{name}.c"
+    source = Path(__file__).parent / "c" / f"{name}.c"
     include = Path(llama_cpp.__file__).parents[1] / "include"
     subprocess.run(
         [str(_COMPILER), "-shared", "-fPIC", f"-I{include}", source, "-o", path, "-ldl"], check=True
