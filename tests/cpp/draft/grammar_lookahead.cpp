@@ -90,14 +90,14 @@ bool follow(GrammarLookahead& lookahead, const std::string& text) {
 
 }  // namespace
 
-TEST(what_alone_may_come_is_predicted) {
+TEST(the_only_allowed_text_is_predicted) {
     GrammarLookahead lookahead = lookahead_of({"name: ?????", "name: \"?\""});
     lookahead.advance(100);
     CHECK(lookahead.bytes() == "name: ");
     CHECK(std::ranges::count(lookahead.confidence(), 1.0F) == 6);
 }
 
-TEST(so_far_as_it_is_asked_to) {
+TEST(predictions_keep_to_the_requested_length) {
     GrammarLookahead lookahead = lookahead_of({"abcdefgh"});
     lookahead.advance(3);
     CHECK(lookahead.bytes() == "abc");
@@ -107,7 +107,7 @@ TEST(so_far_as_it_is_asked_to) {
     CHECK(lookahead.bytes() == "abcdefgh");
 }
 
-TEST(what_came_of_it_is_not_asked_about_again) {
+TEST(known_results_are_not_computed_again) {
     int n_asked = 0;
     GrammarLookahead lookahead = lookahead_of({"abcdefgh?"}, &n_asked);
     lookahead.advance(100);
@@ -118,7 +118,7 @@ TEST(what_came_of_it_is_not_asked_about_again) {
     CHECK(n_asked == n);
 }
 
-TEST(a_text_that_may_end_is_not_forced_to_go_on) {
+TEST(a_text_that_may_end_has_no_forced_continuation) {
     GrammarLookahead lookahead = lookahead_of({"ab", "abcd"});
     lookahead.advance(100);
     CHECK(lookahead.bytes() == "ab");
@@ -127,13 +127,13 @@ TEST(a_text_that_may_end_is_not_forced_to_go_on) {
     CHECK(lookahead.bytes() == "d");
 }
 
-TEST(nor_one_that_must_end) {
+TEST(a_text_that_must_end_has_no_forced_continuation) {
     GrammarLookahead lookahead = lookahead_of({""});
     lookahead.advance(100);
     CHECK(lookahead.bytes().empty());
 }
 
-TEST(characters_of_several_bytes) {
+TEST(forced_characters_of_several_bytes_are_predicted) {
     GrammarLookahead lookahead = lookahead_of({"\u20ac?", "\u20ac!"});
     lookahead.advance(100);
     CHECK(lookahead.bytes() == "\u20ac");
@@ -142,7 +142,7 @@ TEST(characters_of_several_bytes) {
     CHECK(begun.bytes() == "\xc3");
 }
 
-TEST(a_token_that_reaches_further) {
+TEST(a_token_may_reach_beyond_the_forced_text) {
     GrammarLookahead lookahead = lookahead_of({"xa?"});
     lookahead.advance(100);
     CHECK(lookahead.bytes() == "xa");
@@ -153,7 +153,7 @@ TEST(a_token_that_reaches_further) {
     CHECK(lookahead.bytes().empty());
 }
 
-TEST(what_came_last_is_predicted_until_it_changes) {
+TEST(the_last_choice_is_predicted_until_it_changes) {
     const std::vector<std::string> texts = {"a:1", "a: 1"};
     ByteHistory history;
     GrammarLookahead lookahead = lookahead_of(texts, nullptr, history);
@@ -175,14 +175,14 @@ TEST(what_came_last_is_predicted_until_it_changes) {
     CHECK(lookahead.bytes() == "a:");
 }
 
-TEST(white_space_counts_where_there_is_nothing_else) {
+TEST(white_space_is_a_context_if_there_is_no_other) {
     const std::string left = "1 ";
     CHECK(ByteHistory::context("\n", left) != ByteHistory::context("", left));
     CHECK(ByteHistory::context("\n", left) != ByteHistory::context("\n ", left));
     CHECK(ByteHistory::context("ab: ", left) == ByteHistory::context("x: ", left));
 }
 
-TEST(another_text_shares_the_history) {
+TEST(texts_share_the_byte_history) {
     ByteHistory history;
     GrammarLookahead first = lookahead_of({"{a:1", "{a: 1"}, nullptr, history);
     first.advance(100);
@@ -195,7 +195,7 @@ TEST(another_text_shares_the_history) {
     CHECK(third.bytes() == "[bc: 1]");
 }
 
-TEST(counts_follow_a_change) {
+TEST(counts_of_the_byte_history_follow_a_change) {
     ByteHistory history;
     for (int i = 0; i < 1000; ++i) history.learn(7, ' ');
     CHECK(history.find(7)->confidence() > 0.9F);
@@ -206,7 +206,7 @@ TEST(counts_follow_a_change) {
     CHECK(history.find(7)->confidence() > 0.5F);
 }
 
-TEST(places_without_end_are_forgotten) {
+TEST(old_contexts_of_the_byte_history_are_forgotten) {
     ByteHistory history;
     for (ByteHistory::Context place = 0; place < ByteHistory::kMaxContexts; ++place)
         history.learn(place, ' ');
@@ -218,7 +218,7 @@ TEST(places_without_end_are_forgotten) {
     CHECK(history.find(ByteHistory::kMaxContexts) != nullptr);
 }
 
-TEST(what_the_mask_forbids_is_not_followed) {
+TEST(tokens_forbidden_by_the_mask_are_not_followed) {
     GrammarLookahead lookahead = lookahead_of({"abc"});
     CHECK(!lookahead.follow('x', "x"));
     lookahead.enter(std::make_unique<OneOf>(std::vector<std::string>{"abc"}), "");

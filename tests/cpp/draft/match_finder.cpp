@@ -19,7 +19,7 @@ MatchFinder finder_of(const std::vector<Token>& tokens, std::int64_t max_tokens 
 
 }  // namespace
 
-TEST(what_followed_the_same_tokens_is_found) {
+TEST(the_continuation_of_the_same_tokens_is_found) {
     const MatchFinder finder = finder_of({1, 2, 3, 4, 5, 6, 1, 2, 3, 4});
     const Match match = finder.find();
     CHECK(match.length == 4);
@@ -29,7 +29,7 @@ TEST(what_followed_the_same_tokens_is_found) {
     CHECK(match.token(6) == 5);
 }
 
-TEST(short_matches_are_left_to_others) {
+TEST(short_matches_are_ignored) {
     CHECK(finder_of({1, 2, 3, 9, 1, 2, 3}).find().length == 0);
     CHECK(MatchFinder(64).find().length == 0);
 }
@@ -42,7 +42,7 @@ TEST(the_longest_match_wins) {
     CHECK(finder.find(std::vector<Token>{1, 2, 3, 4}).token(0) == 60);  // the most frequent
 }
 
-TEST(all_matches_come_the_longest_first) {
+TEST(all_matches_are_listed_longest_first) {
     const MatchFinder finder =
         finder_of({7, 1, 2, 3, 4, 50, 8, 1, 2, 3, 4, 60, 9, 1, 2, 3, 4, 70, 7, 1, 2, 3, 4});
     std::vector<Match> found(4);
@@ -55,7 +55,7 @@ TEST(all_matches_come_the_longest_first) {
     CHECK(finder.find_all(std::vector<Token>{1, 2, 9, 9}, found) == 0);
 }
 
-TEST(tokens_taken_back_are_not_found) {
+TEST(truncated_tokens_are_not_found) {
     MatchFinder finder = finder_of({1, 2, 3, 4, 5, 6, 7});
     finder.truncate(2);
     finder.append(std::vector<Token>{1, 2, 3, 4});
@@ -63,7 +63,7 @@ TEST(tokens_taken_back_are_not_found) {
     CHECK(finder.find().length == 0);
 }
 
-TEST(matches_really_agree_whatever_the_text) {
+TEST(matches_agree_with_the_text) {
     std::mt19937 random(1);
     MatchFinder finder(256);  // forgets on the way
     int n_found = 0;
@@ -82,7 +82,7 @@ TEST(matches_really_agree_whatever_the_text) {
     CHECK(finder.tokens().size() <= 256);
 }
 
-TEST(a_finder_of_no_size_is_refused) {
+TEST(a_finder_of_size_0_is_refused) {
     CHECK_THROWS(InvalidArgument, MatchFinder(MatchFinder::kMinTokens - 1));
     CHECK_THROWS(InvalidArgument, MatchFinder(MatchFinder::kMaxTokens + 1));
 }

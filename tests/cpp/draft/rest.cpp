@@ -18,7 +18,7 @@ Draft draft_of(const std::vector<Token>& tokens, int length) {
 
 }  // namespace
 
-TEST(the_rest_comes_with_its_own_evidence) {
+TEST(the_rest_of_a_draft_has_its_own_evidence) {
     Draft draft = draft_of({1, 2}, 3);
     CHECK(add_rest(draft, draft_of({1, 2, 4, 5}, 7), 64) == 2);
     CHECK(draft.tokens == std::vector<Token>({1, 2, 4, 5}));
@@ -27,7 +27,7 @@ TEST(the_rest_comes_with_its_own_evidence) {
     CHECK(draft.whole());
 }
 
-TEST(behind_other_tokens_there_is_no_rest) {
+TEST(there_is_no_rest_after_different_tokens) {
     Draft draft = draft_of({1, 2}, 3);
     CHECK(add_rest(draft, draft_of({1, 3, 4}, 7), 64) == 0);
     CHECK(add_rest(draft, draft_of({1, 2}, 7), 64) == 0);
@@ -35,14 +35,14 @@ TEST(behind_other_tokens_there_is_no_rest) {
     CHECK(draft.tokens == std::vector<Token>({1, 2}));
 }
 
-TEST(no_draft_becomes_longer_than_it_may) {
+TEST(a_draft_with_a_rest_keeps_to_its_limit) {
     Draft draft = draft_of({1, 2}, 3);
     CHECK(add_rest(draft, draft_of({1, 2, 4, 5}, 7), 2) == 0);
     CHECK(add_rest(draft, draft_of({1, 2, 4, 5}, 7), 3) == 1);
     CHECK(draft.tokens == std::vector<Token>({1, 2, 4}));
 }
 
-TEST(what_was_drawn_has_no_rest_and_is_none) {
+TEST(drawn_drafts_have_no_rest_and_are_not_a_rest) {
     const Distribution some = {{.token = 2, .probability = 1}};
     Draft drawn = draft_of({1}, 3);
     drawn.push(2, {}, &some);

@@ -37,7 +37,7 @@ std::vector<Token> tokens_of(const Tree& tree) {
 
 }  // namespace
 
-TEST(what_begins_alike_is_shared) {
+TEST(common_beginnings_are_shared) {
     Tree tree;
     tree.add(draft_of({1, 2, 3}, {{1, {5, 6}}, {1, {5, 7}}, {0, {1, 2, 9}}}), kWide);
     tree.add(draft_of({1, 5, 6, 8}), kWide);
@@ -54,7 +54,7 @@ TEST(what_begins_alike_is_shared) {
     CHECK(tree[7].depth == 3);
 }
 
-TEST(depth_first_and_the_leaves_of_a_node_lie_together) {
+TEST(nodes_are_depth_first_with_leaves_of_a_node_together) {
     Tree tree;
     tree.add(draft_of({1, 2, 3}, {{0, {4}}, {1, {5, 6}}, {2, {7}}, {1, {8}}}), kWide);
     const Tree all = taken(tree);
@@ -69,7 +69,7 @@ TEST(depth_first_and_the_leaves_of_a_node_lie_together) {
     }
 }
 
-TEST(of_what_is_kept_the_first_is_the_trunk) {
+TEST(the_first_kept_path_is_the_main_path) {
     Tree tree;
     tree.add(draft_of({1, 2}, {{0, {4, 5}}}), kWide);
     Tree some;
@@ -83,7 +83,7 @@ TEST(of_what_is_kept_the_first_is_the_trunk) {
     CHECK(n_in_trunk(std::vector<int>{1}) == 0);
 }
 
-TEST(limits_leave_out_what_comes_last) {
+TEST(limits_drop_the_last_nodes) {
     const Draft draft = draft_of({1, 2, 3}, {{0, {4}}, {0, {5, 6}}, {2, {7}}});
     const auto size = [&](const Tree::Limits& limits) {
         Tree tree;
@@ -98,7 +98,7 @@ TEST(limits_leave_out_what_comes_last) {
     CHECK(size({.nodes = 0}) == 0);
 }
 
-TEST(drafts_say_where_they_branch) {
+TEST(truncated_and_malformed_branches_are_recognised) {
     Draft draft = draft_of({1, 2, 3}, {{0, {4}}, {2, {5, 6}}});
     CHECK(draft.whole());
     draft.truncate(2);

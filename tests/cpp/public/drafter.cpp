@@ -110,7 +110,7 @@ void foresee(Proposal& proposal, std::size_t n_prompt) {
 
 }  // namespace
 
-TEST(a_drafter_hears_everything) {
+TEST(a_drafter_is_called_for_begin_every_round_and_end) {
     std::shared_ptr<Ruled> seer;
     seer = std::make_shared<Ruled>([&](Proposal& p) { foresee(p, seer->n_prompt); });
     Session session(options_of(4), seer);
@@ -131,7 +131,7 @@ TEST(wrong_drafts_change_no_token) {
     CHECK(generated.stats.drafted > generated.stats.accepted);
 }
 
-TEST(what_a_drafter_does_wrong_is_recorded) {
+TEST(errors_of_a_drafter_are_recorded) {
     const std::vector<Rule> rules = {
         [](Proposal& p) {
             for (int i = 0; i <= p.max_tokens; ++i) p.draft.push(1, {});
@@ -156,7 +156,7 @@ TEST(what_a_drafter_does_wrong_is_recorded) {
     }
 }
 
-TEST(anything_else_it_throws_reaches_the_caller) {
+TEST(other_exceptions_of_a_drafter_reach_the_caller) {
     bool angry = true;
     Session session(options_of(4), std::make_shared<Ruled>([&](Proposal&) {
                         if (angry) throw std::logic_error("no error of specllama");
@@ -166,7 +166,7 @@ TEST(anything_else_it_throws_reaches_the_caller) {
     CHECK(generate(session).tokens == plain());
 }
 
-TEST(a_costly_drafter_is_asked_token_by_token) {
+TEST(a_sequential_drafter_is_asked_token_by_token) {
     for (const std::optional<int> spec_length : {std::optional<int>(), std::optional<int>(4)}) {
         std::shared_ptr<Ruled> seer;
         bool asked = false;
@@ -183,7 +183,7 @@ TEST(a_costly_drafter_is_asked_token_by_token) {
     }
 }
 
-TEST(what_a_costly_drafter_does_not_know_is_recorded) {
+TEST(errors_of_a_sequential_drafter_are_recorded) {
     const auto drafter = std::make_shared<Ruled>([](Proposal&) {}, true);
     drafter->breaks_behind = true;
     const Generated generated = generate(drafter);
@@ -191,14 +191,14 @@ TEST(what_a_costly_drafter_does_not_know_is_recorded) {
     CHECK(generated.stats.drafter_errors > 0);
 }
 
-TEST(a_session_has_room_for_one_costly_drafter) {
+TEST(a_session_takes_one_sequential_drafter) {
     SessionOptions options = options_of({});
     options.draft_model.emplace().model = options.model;
     const auto costly = std::make_shared<Ruled>([](Proposal&) {}, true);
     CHECK_THROWS(InvalidArgument, Session(options, costly));
 }
 
-TEST(a_stream_in_the_place_of_another_ends_that_one) {
+TEST(assigning_a_stream_ends_the_previous_one) {
     SessionOptions options = options_of(4);
     options.context.n_seq = 2;
     Session session(options, nullptr);

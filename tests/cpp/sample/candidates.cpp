@@ -56,7 +56,7 @@ std::vector<Token> left(const SamplingOptions& options, const std::vector<float>
 
 }  // namespace
 
-TEST(argmax_is_the_first_of_the_largest_and_tells_the_peaks) {
+TEST(argmax_is_the_first_of_the_largest_values) {
     for (const std::size_t n : kSizes) {
         for (std::uint64_t seed = 0; seed < 20; ++seed) {
             const std::vector<float> logits = row(n, seed);
@@ -89,12 +89,12 @@ TEST(argmax_of_a_row_with_plus_infinity_is_none) {
     }
 }
 
-TEST(argmax_where_nothing_is_left_is_the_first) {
+TEST(argmax_of_a_row_of_minus_infinity_is_the_first) {
     for (const std::size_t n : kSizes)
         CHECK(argmax(std::vector<float>(n, -std::numeric_limits<float>::infinity())) == 0);
 }
 
-TEST(what_is_forbidden_is_no_candidate) {
+TEST(forbidden_tokens_are_not_candidates) {
     for (const std::size_t n : kSizes) {
         std::vector<float> logits = row(n, 1);
         for (std::size_t at = 0; at < n; ++at)
@@ -111,7 +111,7 @@ TEST(what_is_forbidden_is_no_candidate) {
     }
 }
 
-TEST(what_is_cut_is_what_the_definitions_say) {
+TEST(truncation_follows_the_definitions) {
     for (const std::size_t n : kSizes) {
         for (std::uint64_t seed = 0; seed < 10; ++seed) {
             const std::vector<float> logits = row(n, seed);
@@ -143,7 +143,7 @@ TEST(what_is_cut_is_what_the_definitions_say) {
     }
 }
 
-TEST(what_is_near_the_average_information_is_typical) {
+TEST(typical_tokens_are_near_the_average_information) {
     // Probabilities 0.4, 0.3, 0.2, 0.1: -log p is 0.92, 1.20, 1.61, 2.30, and on average 1.28.
     std::vector<float> logits;
     for (const double p : {0.1, 0.4, 0.2, 0.3}) logits.push_back(static_cast<float>(std::log(p)));
@@ -158,7 +158,7 @@ TEST(what_is_near_the_average_information_is_typical) {
     CHECK(left(options, logits) == std::vector<Token>{3});
 }
 
-TEST(top_choices_are_excluded_but_for_the_least_likely_one) {
+TEST(xtc_excludes_top_choices_except_the_least_likely) {
     std::vector<float> logits;
     for (const double p : {0.1, 0.4, 0.2, 0.3}) logits.push_back(static_cast<float>(std::log(p)));
     SamplingOptions options;

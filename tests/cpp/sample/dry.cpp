@@ -41,7 +41,7 @@ using Penalties = std::map<Token, double>;
 
 }  // namespace
 
-TEST(what_followed_the_end_of_the_text_before_is_penalised_by_the_length_of_the_match) {
+TEST(dry_penalises_repetitions_by_the_length_of_the_match) {
     CHECK(penalties({}, "") == Penalties{});
     CHECK(penalties({}, "a") == Penalties{});
     CHECK(penalties({}, "abcdab") == (Penalties{{'c', 1}}));
@@ -55,7 +55,7 @@ TEST(what_followed_the_end_of_the_text_before_is_penalised_by_the_length_of_the_
     CHECK(penalties({}, "aaaaa") == (Penalties{{'a', 4}}));  // a match of four that overlaps itself
 }
 
-TEST(only_the_last_tokens_are_looked_at) {
+TEST(dry_considers_only_the_last_tokens) {
     SamplingOptions options;
     options.dry_penalty_last_n = 6;
     CHECK(penalties(options, "abcabxxab") == (Penalties{{'x', 1}}));
@@ -65,7 +65,7 @@ TEST(only_the_last_tokens_are_looked_at) {
     CHECK(penalties(options, "abcabxab") == Penalties{});
 }
 
-TEST(a_repetition_ends_at_a_breaker) {
+TEST(a_dry_repetition_ends_at_a_breaker) {
     CHECK(penalties(until({}), "ab\ncdxab\ncd") == (Penalties{{'x', 8}}));
     CHECK(penalties(until({"\n"}), "ab\ncdxab\ncd") == (Penalties{{'x', 1}}));
     CHECK(penalties(until({}), "ab\nxab\n") == (Penalties{{'x', 2}}));
@@ -76,7 +76,7 @@ TEST(a_repetition_ends_at_a_breaker) {
     CHECK(penalties(until({}), "ab\nab") == (Penalties{{'\n', 1}}));
 }
 
-TEST(a_breaker_may_lie_in_several_tokens_or_in_a_part_of_one) {
+TEST(a_dry_breaker_may_span_tokens_or_be_part_of_one) {
     CHECK(penalties(until({"ab"}), "abcdxabcd") == (Penalties{{'x', 1}}));
     // It begins before the match and ends in the first token of it.
     CHECK(penalties(until({"zb"}), "ybcdxzbcd") == (Penalties{{'x', 1}}));
@@ -86,7 +86,7 @@ TEST(a_breaker_may_lie_in_several_tokens_or_in_a_part_of_one) {
     CHECK(penalties(until({"31"}), "aabcdxaabcd", {{'a', "123"}}) == (Penalties{{'x', 2}}));
 }
 
-TEST(without_texts_there_are_no_breakers) {
+TEST(dry_without_token_texts_has_no_breakers) {
     SamplingOptions options;
     options.dry_multiplier = 1;
     Dry dry(options, nullptr);
@@ -98,7 +98,7 @@ TEST(without_texts_there_are_no_breakers) {
     CHECK(n == 1);
 }
 
-TEST(it_is_off_without_a_multiplier_or_tokens) {
+TEST(dry_is_off_without_a_multiplier_or_tokens) {
     SamplingOptions options;
     CHECK(!Dry(options, nullptr).on());
     options.dry_multiplier = 1;

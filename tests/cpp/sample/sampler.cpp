@@ -31,24 +31,24 @@ Token choose(Sampler& sampler, std::vector<float>& row, const Guess& guess) {
 
 }  // namespace
 
-TEST(at_temperature_0_the_first_of_the_likeliest_comes) {
+TEST(temperature_0_chooses_the_first_of_the_likeliest) {
     CHECK(choose(at(0), {1, 3, 2, 3}) == 1);
     CHECK(choose(at(0), {-kInfinity, -kInfinity, -5}) == 2);
 }
 
-TEST(a_temperature_by_which_logits_overflow_is_none) {
+TEST(a_tiny_temperature_chooses_the_likeliest) {
     CHECK(choose(at(1e-310), {2, 3, 1}) == 1);
     CHECK(choose(at(1e-45), {2, 3, 1}) == 1);
 }
 
-TEST(rows_that_nothing_can_be_chosen_from) {
+TEST(rows_without_a_choice_are_reported) {
     CHECK(choose(at(0), {1, std::nanf(""), 2}) == kNoToken);
     CHECK(choose(at(1), {1, std::nanf(""), 2}) == kNoToken);
     CHECK(choose(at(0), {-kInfinity, -kInfinity}) == kNothingLeft);
     CHECK(choose(at(1), {-kInfinity, -kInfinity}) == kNothingLeft);
 }
 
-TEST(who_drafts_changes_no_token) {
+TEST(drafters_change_no_choice) {
     const std::vector<float> logits = {0.1f, 0.5f, 0.2f, 0.9f, 0.3f};
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
         Sampler sampler(at(0.8, seed), logits.size());
@@ -78,7 +78,7 @@ TEST(draws_follow_softmax) {
     }
 }
 
-TEST(cuts_and_biases_are_kept) {
+TEST(truncation_and_biases_are_kept) {
     SamplingOptions options = at(5);
     options.top_k = 2;
     options.logit_bias = {{0, -kInfinity}};
@@ -89,7 +89,7 @@ TEST(cuts_and_biases_are_kept) {
     }
 }
 
-TEST(rejection_keeps_what_is_likelier_than_it_was_drawn) {
+TEST(rejection_keeps_tokens_with_p_of_at_least_q) {
     SamplingOptions options = at(1);
     options.acceptance = AcceptanceRule::rejection;
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
@@ -113,7 +113,7 @@ TEST(options_out_of_range_are_refused) {
     CHECK_THROWS(InvalidArgument, Sampler(options, 3));
 }
 
-TEST(what_is_passed_over_could_not_have_come) {
+TEST(skipped_tokens_could_not_have_been_chosen) {
     // Of parts of a row that differ much, one of them forbidden.
     std::vector<float> logits(1000);
     for (std::size_t i = 0; i < logits.size(); ++i)

@@ -18,14 +18,14 @@ std::size_t levels(std::size_t n) {
 
 }  // namespace
 
-TEST(a_stack_is_as_large_as_it_is_asked_for) {
+TEST(a_stack_has_the_requested_size) {
     constexpr std::size_t kDeep = 100'000;  // of 50 MB or more, where threads have 8
     std::size_t reached = 0;
     with_stack(kDeep * 1024, [&] { reached = levels(kDeep); });
     CHECK(reached == kDeep);
 }
 
-TEST(what_is_thrown_there_is_thrown_here) {
+TEST(exceptions_on_the_big_stack_reach_the_caller) {
     CHECK_THROWS(std::invalid_argument,
                  with_stack(1 << 20, [] { throw std::invalid_argument("x"); }));
 }

@@ -34,7 +34,7 @@ class Cgroup {
 
 }  // namespace
 
-TEST(a_container_has_what_it_has_not_used) {
+TEST(a_container_has_its_limit_minus_its_use) {
     const Cgroup cgroup;
     const std::uint64_t machine = memory_available(cgroup.path());
     CHECK(machine > 0);

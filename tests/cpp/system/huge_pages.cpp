@@ -37,7 +37,7 @@ bool requested(const void* where) {
 
 }  // namespace
 
-TEST(huge_pages_are_asked_for_where_memory_has_come_since) {
+TEST(huge_pages_are_requested_for_new_memory) {
     void* before = map();
     const HugePages pages;
     void* since = map();

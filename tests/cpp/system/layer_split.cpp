@@ -47,7 +47,7 @@ bool naively_fits(const Weights& weights, int n, std::uint64_t first, std::uint6
 
 }  // namespace
 
-TEST(what_fits_is_not_divided) {
+TEST(models_that_fit_are_not_divided) {
     const Weights weights = dense_weights(4);
     const ModelBytes need = bytes_of(weights, 2, 3);  // 40 of layers, 5 of the output, 8 of texts
     const std::vector enough = {all_of(56)};
@@ -62,7 +62,7 @@ TEST(what_fits_is_not_divided) {
     CHECK(in_main_memory(need, layer_split(0)) == 9 + 40 + 8 + 3);
 }
 
-TEST(a_tied_output_lies_in_both_memories) {
+TEST(a_tied_output_is_in_both_memories) {
     Weights weights = dense_weights(2);
     weights.is_tied = true;
     weights.output = 4;
@@ -71,7 +71,7 @@ TEST(a_tied_output_lies_in_both_memories) {
     CHECK(in_main_memory(bytes_of(weights, 0, 0), layer_split(0)) == 24);
 }
 
-TEST(nothing_goes_to_a_device_that_cannot_hold_the_output) {
+TEST(a_device_without_room_for_the_output_gets_nothing) {
     const Weights weights = dense_weights(3);
     const ModelBytes need = bytes_of(weights, 0, 2);
     const std::vector little = {all_of(6)};
@@ -81,13 +81,13 @@ TEST(nothing_goes_to_a_device_that_cannot_hold_the_output) {
     CHECK(fits(need, layer_split(0), little));
 }
 
-TEST(what_others_need_of_a_device_is_not_used) {
+TEST(reserved_memory_of_a_device_is_not_used) {
     const Weights weights = dense_weights(2);
     const std::vector device = {DeviceMemory{.free = 25, .usable = 24}};
     CHECK(divide(bytes_of(weights, 0, 0), {}, device) == layer_split(2));
 }
 
-TEST(layers_keep_unequally_much) {
+TEST(layers_have_kv_memory_of_different_sizes) {
     const Weights weights = dense_weights(3);
     const ModelBytes need{weights, {0, 30, 0}, 0};  // 65 in all
     const std::vector less = {all_of(64)};
@@ -97,7 +97,7 @@ TEST(layers_keep_unequally_much) {
     CHECK(in_main_memory(need, layer_split(2)) == 4 + 20 + 30);
 }
 
-TEST(a_matrix_that_is_elsewhere_is_fetched) {
+TEST(a_matrix_in_another_memory_costs_a_transfer) {
     Weights weights = weights_with_experts(4);
     for (Weights::Layer& layer : weights.layers) layer.largest = 6;
     const ModelBytes need = bytes_of(weights, 0, 0);  // 45 in all
@@ -108,7 +108,7 @@ TEST(a_matrix_that_is_elsewhere_is_fetched) {
     CHECK(divide(need, {}, little) == layer_split(5, 2));
 }
 
-TEST(experts_stay_before_layers_do) {
+TEST(experts_stay_in_main_memory_before_layers) {
     const Weights weights = weights_with_experts(4);
     const ModelBytes need = bytes_of(weights, 1, 1);  // 50 in all
     for (int n = 0; n <= 4; ++n) {
@@ -121,7 +121,7 @@ TEST(experts_stay_before_layers_do) {
     CHECK(divide(need, {}, device) == layer_split(4, 4));
 }
 
-TEST(so_many_experts_stay_as_are_asked_for) {
+TEST(the_requested_number_of_experts_stays) {
     const Weights weights = weights_with_experts(4);
     const ModelBytes need = bytes_of(weights, 0, 0);
     const std::vector enough = {all_of(100)};
@@ -131,14 +131,14 @@ TEST(so_many_experts_stay_as_are_asked_for) {
     CHECK(divide(need, 0, less) == layer_split(4, 0));
 }
 
-TEST(layers_without_experts_are_passed_over) {
+TEST(layers_without_experts_are_skipped) {
     Weights weights = weights_with_experts(4);
     weights.layers[0].of_experts = 0;
     const std::vector device = {all_of(45 - 1)};
     CHECK(divide(bytes_of(weights, 0, 0), {}, device) == layer_split(5, 2));
 }
 
-TEST(each_of_two_devices_holds_its_part) {
+TEST(two_devices_hold_their_parts) {
     const Weights weights = dense_weights(7);
     const ModelBytes need = bytes_of(weights, 0, 0);
     for (std::uint64_t second = 1; second < 40; ++second) {
@@ -153,7 +153,7 @@ TEST(each_of_two_devices_holds_its_part) {
     CHECK(!fits(computing, layer_split(8), small));
 }
 
-TEST(devices_get_what_they_hold_if_not_what_is_their_part) {
+TEST(devices_get_at_most_what_they_hold) {
     // In proportion, the second would get the output and three layers: 35.
     const Weights weights = dense_weights(7);
     const ModelBytes need = bytes_of(weights, 0, 0);

@@ -70,7 +70,7 @@ TEST(parts_have_the_special_texts_of_the_whole) {
     CHECK(n_cut > 10'000);
 }
 
-TEST(parts_are_short_where_special_texts_stand_apart) {
+TEST(parts_between_special_texts_are_short) {
     const SpecialTexts texts({"    ", "   ", "  ", " "});
     std::string text;
     for (int line = 0; line < 1000; ++line) text += "    x=1\n";
