@@ -31,12 +31,6 @@ bool Stream::step(std::vector<Chunk>& chunks) { return scheduler_->step(*sequenc
 
 bool Stream::take(std::vector<Chunk>& chunks) { return scheduler_->take(*sequence_, chunks); }
 
-void Stream::offer(int n_before, const Draft& draft) {
-    scheduler_->offer(*sequence_, n_before, draft);
-}
-
-bool Stream::waits() const { return scheduler_->waits(*sequence_); }
-
 void Stream::cancel() { scheduler_->cancel(*sequence_); }
 
 bool Stream::done() const { return sequence_->all_taken(); }

@@ -120,6 +120,7 @@ void Engine::commit(Round& round) {
                 "every token.")));
         }
         commit_forced(sequence);
+        if (sequence.given() != nullptr && !sequence.done()) sequence.finish(FinishReason::none);
     });
 }
 

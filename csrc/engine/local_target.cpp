@@ -50,6 +50,10 @@ void LocalTarget::begin(Sequence& sequence) {
     // A conversation may be taken up before its last turn.
     context_.memory().save_checkpoint(sequence.id(), Memory::Checkpoint::begin);
     entered_.push_back(&sequence);
+    // The draft of a text that the memory holds but for what a round leaves pending is verified at
+    // once.
+    if (sequence.given() != nullptr && sequence.n_pending() <= kMostPending + 1)
+        sequence.end_prompt();
 }
 
 void LocalTarget::end(Sequence& sequence) { std::erase(entered_, &sequence); }

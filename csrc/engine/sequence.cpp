@@ -20,6 +20,18 @@ SamplingOptions settled(SamplingOptions options, const Vocabulary& vocab) {
     return options;
 }
 
+Draft to_draft(const RequestDraft& given) {
+    const Evidence unknown = {.source = Source::other, .confidence = 1};
+    Draft draft;
+    for (const Token token : given.tokens) draft.push(token, unknown);
+    for (const auto& [depth, branch] : given.branches) {
+        draft.push_side(depth, branch.front(), unknown);
+        for (const Token token : TokenSpan(branch).subspan(1))
+            draft.push_behind_side(token, unknown);
+    }
+    return draft;
+}
+
 }  // namespace
 
 Sequence::Sequence(const Vocabulary& vocab, TokenSpan prompt, const GenerateOptions& options,
@@ -32,8 +44,8 @@ Sequence::Sequence(const Vocabulary& vocab, TokenSpan prompt, const GenerateOpti
       replayed_(options.replayed),
       text_(options.stop),
       caches_prompt_(options.cache_prompt),
-      traces_(options.trace),
-      paced_(options.paced) {
+      traces_(options.trace) {
+    if (options.draft) given_ = to_draft(*options.draft);
     const int max_tokens = options.max_tokens.value_or(kDefaultMaxTokens);
     if (max_tokens >= 0)
         n_most_ = std::min(n_most_, prompt.size() + static_cast<std::size_t>(max_tokens));
@@ -105,7 +117,9 @@ void Sequence::fail(std::exception_ptr error) {
 void Sequence::take_chunks(std::vector<Chunk>& chunks) {
     chunks.clear();
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
-    text_.take(done_, finish_reason_, chunks);
+    // A text whose draft was verified goes on: what may become a stop string stays held back.
+    const bool goes_on = given_ && finish_reason_ == FinishReason::none;
+    text_.take(done_ && !goes_on, finish_reason_, chunks);
     all_taken_ = done();
 }
 

@@ -12,6 +12,7 @@
 #include "plan/acceptance.h"
 #include "sample/sampler.h"
 #include "specllama/config.h"
+#include "specllama/draft.h"
 #include "specllama/stats.h"
 #include "specllama/trace.h"
 #include "specllama/types.h"
@@ -71,8 +72,9 @@ class Sequence {
     bool has_grammar() const { return !sampler_.options().grammar.empty(); }
     // Whether it may begin with tokens that the memory holds already.
     bool caches_prompt() const { return caches_prompt_; }
-    // Whether each round but the first waits for a draft from outside.
-    bool paced() const { return paced_; }
+    // The draft that the request brings, whose verification is all that it asks for; null: it asks
+    // for a generation.
+    const Draft* given() const { return given_ ? &*given_ : nullptr; }
 
     // Appends a token that the target chose, unless it ends the text. Returns whether the
     // generation goes on; if not, tokens that a stop string touches have been removed again, and
@@ -108,9 +110,6 @@ class Sequence {
     // What the planner knows of its text.
     Phase phase;
 
-    // The number under which Offers know this request; 0: it takes no offers.
-    std::uint64_t ticket = 0;
-
  private:
     void append_text(Token token, std::string& bytes) const;
 
@@ -126,7 +125,7 @@ class Sequence {
     TextStream text_;
     bool caches_prompt_;
     bool traces_;
-    bool paced_;
+    std::optional<Draft> given_;
     std::atomic<bool> done_ = false;
     std::exception_ptr error_;
     std::atomic<bool> abandoned_ = false;

@@ -28,11 +28,9 @@ constexpr Tree::Limits kChains;
 }  // namespace
 
 Speculator::Speculator(std::vector<std::shared_ptr<Drafter>> drafters,
-                       std::shared_ptr<Offers> offers, std::optional<int> spec_length,
-                       const Tree::Limits& limits, const Vocabulary& vocab, Planner planner,
-                       bool takes_guesses)
+                       std::optional<int> spec_length, const Tree::Limits& limits,
+                       const Vocabulary& vocab, Planner planner, bool takes_guesses)
     : drafters_(std::move(drafters)),
-      offers_(std::move(offers)),
       grammar_(std::make_unique<GrammarDrafter>(vocab)),
       spec_length_(spec_length),
       limits_(limits),
@@ -71,7 +69,7 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const D
         turn.n_pending = sequence.n_pending();
         turn.max_rows = limits[i].nodes;
         turn.n_left = sequence.n_tokens_left();
-        turn.max_draft = sequence.paced() ? 0 : std::min(limits[i].depth, longest());
+        turn.max_draft = sequence.given() != nullptr ? 0 : std::min(limits[i].depth, longest());
         turn.n_behind = 0;
         if (speculates())
             contained(sequence, [&] {
@@ -92,22 +90,21 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const D
     for (std::size_t row = 0; row < proposals_.size(); ++row) prepare(row, sequences);
     if (wanted) ask_all(sequences);
     for (std::size_t i = 0; i < n; ++i)
-        if (sequences[i]->paced()) take_offer(i, *sequences[i], limits[i]);
+        if (sequences[i]->given() != nullptr) take_given(i, *sequences[i], limits[i]);
 }
 
-// An offered draft is verified as it is: its maker has planned it, and knows what a round costs
-// there.
-void Speculator::take_offer(std::size_t i, const Sequence& sequence, DraftLimits limit) {
+// It is verified as it is: its maker has planned it, and knows what a round costs there.
+void Speculator::take_given(std::size_t i, const Sequence& sequence, DraftLimits limit) {
     if (sequence.in_prompt()) return;  // this round verifies nothing
     Work& work = work_[i];
-    told_.clear();
-    offers_->take(sequence.id(), sequence.tokens(), std::min(limit.depth, limit.nodes), told_);
+    told_ = *sequence.given();
     if (!sequence.replays()) cut_behind_end(told_, *vocab_);
-    offered_.clear();
-    offered_.add(told_,
-                 {.nodes = limit.nodes, .leaves = limits_.leaves, .siblings = limits_.siblings});
-    work.kept.assign(offered_.size(), true);
-    work.verified.take(offered_, work.kept);
+    given_.clear();
+    given_.add(told_,
+               {.nodes = limit.nodes, .leaves = limits_.leaves, .siblings = limits_.siblings});
+    work.kept.clear();
+    for (const Tree::Node& node : given_.nodes()) work.kept.push_back(node.depth < limit.depth);
+    work.verified.take(given_, work.kept);
 }
 
 void Speculator::ask_all(std::span<Sequence* const> sequences) {
@@ -347,7 +344,7 @@ void Speculator::observe(std::size_t i, Sequence& sequence, std::span<const int>
                          TokenSpan heard, double seconds) {
     Turn& turn = turns_[i];
     const Tree& verified = draft(i);
-    const bool planned = plans() && !sequence.paced();
+    const bool planned = plans() && sequence.given() == nullptr;
     record_round(sequence, turn, planned, verified, path, heard, seconds);
     turn.n_accepted = static_cast<int>(path.size());
     turn.n_judged = static_cast<int>(heard.size());
@@ -361,8 +358,7 @@ void Speculator::observe(std::size_t i, Sequence& sequence, std::span<const int>
         tell(i, sequence, path, heard);
 }
 
-// A bias can forbid what the grammar leaves, and log-probabilities need logits. For paced
-// sequences, whose makers of offers are told of rounds only, nothing was ever drafted by a grammar.
+// A bias can forbid what the grammar leaves, and log-probabilities need logits.
 Token Speculator::forced_token(Sequence& sequence) {
     const SamplingOptions& options = sequence.sampler().options();
     if (options.grammar.empty() || !options.logit_bias.empty() || options.logprobs >= 0)

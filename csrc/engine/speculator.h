@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "draft/constraint/grammar_drafter.h"
-#include "draft/offers.h"
 #include "draft/tree.h"
 #include "engine/joined_draft.h"
 #include "engine/sequence.h"
@@ -36,28 +35,24 @@ namespace specllama {
 // faster. Its draft then takes the place of theirs; what one of these has behind the costly
 // drafter's last token is appended.
 //
+// A request that brings its draft has that one verified as it is; nobody is asked, and nothing is
+// planned.
+//
 // A drafter that fails never ends a generation: its error is recorded, and the round does without
 // its draft.
 class Speculator {
  public:
     // drafters: none: plain decoding; at most one of them is costly, the last.
-    // offers: one of the drafters, or null. Paced sequences need it: for them no other drafter is
-    // asked, and nothing is planned.
     // limits: of a draft that is verified; one sibling: drafts are chains.
     // planner: new; of a split memory, drafts are chains.
     // takes_guesses: whether the costly drafter can use what others have drafted.
-    Speculator(std::vector<std::shared_ptr<Drafter>> drafters, std::shared_ptr<Offers> offers,
-               std::optional<int> spec_length, const Tree::Limits& limits, const Vocabulary& vocab,
-               Planner planner, bool takes_guesses = true);
+    Speculator(std::vector<std::shared_ptr<Drafter>> drafters, std::optional<int> spec_length,
+               const Tree::Limits& limits, const Vocabulary& vocab, Planner planner,
+               bool takes_guesses = true);
 
     bool speculates() const { return !drafters_.empty(); }
     // Whether lengths are planned.
     bool plans() const { return speculates() && !spec_length_; }
-    // Whether the planner learns the time of the target's decodes. It does so for offers, too:
-    // their makers plan by these times.
-    bool times() const { return plans() || offers_; }
-    // Whether there are drafters besides the offers from outside.
-    bool drafts() const { return drafters_.size() > (offers_ ? 1 : 0); }
     Planner& planner() { return planner_; }
     std::span<const std::shared_ptr<Drafter>> drafters() const { return drafters_; }
     // Most tokens in a row of a draft.
@@ -81,9 +76,9 @@ class Speculator {
     // WidthChange.
     int n_padding() const { return turns_.empty() ? 0 : turns_.front().choice.n_padding; }
 
-    // The planner learns from a decode of the target if times().
+    // The planner learns from a decode of the target if plans().
     void observe_decode(const Decode& decode) {
-        if (times()) planner_.cost().observe(decode.n_rows, decode.n_context, decode.seconds);
+        if (plans()) planner_.cost().observe(decode.n_rows, decode.n_context, decode.seconds);
     }
 
     // What came of draft(i), for statistics, trace, planner and drafters. path: the accepted nodes,
@@ -118,7 +113,7 @@ class Speculator {
     Drafter& drafter(std::size_t row);
 
     void ask_all(std::span<Sequence* const> sequences);
-    void take_offer(std::size_t i, const Sequence& sequence, DraftLimits limit);
+    void take_given(std::size_t i, const Sequence& sequence, DraftLimits limit);
     void prepare(std::size_t row, std::span<Sequence* const> sequences);
     void go_on_from_forced(std::size_t row, std::span<Sequence* const> sequences);
     double ask(std::size_t row, std::span<Sequence* const> sequences);
@@ -133,7 +128,6 @@ class Speculator {
     void tell(std::size_t i, Sequence& sequence, std::span<const int> path, TokenSpan heard);
 
     std::vector<std::shared_ptr<Drafter>> drafters_;
-    std::shared_ptr<Offers> offers_;
     std::unique_ptr<GrammarDrafter> grammar_;
     std::optional<int> spec_length_;
     Tree::Limits limits_;
@@ -147,7 +141,7 @@ class Speculator {
     std::vector<Work> work_;                        // [i]
     std::vector<const Draft*> beside_;              // [row]: drafts for one sequence
     Draft told_;                                    // what the drafters are told: a trunk
-    Tree offered_;                                  // what is offered to a paced sequence
+    Tree given_;                                    // the draft that a request brings
 };
 
 }  // namespace specllama

@@ -42,6 +42,18 @@ void check_options(const GenerateOptions& options, int n_room) {
     check_stop_strings(options.stop);
 }
 
+void check_draft(const RequestDraft& draft, const Vocab& vocab) {
+    vocab.check(draft.tokens, "draft");
+    for (const auto& [depth, branch] : draft.branches) {
+        vocab.check(branch, "branches");
+        if (branch.empty()) throw InvalidArgument("A branch of the draft is empty; leave it out.");
+        if (depth < 0 || depth > static_cast<int>(draft.tokens.size()))
+            throw InvalidArgument("A branch leaves the draft after 0 to " +
+                                  std::to_string(draft.tokens.size()) +
+                                  " of its tokens, not after " + std::to_string(depth) + ".");
+    }
+}
+
 }  // namespace
 
 void check_prompt(TokenSpan prompt, const Vocab& vocab, int n_ctx) {
@@ -59,6 +71,7 @@ void check_request(TokenSpan prompt, const GenerateOptions& options, const Vocab
     vocab.check(options.reference, "reference");
     vocab.check(options.replayed, "replayed text");
     vocab.check(options.generated, "generated text");
+    if (options.draft) check_draft(*options.draft, vocab);
     check_options(options, n_ctx - static_cast<int>(prompt.size()));
     check(options.sampling, vocab.size());
 }
@@ -67,30 +80,6 @@ void check_search(TokenSpan prompt, const BeamOptions& options, const Vocab& voc
     check_prompt(prompt, vocab, n_ctx);
     vocab.check(options.reference, "reference");
     check_stop_strings(options.stop);
-}
-
-void check_offer(Position n_before, const Draft& draft, const Vocab& vocab) {
-    vocab.check(draft.tokens, "draft");
-    const auto likely = [](const Evidence& one) {
-        return one.confidence >= 0 && one.confidence <= 1;
-    };
-    bool all_likely = std::ranges::all_of(draft.evidence, likely);
-    for (const Draft::Side& side : draft.sides) {
-        vocab.check({&side.token, 1}, "branches");
-        all_likely &= likely(side.evidence);
-        if (side.depth < 0 || side.depth > draft.size())
-            throw InvalidArgument("A branch leaves the draft after 0 to " +
-                                  std::to_string(draft.size()) + " of its tokens, not after " +
-                                  std::to_string(side.depth) + ".");
-    }
-    if (!all_likely) throw InvalidArgument("The confidence in a token of a draft is from 0 to 1.");
-    if (!draft.whole())
-        throw InvalidArgument(
-            "A draft has tokens without evidence, or a token that follows none; add them by "
-            "Draft::push.");
-    if (n_before < 0)
-        throw InvalidArgument("A draft follows 0 tokens or more, not " + std::to_string(n_before) +
-                              ".");
 }
 
 }  // namespace specllama

@@ -3,7 +3,6 @@
 #include "runtime/vocab.h"
 #include "specllama/beam.h"
 #include "specllama/config.h"
-#include "specllama/draft.h"
 #include "specllama/types.h"
 
 namespace specllama {
@@ -22,8 +21,5 @@ void check_request(TokenSpan prompt, const GenerateOptions& options, const Vocab
 // Checks a prompt and the options of a beam search for which the context does not matter;
 // BeamSearch checks the others.
 void check_search(TokenSpan prompt, const BeamOptions& options, const Vocab& vocab, int n_ctx);
-
-// Checks a draft from outside that follows the first n_before tokens of a text.
-void check_offer(Position n_before, const Draft& draft, const Vocab& vocab);
 
 }  // namespace specllama

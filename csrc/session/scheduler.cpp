@@ -40,7 +40,6 @@ Scheduler::Scheduler(SessionParts parts)
     : model_(std::move(parts.model)),
       context_(std::move(parts.context)),
       engine_(std::move(parts.engine)),
-      offers_(std::move(parts.offers)),
       curve_keys_(std::move(parts.curve_keys)),
       slots_(std::make_unique<SlotPool>(context_->memory(), parts.info.n_seq, parts.cache_bytes)),
       context_plan_(std::move(parts.context_plan)),
@@ -127,8 +126,6 @@ void Scheduler::check(TokenSpan prompt, const GenerateOptions& options) const {
     const std::shared_ptr<const Model> model = this->model();
     check_request(prompt, options, model->vocab(), info().n_ctx);
     constraints_.check(model->vocab(), options.sampling);
-    if (options.paced && !offers_)
-        throw InvalidArgument("The session takes no drafts from outside; open it with offers.");
 }
 
 std::shared_ptr<Sequence> Scheduler::start(TokenSpan prompt, const GenerateOptions& options) {
@@ -174,15 +171,13 @@ void Scheduler::add(const std::shared_ptr<Sequence>& sequence, TokenSpan referen
         throw;
     }
     active_.push_back(sequence);
-    if (offers_) sequence->ticket = offers_->ticket(sequence->id());
     owner_ = std::this_thread::get_id();
     n_free_ = slots_->n_free();
 }
 
 bool Scheduler::advance() {
     stepping_.clear();
-    for (const auto& sequence : active_)
-        if (!waits(*sequence)) stepping_.push_back(sequence.get());
+    for (const auto& sequence : active_) stepping_.push_back(sequence.get());
     if (stepping_.empty()) return false;
     {
         const SharedTimer timer(stepping_);
@@ -239,18 +234,6 @@ void Scheduler::cancel(Sequence& sequence) {
     sequence.abandon();
     const std::unique_lock lock(lock_, std::try_to_lock);
     if (lock && engine_) reap_finished();
-}
-
-void Scheduler::offer(const Sequence& sequence, Position n_before, const Draft& draft) {
-    if (!offers_)
-        throw InvalidArgument("The session takes no drafts from outside; open it with offers.");
-    check_offer(n_before, draft, model()->vocab());
-    offers_->put(sequence.ticket, n_before, draft);
-}
-
-bool Scheduler::waits(const Sequence& sequence) const {
-    return sequence.paced() && !sequence.done() && !sequence.in_prompt() &&
-           offers_->lacks(sequence.ticket);
 }
 
 std::vector<double> Scheduler::decode_seconds() {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "constraint/constraints.h"
-#include "draft/offers.h"
 #include "engine/engine.h"
 #include "engine/sequence.h"
 #include "runtime/context.h"
@@ -58,9 +57,6 @@ class Scheduler {
     bool step(Sequence& sequence, std::vector<Chunk>& chunks);
     bool take(Sequence& sequence, std::vector<Chunk>& chunks);
     void cancel(Sequence& sequence);
-    // See Stream.
-    void offer(const Sequence& sequence, Position n_before, const Draft& draft);
-    bool waits(const Sequence& sequence) const;
     // See Session.
     std::vector<double> decode_seconds();
 
@@ -101,7 +97,6 @@ class Scheduler {
     std::shared_ptr<const Model> model_;
     std::unique_ptr<Context> context_;
     std::unique_ptr<Engine> engine_;
-    std::shared_ptr<Offers> offers_;  // null: the session takes none
     CurveKeys curve_keys_;
     std::unique_ptr<SlotPool> slots_;
     ContextPlan context_plan_;

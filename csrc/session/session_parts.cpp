@@ -17,7 +17,7 @@
 #include "draft/head/head_drafter.h"
 #include "draft/model/assistant_drafter.h"
 #include "draft/model/model_drafter.h"
-#include "draft/offers.h"
+#include "draft/no_drafter.h"
 #include "engine/local_target.h"
 #include "gguf/adapter_file.h"
 #include "gguf/gguf_file.h"
@@ -45,8 +45,6 @@ struct Drafters {
     // The last of `all`, if it is of this kind; else null.
     std::shared_ptr<ModelDrafter> model;
     std::shared_ptr<StateReader> reader;
-    // One of `all`, or null.
-    std::shared_ptr<Offers> offers;
 };
 
 int longest_draft(const SessionOptions& options) {
@@ -117,9 +115,10 @@ Headers read_headers(const SessionOptions& options) {
     return headers;
 }
 
-// Whether anybody drafts, from outside or not; make_drafters then makes at least one drafter.
+// Whether anybody drafts, be it the makers of requests; make_drafters then makes at least one
+// drafter.
 bool drafts(const SessionOptions& options, const Drafter* drafter) {
-    return drafter != nullptr || options.draft_model || !options.corpus.empty() || options.offers;
+    return drafter != nullptr || options.draft_model || !options.corpus.empty() || options.verifies;
 }
 
 // Most rows of logits of each sequence in a decode of the target.
@@ -171,13 +170,13 @@ Drafters make_drafters(const SessionOptions& options, const Headers& headers,
             drafters.all.push_back(std::make_shared<CorpusDrafter>(
                 options.corpus, target->vocab().text_fingerprint()));
     }
-    if (options.offers) {
-        drafters.offers = std::make_shared<Offers>();
-        drafters.all.push_back(drafters.offers);
-    }
     // The costly drafter is the last, and there is at most one.
     if (is_costly) drafters.all.push_back(std::move(given));
-    if (!options.draft_model) return drafters;
+    if (!options.draft_model) {
+        if (drafters.all.empty() && options.verifies)
+            drafters.all.push_back(std::make_shared<NoDrafter>());
+        return drafters;
+    }
     if (!headers.draft || headers.draft->traits.kind == Architecture::Kind::eagle3) {
         const auto head = std::make_shared<HeadDrafter>(target, *options.draft_model,
                                                         headers.draft ? &*headers.draft : nullptr,
@@ -203,7 +202,7 @@ Drafters make_drafters(const SessionOptions& options, const Headers& headers,
 CurveKeys resolve_costs(const SessionOptions& options, const Headers& headers,
                         const TargetPlan& plan, Context& context, ModelDrafter* draft_model,
                         Speculator& speculator) {
-    if (!speculator.times()) return {};
+    if (!speculator.plans() && !options.verifies) return {};
     if (!speculator.plans()) draft_model = nullptr;
     CurveKeys keys = {
         curve_key(headers.target, plan.model, plan.context, context.model().kernels())};
@@ -270,7 +269,6 @@ SessionInfo session_info(const Model& model, const Context& context, Engine& eng
             .n_seq = context.n_seq(),
             .n_threads = context.n_threads(),
             .cpu_kernels = model.kernels(),
-            .drafts = speculator.drafts(),
             .max_draft_length = engine.limits().depth,
             .max_candidates = speculator.limits().siblings,
             .max_draft_tokens = engine.limits().nodes};
@@ -301,9 +299,9 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
     const int most_leaves = std::min(wanted.leaves, 1 + memory.n_branches());
     Planner planner(memory.per_sequence_streams(), most_rows_together(plan.model, plan.context));
     auto engine = std::make_unique<Engine>(
-        std::move(local), Speculator(std::move(drafters.all), drafters.offers, options.spec_length,
-                                     limits(options, most_leaves), model->vocab(),
-                                     std::move(planner), takes_guesses));
+        std::move(local),
+        Speculator(std::move(drafters.all), options.spec_length, limits(options, most_leaves),
+                   model->vocab(), std::move(planner), takes_guesses));
     if (plan.context.never_alone && memory.n_cuttable() == 0)
         throw InvalidArgument("exact cannot be had for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");
@@ -314,7 +312,6 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
     return {.model = std::move(model),
             .context = std::move(context),
             .engine = std::move(engine),
-            .offers = std::move(drafters.offers),
             .curve_keys = std::move(curve_keys),
             .context_plan = plan.context,
             .info = std::move(info),

@@ -16,14 +16,12 @@
 namespace specllama {
 
 class Drafter;
-class Offers;
 
 // The parts of a session; each depends on those before it.
 struct SessionParts {
     std::shared_ptr<const Model> model;
     std::unique_ptr<Context> context;
     std::unique_ptr<Engine> engine;
-    std::shared_ptr<Offers> offers;  // null: the session takes none
     CurveKeys curve_keys;
     // That of `context`.
     ContextPlan context_plan;

@@ -109,9 +109,6 @@ class SpecSession(AsyncRequests):
             spec_length, spec_tree, cascade, chat_template, template_args, max_queue, progress and
             verbose may be given. "sglang+http://...": an SGLang server (docs/remote-sglang.md).
             None: the model is here, and the four options that follow may not be given.
-        target_mode: "lockstep": a request and an answer for each round; "ahead": the target does
-            not wait for drafts; "auto": chosen for each generation by the time that the network
-            and decodes take.
         target_key: The API key that the server wants.
         target_timeout: Most seconds until an answer of the server's is complete.
         tokenizer: For an SGLang target: path or name of a GGUF with its vocabulary; the weights are
@@ -120,7 +117,7 @@ class SpecSession(AsyncRequests):
             to copy from in every call, besides prompt and generation. None: none. (Without effect
             with draft=None, and, unless drafts are trees, with a draft model and a fixed
             spec_length.)
-        offers: Whether drafts may come from elsewhere, see `host`; `specllama serve` sets this.
+        verifies: Whether drafts made elsewhere may be verified; `specllama serve` sets this.
         cache_ram: MiB of main memory for copies of what earlier calls left in the KV memory. A
             prompt that begins like one of them costs only its new tokens, as if that call had been
             the previous one. What was not needed for the longest goes first. 0: none; -1: no limit.
@@ -200,10 +197,9 @@ class SpecSession(AsyncRequests):
         kv_type: str | None = None,
         exact: bool | Literal["auto"] = "auto",
         corpus: str | os.PathLike[str] | None = None,
-        offers: bool = False,
+        verifies: bool = False,
         cache_ram: int = 0,
         target: str | None = None,
-        target_mode: Literal["auto", "lockstep", "ahead"] = "auto",
         target_key: str | None = None,
         target_timeout: float = 600.0,
         tokenizer: str | os.PathLike[str] | None = None,
@@ -254,7 +250,7 @@ class SpecSession(AsyncRequests):
             "kv_type": kv_type,
             "exact": exact,
             "corpus": corpus,
-            "offers": offers,
+            "verifies": verifies,
             "cache_ram": cache_ram,
             "spec_length": spec_length,
             "spec_tree": spec_tree,
@@ -274,9 +270,7 @@ class SpecSession(AsyncRequests):
             "draft_min_p": draft_min_p,
         }
         check_draft(draft)
-        elsewhere = TargetOptions.checked(
-            target, target_mode, target_key, target_timeout, tokenizer
-        )
+        elsewhere = TargetOptions.checked(target, target_key, target_timeout, tokenizer)
         core: Core
         # `on_load` keeps the bar alive: were it dropped when loading ends, a Ctrl-C at that moment
         # would be raised in the bar's __del__, and lost there.

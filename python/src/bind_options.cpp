@@ -84,7 +84,7 @@ void bind_options(py::module_& m) {
         pair("spec_length", &SessionOptions::spec_length),
         pair("spec_tree", &SessionOptions::spec_tree),
         pair("draft_model", &SessionOptions::draft_model), pair("corpus", &SessionOptions::corpus),
-        pair("offers", &SessionOptions::offers), pair("cache_ram", &SessionOptions::cache_ram),
+        pair("verifies", &SessionOptions::verifies), pair("cache_ram", &SessionOptions::cache_ram),
         pair("exact", &SessionOptions::exact));
 
     py::native_enum<AcceptanceRule>(m, "AcceptanceRule", "enum.Enum",
@@ -137,6 +137,8 @@ void bind_options(py::module_& m) {
                              pair("stop", &BeamOptions::stop),
                              pair("reference", &BeamOptions::reference),
                              pair("cache_prompt", &BeamOptions::cache_prompt));
+    bind_struct<RequestDraft>(m, "RequestDraft", pair("tokens", &RequestDraft::tokens),
+                              pair("branches", &RequestDraft::branches));
     bind_struct<GenerateOptions>(
         m, "GenerateOptions", pair("max_tokens", &GenerateOptions::max_tokens),
         pair("stop", &GenerateOptions::stop), pair("sampling", &GenerateOptions::sampling),
@@ -144,7 +146,7 @@ void bind_options(py::module_& m) {
         pair("replayed", &GenerateOptions::replayed),
         pair("generated", &GenerateOptions::generated),
         pair("cache_prompt", &GenerateOptions::cache_prompt),
-        pair("paced", &GenerateOptions::paced), pair("trace", &GenerateOptions::trace));
+        pair("draft", &GenerateOptions::draft), pair("trace", &GenerateOptions::trace));
 }
 
 }  // namespace specllama

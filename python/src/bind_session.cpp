@@ -140,7 +140,6 @@ void bind_session(py::module_& m) {
         .def_property_readonly("longest_draft", info(&SessionInfo::max_draft_length))
         .def_property_readonly("most_guesses", info(&SessionInfo::max_candidates))
         .def_property_readonly("most_nodes", info(&SessionInfo::max_draft_tokens))
-        .def_property_readonly("drafts", info(&SessionInfo::drafts))
         .def_property_readonly("n_threads", info(&SessionInfo::n_threads))
         .def_property_readonly("model_description", info(&SessionInfo::description))
         .def_property_readonly("cpu_kernels", info(&SessionInfo::cpu_kernels));

@@ -1,10 +1,8 @@
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "bind.h"
 #include "specllama/stream.h"
-#include "token_array.h"
 
 namespace specllama {
 
@@ -17,31 +15,6 @@ auto released(Value (Stream::*read)() const) {
         const py::gil_scoped_release release;
         return (stream.*read)();
     };
-}
-
-// After how many tokens of a draft's trunk a branch leaves it, and the branch's tokens.
-using Branch = std::pair<int, Tokens>;
-
-// confidence: that of the trunk's tokens, then that of the branches' tokens; 1 where it is missing.
-Draft offered(const Tokens& tokens, const std::vector<float>& confidence,
-              const std::vector<Branch>& branches) {
-    std::size_t n = 0;
-    const auto next = [&] {
-        const std::size_t at = n++;
-        return Evidence{.source = Source::other,
-                        .confidence = at < confidence.size() ? confidence[at] : 1.0F};
-    };
-    Draft draft;
-    for (const Token token : tokens.to_vector()) draft.push(token, next());
-    for (const auto& [depth, branch] : branches) {
-        bool follows = false;
-        for (const Token token : branch.to_vector())
-            if (std::exchange(follows, true))
-                draft.push_behind_side(token, next());
-            else
-                draft.push_side(depth, token, next());
-    }
-    return draft;
 }
 
 }  // namespace
@@ -69,16 +42,6 @@ void bind_stream(py::module_& m) {
                  stream.take(chunks);
                  return chunks;
              })
-        .def(
-            "offer",
-            [](Stream& stream, int n_before, const Tokens& tokens,
-               const std::vector<float>& confidence, const std::vector<Branch>& branches) {
-                const Draft draft = offered(tokens, confidence, branches);
-                const py::gil_scoped_release release;
-                stream.offer(n_before, draft);
-            },
-            py::arg("n_before"), py::arg("tokens"), py::arg("confidence"), py::arg("branches"))
-        .def("waits", &Stream::waits)
         .def("cancel", &Stream::cancel, py::call_guard<py::gil_scoped_release>())
         .def_property_readonly("done", released(&Stream::done))
         .def_property_readonly("finish_reason",

@@ -240,7 +240,7 @@ def test_a_grammar_for_a_replayed_text_is_refused(open_session: Open) -> None:
         replayed=session.tokenize("def foo"),
         generated=[],
         cache_prompt=True,
-        paced=False,
+        draft=None,
         trace=False,
     )
     with pytest.raises(ArgumentError, match="replayed follows no grammar"):

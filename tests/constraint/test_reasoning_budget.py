@@ -192,17 +192,8 @@ def test_budget_closes_the_thought_under_rejection_sampling(open_session: Open) 
         assert found.tokens[12 : 12 + len(closing)] == closing
 
 
-def test_a_continued_request_keeps_its_budget(open_session: Open) -> None:
-    session = open_session(BUNDLED_MODEL, "ngram", n_seq=2, **REAL)
-    text = PROMPTS["module"] + "<think>"
-    whole = session.generate(text, max_tokens=40, reasoning_budget=9).tokens
-    for n in (1, 8, 9, 10, 11, 20):
-        again = session.host(text, generated=whole[:n], max_tokens=40, reasoning_budget=9).result()
-        assert again.tokens == whole
-
-
 def test_budget_limits_thoughts_of_a_served_target(open_session: Open) -> None:
-    target = open_session(BUNDLED_MODEL, "ngram", n_seq=2, offers=True, **REAL)
+    target = open_session(BUNDLED_MODEL, "ngram", n_seq=2, verifies=True, **REAL)
     text = PROMPTS["module"] + "<think>"
     options: Any = {"max_tokens": 40, "reasoning_budget": 9}
     local = target.generate(text, **options)

@@ -1,4 +1,4 @@
-"""A server that has the target, sessions on it in both modes, and one without it."""
+"""A server that has the target, sessions on it, and one without it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from targets import Connect
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     """The bundled model with two places."""
-    options = EXACT | FIXED | {"exact": EXACT_HERE, "n_seq": 2, "offers": True}
+    options = EXACT | FIXED | {"exact": EXACT_HERE, "n_seq": 2, "verifies": True}
     with SpecSession(None, "ngram", **options) as session, serve(session) as running:
         yield running
 
@@ -27,18 +27,13 @@ def local() -> Iterator[SpecSession]:
         yield session
 
 
-@pytest.fixture(params=["lockstep", "ahead"])
-def mode(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
-def connect(server: Server, mode: str) -> Iterator[Connect]:
+def connect(server: Server) -> Iterator[Connect]:
     """Opens sessions on the server, and closes them after the test."""
     opened: list[SpecSession] = []
 
     def connect_one(draft: Any = None, **options: Any) -> SpecSession:
-        given = {"target": server.url, "target_mode": mode, "n_threads": 1} | options
+        given = {"target": server.url, "n_threads": 1} | options
         opened.append(SpecSession(draft=draft, **given))
         return opened[-1]
 

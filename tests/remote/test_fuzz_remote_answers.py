@@ -7,24 +7,24 @@ from typing import Any
 
 import fuzz
 import pytest
-from hostile_server import FRAMES, N_VOCAB, REPLIES, hostile_server
+from hostile_server import N_VOCAB, REPLIES, hostile_server
 from scripted_model import FIRST, write_scripted_model
 from specllama import SpecllamaError, SpecSession
 from specllama.remote import link
 
-_MODES = ("lockstep", "ahead", "sglang")
+_KINDS = ("specllama", "sglang")
 _MOST_MIB = 300
 """Memory that all cases together may take: an answer of 16 MiB, taken apart."""
 
 _AT_IMPORT = fuzz.peak_mib()
 
 
-def try_case(index: int, folder: Path, mode: str, *kinds: str) -> None:
+def try_case(index: int, folder: Path, server: str, *kinds: str) -> None:
     link._FIRST_PAUSE = 0.001
-    draws = fuzz.case(f"remote answers {mode}", index)
+    draws = fuzz.case(f"remote answers {server}", index)
     with hostile_server(draws, kinds[index] if kinds else None) as url:
-        options: dict[str, Any] = {"target": url, "target_mode": mode}
-        if mode == "sglang":
+        options: dict[str, Any] = {"target": url}
+        if server == "sglang":
             options = {"target": f"sglang+{url}", "tokenizer": _tokenizer(folder)}
         said = ""
         try:
@@ -46,18 +46,16 @@ def _tokenizer(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("mode", _MODES)
+@pytest.mark.parametrize("server", _KINDS)
 @pytest.mark.parametrize("n_cases", fuzz.sizes(200))
 def test_wrong_answers_are_refused_in_bounded_time_and_memory(
-    n_cases: int, mode: str, tmp_path: Path
+    n_cases: int, server: str, tmp_path: Path
 ) -> None:
-    n = max(n_cases // len(_MODES), 1)
-    assert fuzz.failures(__file__, n, tmp_path, mode) == []
+    n = max(n_cases // len(_KINDS), 1)
+    assert fuzz.failures(__file__, n, tmp_path, server) == []
 
 
-@pytest.mark.parametrize(("mode", "kinds"), [("lockstep", REPLIES), ("ahead", FRAMES)])
-def test_floods_silence_and_noise_of_a_server_are_bounded(
-    mode: str, kinds: dict[str, Any], tmp_path: Path
-) -> None:
-    n = len(kinds)
-    assert fuzz.failures(__file__, n, tmp_path, mode, *kinds) == []
+def test_floods_silence_and_noise_of_a_server_are_bounded(tmp_path: Path) -> None:
+    n = len(REPLIES)
+    failures = fuzz.failures(__file__, n, tmp_path, "specllama", *REPLIES)
+    assert failures == []

@@ -18,7 +18,6 @@ from prompts import PROMPTS
 from serving import Server, serve
 from session_options import EXACT, EXACT_HERE, FIXED
 from specllama import ArgumentError, Drafter, SpecSession
-from specllama.remote.trip import Trip
 from specllama.session import BUNDLED_DRAFT
 from targets import MODULE, Connect, same
 
@@ -83,7 +82,7 @@ WAYS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("draft", DRAFTS)
 def test_a_served_target_gives_the_same_tokens_with_every_drafter(
-    connect: Connect, local: SpecSession, draft: str, options: dict[str, Any], mode: str
+    connect: Connect, local: SpecSession, draft: str, options: dict[str, Any]
 ) -> None:
     session = connect(DRAFTS[draft]())
     for name in ("module", "emoji"):
@@ -91,8 +90,8 @@ def test_a_served_target_gives_the_same_tokens_with_every_drafter(
         found = session.generate(PROMPTS[name], max_tokens=N, **options)
         same(found, expected)
         assert found.stats.exact is (EXACT_HERE is True)
-        if draft in ("raising", "foreign"):  # ahead, it may not have been asked in time
-            assert found.stats.drafter_errors > 0 or mode == "ahead"
+        if draft in ("raising", "foreign"):
+            assert found.stats.drafter_errors > 0
         else:
             assert found.stats.drafter_errors == 0
         assert found.stats.generated_tokens == N
@@ -101,13 +100,12 @@ def test_a_served_target_gives_the_same_tokens_with_every_drafter(
 
 @pytest.mark.parametrize("draft", ["ngram", BUNDLED_DRAFT], ids=["ngram", "draft model"])
 def test_a_served_target_gives_the_same_tokens_with_a_fixed_length(
-    connect: Connect, local: SpecSession, draft: Any, mode: str
+    connect: Connect, local: SpecSession, draft: Any
 ) -> None:
     found = connect(draft, spec_length=3).generate(MODULE, max_tokens=N)
     same(found, local.generate(MODULE, max_tokens=N))
     assert max(found.stats.drafted_by_position, default=0) > 0
-    if mode == "lockstep":  # ahead, the server drafts, too
-        assert len(found.stats.drafted_by_position) <= 3
+    assert len(found.stats.drafted_by_position) <= 3
 
 
 def test_drafts_keep_to_the_servers_longest_draft(server: Server, local: SpecSession) -> None:
@@ -115,35 +113,20 @@ def test_drafts_keep_to_the_servers_longest_draft(server: Server, local: SpecSes
     expected = local.generate(MODULE, max_tokens=N)
     for given in ({}, {"spec_length": 16}):
         drafter = Longest(expected.tokens, {}, n_most=64)
-        options: dict[str, Any] = {"target_mode": "lockstep", "draft": drafter, **given}
+        options: dict[str, Any] = {"draft": drafter, **given}
         with SpecSession(target=server.url, **options) as session:
             assert session.core.longest_draft == FIXED["spec_length"]
             same(session.generate(MODULE, max_tokens=N), expected)
         assert drafter.longest == FIXED["spec_length"]
 
 
-def test_auto_changes_the_mode_between_generations(server: Server, local: SpecSession) -> None:
-    """By what is known of it, which is set here, so that the clock has no say."""
-    expected = local.generate(MODULE, max_tokens=N)
-    with SpecSession(target=server.url, draft=Wrong()) as session:
-        core: Any = session.core
-        for seconds, way in ((0.0, "lockstep"), (1e3, "ahead"), (0.0, "lockstep")):
-            core._trip = Trip()
-            core._trip.observe(seconds)
-            core._prospects.heard(0, 0, 5000)  # the server's drafts were no good, nor were ours
-            core._prospects.drafted(1, 0, 5000)
-            assert core.mode == way
-            same(session.generate(MODULE, max_tokens=N), expected)
-
-
-def test_right_drafts_save_rounds(connect: Connect, local: SpecSession, mode: str) -> None:
+def test_right_drafts_save_rounds(connect: Connect, local: SpecSession) -> None:
     expected = local.generate(MODULE, max_tokens=N)
     drafter = Meddling(expected.tokens, {}, n_most=4)
     found = connect(drafter, spec_length=4).generate(MODULE, max_tokens=N)
     same(found, expected)
-    if mode == "lockstep":
-        assert found.stats.rounds <= 2 + N // 5
-        assert found.stats.by_drafter["other"][1] >= N - found.stats.rounds - 1
+    assert found.stats.rounds <= 2 + N // 5
+    assert found.stats.by_drafter["other"][1] >= N - found.stats.rounds - 1
 
 
 def test_a_drafter_that_is_sometimes_right_changes_no_token(
@@ -241,7 +224,7 @@ def test_a_served_target_works_in_an_event_loop(connect: Connect, local: SpecSes
 def test_chat_and_tokenizer_of_a_served_target_equal_the_models(smollm2: Path) -> None:
     messages = [{"role": "user", "content": "Say hello."}]
     with (
-        SpecSession(smollm2, **EXACT, exact=EXACT_HERE, n_ctx=256, offers=True) as there,
+        SpecSession(smollm2, **EXACT, exact=EXACT_HERE, n_ctx=256, verifies=True) as there,
         serve(there) as server,
         SpecSession(target=server.url) as session,
     ):
@@ -282,7 +265,6 @@ def test_options_without_support_by_the_server_are_refused(connect: Connect) -> 
     for call in (
         lambda: session.beam_search(MODULE, n_beams=2),
         lambda: session.save_state("x"),
-        lambda: session.host(MODULE, paced=True),
     ):
         with pytest.raises(ArgumentError):
             call()

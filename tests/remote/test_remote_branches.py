@@ -32,7 +32,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     """The bundled model, which takes branches; what it verifies of who does not wait is either all
     or what pays."""
     length = 4 if request.param == "fixed" else "auto"
-    options: Any = EXACT | {"exact": EXACT_HERE, "offers": True, "spec_tree": 3}
+    options: Any = EXACT | {"exact": EXACT_HERE, "verifies": True, "spec_tree": 3}
     options["spec_length"] = length
     with SpecSession(None, None, **options) as session, serve(session) as running:
         yield running
@@ -41,7 +41,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def chains() -> Iterator[Server]:
     """The same without branches."""
-    options: Any = EXACT | {"exact": EXACT_HERE, "offers": True, "spec_length": 4}
+    options: Any = EXACT | {"exact": EXACT_HERE, "verifies": True, "spec_length": 4}
     with SpecSession(None, None, **options) as session, serve(session) as running:
         yield running
 
@@ -68,13 +68,12 @@ def n_aside(generation: Generation) -> int:
 
 @pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("mode", ["lockstep", "ahead"])
 def test_trees_verified_by_a_server_change_no_token(
-    server: Server, local: SpecSession, mode: Any, place: str, options: dict[str, Any]
+    server: Server, local: SpecSession, place: str, options: dict[str, Any]
 ) -> None:
     drafter = Branching(local.n_vocab, place)
     found_aside = 0
-    with SpecSession(target=server.url, target_mode=mode, draft=drafter, **TREES) as session:
+    with SpecSession(target=server.url, draft=drafter, **TREES) as session:
         for name in ("module", "json", "emoji"):
             expected = local.generate(PROMPTS[name], max_tokens=N, **options)
             drafter.coming = expected.tokens
@@ -86,23 +85,21 @@ def test_trees_verified_by_a_server_change_no_token(
             assert sum(found.stats.accepted_by_rank) == found.stats.accepted
             found_aside += n_aside(found)
             # The server's count is ours.
-            if mode == "lockstep" and place == "side":
+            if place == "side":
                 assert found.stats.rounds <= 2 + N // 4
-    if mode == "lockstep":
-        assert (found_aside > 5) == (place in ("side", "random"))
+    assert (found_aside > 5) == (place in ("side", "random"))
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("mode", ["lockstep", "ahead"])
 def test_planned_trees_verified_by_a_server_change_no_token(
-    server: Server, local: SpecSession, mode: Any, place: str
+    server: Server, local: SpecSession, place: str
 ) -> None:
     """What it tells is up to the clock; what comes is not."""
     drafter = Branching(local.n_vocab, place)
     options: dict[str, Any] = {"max_tokens": 80, "temperature": 1.0, "seed": 3}
     expected = local.generate(MODULE, **options)
     drafter.coming = expected.tokens
-    with SpecSession(target=server.url, target_mode=mode, draft=drafter, spec_tree=3) as session:
+    with SpecSession(target=server.url, draft=drafter, spec_tree=3) as session:
         for _ in range(2):
             same(session.generate(MODULE, **options), expected)
 
@@ -114,9 +111,7 @@ def test_a_server_without_branches_verifies_the_main_path(
     for place in ("side", "trunk"):
         drafter = Branching(local.n_vocab, place)
         drafter.coming = expected.tokens
-        with SpecSession(
-            target=chains.url, target_mode="lockstep", draft=drafter, **TREES
-        ) as session:
+        with SpecSession(target=chains.url, draft=drafter, **TREES) as session:
             assert session.core.most_guesses == 1
             found = session.generate(MODULE, max_tokens=N)
         same(found, expected)
@@ -129,19 +124,12 @@ def test_branches_of_a_draft_model_are_accepted(
     server: Server, local: SpecSession, temperature: float
 ) -> None:
     aside = 0
-    for mode in ("lockstep", "ahead"):
-        with SpecSession(
-            target=server.url,
-            target_mode=mode,
-            draft=BUNDLED_DRAFT,
-            n_threads=1,
-            **TREES,  # type: ignore[arg-type]
-        ) as session:
-            for name in ("module", "counting", "imports"):
-                options: Any = {"max_tokens": 60, "temperature": temperature, "seed": 3}
-                found = session.generate(PROMPTS[name], **options)
-                same(found, local.generate(PROMPTS[name], **options))
-                aside += n_aside(found)
+    with SpecSession(target=server.url, draft=BUNDLED_DRAFT, n_threads=1, **TREES) as session:
+        for name in ("module", "counting", "imports"):
+            options: Any = {"max_tokens": 60, "temperature": temperature, "seed": 3}
+            found = session.generate(PROMPTS[name], **options)
+            same(found, local.generate(PROMPTS[name], **options))
+            aside += n_aside(found)
     assert aside > 5
 
 
@@ -151,7 +139,7 @@ def test_branches_equal_those_of_a_local_session(server: Server, local: SpecSess
     with (
         SpecSession(None, BUNDLED_DRAFT, **here) as beside,
         SpecSession(
-            target=server.url, target_mode="lockstep", draft=BUNDLED_DRAFT, cascade=False,
+            target=server.url, draft=BUNDLED_DRAFT, cascade=False,
             n_threads=1, **TREES,
         ) as session,
     ):  # fmt: skip
@@ -176,9 +164,7 @@ def test_a_branch_from_a_second_match_is_accepted_by_a_server(
         right = plain.tokens[start : start + 12]
         reference += right + 2 * [*right[:7], *((token + 1) % 4096 for token in right[7:])]
     for spec_tree in (1, 2):
-        with SpecSession(
-            target=server.url, target_mode="lockstep", spec_length=4, spec_tree=spec_tree
-        ) as session:
+        with SpecSession(target=server.url, spec_length=4, spec_tree=spec_tree) as session:
             found = session.generate(MODULE, max_tokens=120, reference=reference)
         same(found, plain)
         assert (n_aside(found) > 5) == (spec_tree == 2)
@@ -199,9 +185,8 @@ class Breaking(Branching):
 
 
 @pytest.mark.parametrize("place", ["side", "random"])
-@pytest.mark.parametrize("mode", ["lockstep", "ahead"])
 def test_broken_connections_repeat_rounds_with_their_branches(
-    server: Server, local: SpecSession, mode: Any, place: str
+    server: Server, local: SpecSession, place: str
 ) -> None:
     """Rounds are asked for again, with their branches, and generations opened again."""
     options: dict[str, Any] = {"max_tokens": 60, "temperature": 1.0, "seed": 11, "logprobs": 1}
@@ -210,15 +195,12 @@ def test_broken_connections_repeat_rounds_with_their_branches(
         link.cut(2500)
         drafter = Breaking(local.n_vocab, place, every(3, link.break_all))
         drafter.coming = expected.tokens
-        with SpecSession(target=link.url, target_mode=mode, draft=drafter, **TREES) as session:
+        with SpecSession(target=link.url, draft=drafter, **TREES) as session:
             same(session.generate(MODULE, **options), expected)
             assert link.n_connections > 1
 
 
-@pytest.mark.parametrize("mode", ["lockstep", "ahead"])
-def test_an_abandoned_tree_leaves_nothing_on_the_server(
-    server: Server, local: SpecSession, mode: Any
-) -> None:
+def test_an_abandoned_tree_leaves_nothing_on_the_server(server: Server, local: SpecSession) -> None:
     """By its reader, by an interrupt in the drafter: nothing of a branch is left."""
     expected = local.generate(MODULE, max_tokens=60)
 
@@ -227,9 +209,9 @@ def test_an_abandoned_tree_leaves_nothing_on_the_server(
 
     drafter = Breaking(local.n_vocab, "random", {4: interrupt})
     drafter.coming = expected.tokens
-    with SpecSession(target=server.url, target_mode=mode, draft=drafter, **TREES) as session:
+    with SpecSession(target=server.url, draft=drafter, **TREES) as session:
         with suppress(KeyboardInterrupt):
-            while True:  # ahead, the server may be faster than the fourth draft
+            while True:
                 session.generate(MODULE, max_tokens=60)
         same(session.generate(MODULE, max_tokens=60), expected)
         for n in (1, 3, 7):

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from specllama import BusyError, ClosedError, Drafter, SpecSession
-from specllama.remote.ahead import Ahead
 from specllama.remote.fields import Fields
 from specllama.remote.lockstep import Lockstep
 from specllama.remote.stream import RemoteStream
@@ -54,7 +53,6 @@ class Interrupting(Drafter):
 
 
 def until_interrupted(session: SpecSession, **options: Any) -> None:
-    """Ahead, how often a drafter is asked in one generation is the clock's to say."""
     while True:
         session.generate(MODULE, max_tokens=N, **options)
 
@@ -72,7 +70,7 @@ def test_a_generation_after_ctrl_c_gives_the_same_tokens(
 
 
 def test_an_interrupted_text_includes_text_held_back_for_stop_strings(
-    connect: Connect, local: SpecSession, mode: str
+    connect: Connect, local: SpecSession
 ) -> None:
     text = local.generate(MODULE, max_tokens=N).text
     session = connect(Interrupting())
@@ -80,7 +78,7 @@ def test_an_interrupted_text_includes_text_held_back_for_stop_strings(
         until_interrupted(session, stop=text[:60] + "\N{ROCKET}")
     assert session.last is not None
     assert session.last.text == local.detokenize(session.last.tokens)
-    assert session.last.text or mode == "ahead"  # where nobody may have been asked
+    assert session.last.text
 
 
 class Selfish(Drafter):
@@ -102,14 +100,14 @@ class Selfish(Drafter):
 
 @pytest.mark.parametrize("n_seq", [1, 2])
 def test_a_drafter_cannot_wait_for_its_own_session(
-    connect: Connect, local: SpecSession, mode: str, n_seq: int
+    connect: Connect, local: SpecSession, n_seq: int
 ) -> None:
     drafter = Selfish()
     drafter.session = session = connect(drafter, n_seq=n_seq, max_queue=500)
     found = session.generate([MODULE], max_tokens=4)[0]
     drafter.session = None
     same(found, local.generate(MODULE, max_tokens=4))
-    assert len(drafter.errors) >= 4 or mode == "ahead"  # where nobody may have been asked
+    assert len(drafter.errors) >= 4
     session.close()
 
 
@@ -169,19 +167,16 @@ def test_a_call_during_the_end_of_a_stream_is_not_refused(connect: Connect) -> N
     ending.join()
 
 
-@pytest.mark.parametrize("where", ["_keep", "close"])
 def test_ctrl_c_at_the_end_of_a_text_leaves_the_session_usable(
-    connect: Connect, monkeypatch: pytest.MonkeyPatch, mode: str, where: str
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if (mode, where) == ("lockstep", "_keep"):
-        pytest.skip("there is nothing to keep")
     session = connect("ngram")
 
     def interrupted(self: object) -> None:
         monkeypatch.undo()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Ahead if mode == "ahead" else Lockstep, where, interrupted)
+    monkeypatch.setattr(Lockstep, "close", interrupted)
     with pytest.raises(KeyboardInterrupt):
         session.generate(MODULE, max_tokens=3)
     # The server would wait for a minute.

@@ -26,7 +26,7 @@ OPTIONS: dict[str, Any] = {"max_tokens": N, "temperature": 1.0, "seed": 11, "log
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[SpecSession]:
-    options = EXACT | FIXED | {"exact": EXACT_HERE, "n_seq": 2, "offers": True}
+    options = EXACT | FIXED | {"exact": EXACT_HERE, "n_seq": 2, "verifies": True}
     with SpecSession(None, "ngram", **options) as one:
         yield one
 
@@ -41,11 +41,6 @@ def server(session: SpecSession) -> Iterator[Server]:
 def expected() -> Generation:
     with SpecSession(draft=None, **EXACT, exact=EXACT_HERE) as local:
         return local.generate(MODULE, **OPTIONS)
-
-
-@pytest.fixture(params=["lockstep", "ahead"])
-def mode(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 def same(found: Generation, expected: Generation) -> None:
@@ -67,11 +62,11 @@ LINES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("draft", [None, "ngram", BUNDLED_DRAFT], ids=["None", "ngram", "model"])
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 def test_slow_and_narrow_connections_change_no_token(
-    server: Server, expected: Generation, mode: str, line: dict[str, Any], draft: Any
+    server: Server, expected: Generation, line: dict[str, Any], draft: Any
 ) -> None:
     with (
         slow_link(server.url, **line) as link,
-        SpecSession(target=link.url, target_mode=mode, draft=draft, n_threads=1) as remote,  # type: ignore[arg-type]
+        SpecSession(target=link.url, draft=draft, n_threads=1) as remote,
     ):
         same(remote.generate(MODULE, **OPTIONS), expected)
         assert link.n_bytes > 1000
@@ -79,7 +74,7 @@ def test_slow_and_narrow_connections_change_no_token(
 
 @pytest.mark.parametrize("stop", [None, ["self.size", "offset)\n"]], ids=["plain", "stop"])
 def test_broken_connections_change_no_token(
-    server: Server, session: SpecSession, mode: str, stop: Any
+    server: Server, session: SpecSession, stop: Any
 ) -> None:
     """At a place that the drafter chooses, so that the clock has no say."""
     options = OPTIONS | {"max_tokens": 60, "temperature": 0.0, "stop": stop, "logprobs": None}
@@ -89,15 +84,14 @@ def test_broken_connections_change_no_token(
         drafter = Meddling(expected.tokens, every(9, link.break_all))
         with SpecSession(
             target=link.url,
-            target_mode=mode,
             draft=drafter,
-            spec_length=3,  # type: ignore[arg-type]
+            spec_length=3,
         ) as remote:
             same(remote.generate(MODULE, **options), expected)
             assert link.n_connections > 1
 
 
-def test_broken_connections_keep_text_held_back_for_stop_strings(server: Server, mode: str) -> None:
+def test_broken_connections_keep_text_held_back_for_stop_strings(server: Server) -> None:
     """What was held back has its log-probabilities, too."""
     options: dict[str, Any] = {"max_tokens": 30, "logprobs": 1, "temperature": 1.0, "seed": 11}
     with SpecSession(draft=None, **EXACT, exact=EXACT_HERE) as local:
@@ -106,63 +100,22 @@ def test_broken_connections_keep_text_held_back_for_stop_strings(server: Server,
         expected = local.generate(MODULE, **options)
     with slow_link(server.url) as link:
         drafter = Meddling(expected.tokens, every(2, link.break_all, times=6))
-        with SpecSession(target=link.url, target_mode=mode, draft=drafter) as remote:  # type: ignore[arg-type]
+        with SpecSession(target=link.url, draft=drafter) as remote:
             same(remote.generate(MODULE, **options), expected)
 
 
-def test_a_long_round_trip_selects_ahead_mode(server: Server, expected: Generation) -> None:
-    """300 ms there and back are many decodes of so small a model, on any machine."""
-    with (
-        slow_link(server.url, delay=0.15) as link,
-        SpecSession(target=link.url, draft=None) as remote,
-    ):
-        assert remote.core.mode == "ahead"  # type: ignore[attr-defined]
-        same(remote.generate(MODULE, **OPTIONS), expected)
-
-
 def test_the_next_generation_takes_one_round_trip(server: Server, expected: Generation) -> None:
-    """To open a connection takes two more."""
     one_token = OPTIONS | {"max_tokens": 1}
     tokens = server.session.tokenize(MODULE)
-    for mode, n_first in (("lockstep", 1), ("ahead", 3)):
-        with (
-            slow_link(server.url) as link,
-            SpecSession(target=link.url, target_mode=mode, draft=None) as remote,  # type: ignore[arg-type]
-        ):
-            for n_trips in (n_first, 1, 1):
-                n_before = link.n_trips
-                assert remote.generate(tokens, **one_token).tokens == expected.tokens[:1]
-                assert link.n_trips == n_before + n_trips, mode
-
-
-def test_a_connection_closed_while_idle_is_reopened(
-    session: SpecSession, expected: Generation
-) -> None:
-    """By the server, and by the line."""
-    with (
-        serve(session, idle=0.05) as server,
-        slow_link(server.url) as link,
-        SpecSession(target=link.url, target_mode="ahead", draft=None) as remote,
-    ):
-        same(remote.generate(MODULE, **OPTIONS), expected)
-        wait_until(lambda: not server.app._verify._ahead)
-        same(remote.generate(MODULE, **OPTIONS), expected)
-        link.break_all()
-        same(remote.generate(MODULE, **OPTIONS), expected)
-
-
-def test_an_abandoned_stream_leaves_no_rounds_on_the_server(
-    server: Server, expected: Generation
-) -> None:
-    with SpecSession(target=server.url, target_mode="ahead", draft=None) as remote:
+    with slow_link(server.url) as link, SpecSession(target=link.url, draft=None) as remote:
         for _ in range(3):
-            with remote.stream(MODULE, **(OPTIONS | {"max_tokens": 500, "seed": 5})) as stream:
-                next(stream)
-            same(remote.generate(MODULE, **OPTIONS), expected)
+            n_before = link.n_trips
+            assert remote.generate(tokens, **one_token).tokens == expected.tokens[:1]
+            assert link.n_trips == n_before + 1
 
 
 def test_a_connection_that_returns_continues_the_generation(
-    server: Server, expected: Generation, mode: str
+    server: Server, expected: Generation
 ) -> None:
     with slow_link(server.url) as link:
 
@@ -172,17 +125,17 @@ def test_a_connection_that_returns_continues_the_generation(
             threading.Timer(0.4, link.refuse, [False]).start()
 
         drafter = Meddling(expected.tokens, {2: down})
-        with SpecSession(target=link.url, target_mode=mode, draft=drafter) as remote:  # type: ignore[arg-type]
+        with SpecSession(target=link.url, draft=drafter) as remote:
             same(remote.generate(MODULE, **OPTIONS), expected)
 
 
 def test_a_connection_that_stays_down_raises_remote_error(
-    server: Server, expected: Generation, mode: str
+    server: Server, expected: Generation
 ) -> None:
     """The error says so, what there was is kept, and the session can be used again."""
     with (
         slow_link(server.url) as link,
-        SpecSession(target=link.url, target_mode=mode, draft="ngram") as remote,  # type: ignore[arg-type]
+        SpecSession(target=link.url, draft="ngram") as remote,
     ):
         link.break_all()
         link.cut(2500, stays_down=True)  # in the middle
@@ -220,20 +173,18 @@ class Restarting:
         self.start()
 
 
-def test_a_restarted_server_continues_the_generation(session: SpecSession, mode: str) -> None:
+def test_a_restarted_server_continues_the_generation(session: SpecSession) -> None:
     options: dict[str, Any] = {"max_tokens": 150, "temperature": 0.8, "seed": 1}
     expected = session.generate(MODULE, **options)
     server = Restarting(session)
     try:
         drafter = Meddling(expected.tokens, {1: server.restart, 3: server.restart}, n_most=1)
         with (
-            # So narrow that the client has time to draft, also where the server goes ahead.
             slow_link(server.url, rate=2e5) as link,
             SpecSession(
                 target=link.url,
-                target_mode=mode,
                 draft=drafter,
-                spec_length=2,  # type: ignore[arg-type]
+                spec_length=2,
             ) as remote,
         ):
             same(remote.generate(MODULE, **options), expected)
@@ -243,12 +194,12 @@ def test_a_restarted_server_continues_the_generation(session: SpecSession, mode:
 
 
 def test_a_restarted_server_with_another_model_is_refused(
-    session: SpecSession, smollm2: Path, mode: str
+    session: SpecSession, smollm2: Path
 ) -> None:
     server = Restarting(session)
-    with SpecSession(smollm2, offers=True, n_ctx=256, **EXACT) as other:
+    with SpecSession(smollm2, verifies=True, n_ctx=256, **EXACT) as other:
         try:
-            with SpecSession(target=server.url, target_mode=mode) as remote:  # type: ignore[arg-type]
+            with SpecSession(target=server.url) as remote:
                 tokens = remote.generate(MODULE, max_tokens=3).tokens
                 server.stop()
                 server.start(other)
@@ -258,13 +209,11 @@ def test_a_restarted_server_with_another_model_is_refused(
             server.stop()
 
 
-def test_two_clients_of_a_server_get_the_same_tokens(
-    server: Server, expected: Generation, mode: str
-) -> None:
+def test_two_clients_of_a_server_get_the_same_tokens(server: Server, expected: Generation) -> None:
     found: list[Generation] = []
 
     def client() -> None:
-        with SpecSession(target=server.url, target_mode=mode) as remote:  # type: ignore[arg-type]
+        with SpecSession(target=server.url) as remote:
             found.extend(remote.generate(MODULE, **OPTIONS) for _ in range(3))
 
     threads = [threading.Thread(target=client) for _ in range(2)]
@@ -293,7 +242,7 @@ def test_an_expired_generation_is_opened_again(session: SpecSession, expected: G
         again = httpx.post(f"{server.url}/v1/verify/{one['id']}", json=body, timeout=60)
         assert again.status_code == 410
         drafter = Meddling(expected.tokens, {2: wait_until_gone, 6: wait_until_gone}, n_most=2)
-        with SpecSession(target=server.url, target_mode="lockstep", draft=drafter) as remote:
+        with SpecSession(target=server.url, draft=drafter) as remote:
             same(remote.generate(MODULE, **OPTIONS), expected)
     assert len(gone) == 3
 
@@ -304,25 +253,23 @@ def test_a_long_prompt_does_not_count_as_idle(session: SpecSession) -> None:
     with serve(session, idle=0.001) as server:
         body = {"prompt": prompt[1:], "options": {"max_tokens": 3}}  # not what was kept
         assert httpx.post(f"{server.url}/v1/verify", json=body, timeout=60).json()["tokens"]
-        with SpecSession(target=server.url, target_mode="lockstep", draft=None) as remote:
+        with SpecSession(target=server.url, draft=None) as remote:
             assert remote.generate(prompt, max_tokens=3).tokens == expected
 
 
 def test_a_vanished_client_frees_its_slot(session: SpecSession, expected: Generation) -> None:
     with serve(session) as server, slow_link(server.url) as link:
-        for mode in ("lockstep", "ahead"):
-            remote = SpecSession(target=link.url, target_mode=mode, draft=None)  # type: ignore[arg-type]
-            streams = [remote.stream(MODULE, max_tokens=1500)]
-            next(streams[0])
-            link.refuse()
-            link.break_all()
-            for _ in range(3):  # two of them take its place, if need be
-                found = [session.submit(MODULE, **OPTIONS) for _ in range(2)]
-                for one in found:
-                    same(one.result(60), expected)
-            streams.clear()
-            remote.close()
-            link.refuse(False)
+        remote = SpecSession(target=link.url, draft=None)
+        streams = [remote.stream(MODULE, max_tokens=1500)]
+        next(streams[0])
+        link.refuse()
+        link.break_all()
+        for _ in range(3):  # two of them take its place, if need be
+            found = [session.submit(MODULE, **OPTIONS) for _ in range(2)]
+            for one in found:
+                same(one.result(60), expected)
+        streams.clear()
+        remote.close()
     wait_until(lambda: queue_load(session).n_running == 0)
 
 

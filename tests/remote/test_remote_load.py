@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import re
 import subprocess
 import sys
 from collections import Counter
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +17,6 @@ from prompts import PROMPTS
 from session_options import EXACT, EXACT_FLAG, EXACT_HERE
 from specllama import SpecSession
 from specllama.formats.wire import Digest
-from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed
 
 N_GENERATIONS = 7200
 N_CLIENTS = 200
@@ -83,19 +78,17 @@ class Load:
             while len(self.memory) < N_GENERATIONS:
                 pages = Path(f"/proc/{self._pid}/statm").read_text().split()[1]
                 self.memory.append(4096 * int(pages))
-                self.outcomes[await self._generation(client, address)] += 1
+                self.outcomes[await self._generation(client)] += 1
 
-    async def _generation(self, client: httpx.AsyncClient, address: str) -> str:
+    async def _generation(self, client: httpx.AsyncClient) -> str:
         request = self._random.choice(list(self._expected))
         coming = self._expected[request]
         # Where it vanishes; most do not.
         leave = self._random.randrange(1, N) if self._random.random() < 0.3 else N + 1
-        ahead = partial(self._ahead, address)
-        way = ahead if self._random.random() < 0.5 else partial(self._lockstep, client)
         generated: list[int] = []
         while True:
             try:
-                done = await way(request, generated, coming, leave)
+                done = await self._rounds(client, request, generated, coming, leave)
             except VanishedError:
                 return "vanished"
             if done:
@@ -107,7 +100,7 @@ class Load:
         right = coming[n : n + self._random.randrange(6)]
         return right if self._random.random() < 0.7 else [*right[:1], 3, 4, 5]
 
-    async def _lockstep(
+    async def _rounds(
         self, client: httpx.AsyncClient, request: Request, generated: list[int],
         coming: list[int], leave: int,
     ) -> bool:  # fmt: skip
@@ -146,35 +139,6 @@ class Load:
         elif self._random.random() < 0.3:
             await client.post(path, content=b'{"round": ')
         raise VanishedError
-
-    async def _ahead(
-        self, address: str, request: Request, generated: list[int], coming: list[int], leave: int
-    ) -> bool:
-        url = "ws" + self._url.removeprefix("http") + "/v1/verify/ahead"
-        options: dict[str, Any] = {"proxy": None, "open_timeout": None, "close_timeout": 1}
-        async with connect(url, local_addr=(address, 0), **options) as socket:
-            await socket.send(json.dumps(body(request, generated)))
-            prompt: list[int] = []
-            while True:
-                try:
-                    told = json.loads(await socket.recv())
-                except ConnectionClosed:
-                    return False
-                if "error" in told:
-                    assert told["status"] in (410, 503), told
-                    return False
-                prompt = told.get("prompt", prompt)
-                generated += told["tokens"]
-                del generated[told["n"] :]
-                if told["done"]:
-                    return True
-                if len(generated) >= leave:
-                    socket.transport.abort()
-                    raise VanishedError
-                n = max(len(generated) - self._random.randrange(3), 0)
-                draft = self._draft(coming, n)
-                with suppress(ConnectionClosed):  # what was sent before that is read, too
-                    await socket.send(json.dumps({"n_before": len(prompt) + n, "draft": draft}))
 
 
 def test_two_hundred_vanishing_clients_leave_no_slot_occupied() -> None:

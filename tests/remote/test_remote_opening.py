@@ -24,7 +24,7 @@ MODULE = PROMPTS["module"]
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    options = EXACT | FIXED | {"offers": True}
+    options = EXACT | FIXED | {"verifies": True}
     with SpecSession(None, None, **options) as session, serve(session) as running:
         yield running
 
@@ -32,8 +32,8 @@ def server() -> Iterator[Server]:
 @pytest.mark.parametrize(
     "options",
     [
-        {"model": "x.gguf"}, {"kv_type": "f16"}, {"exact": True}, {"n_ctx": 100}, {"offers": True},
-        {"corpus": "x"}, {"ngram_order": 3}, {"draft_p_min": 0.5},
+        {"model": "x.gguf"}, {"kv_type": "f16"}, {"exact": True}, {"n_ctx": 100},
+        {"verifies": True}, {"corpus": "x"}, {"ngram_order": 3}, {"draft_p_min": 0.5},
     ],
     ids=str,
 )  # fmt: skip
@@ -58,7 +58,6 @@ def test_options_of_the_servers_side_are_refused(options: dict[str, Any]) -> Non
         ({"target": "http://x?y=1"}, "must be the URL of a server"),
         ({"target": "http://x#y"}, "must be the URL of a server"),
         ({"target": 5}, "target must be a str"),
-        ({"target_mode": "fast"}, "target_mode must be"),
         ({"target_key": 5}, "target_key must be a str"),
         ({"target_key": "a\nb"}, "not printable"),
         ({"target_key": ""}, "is empty"),
@@ -84,9 +83,8 @@ def test_bad_target_arguments_are_refused(
 
 def test_the_scheme_of_a_url_may_be_in_capitals(server: Server) -> None:
     url = server.url.replace("http", "HTTP", 1)
-    for mode in ("lockstep", "ahead"):
-        with SpecSession(target=url, draft="ngram", target_mode=mode) as session:
-            assert session.generate(MODULE, max_tokens=5).stats.generated_tokens == 5
+    with SpecSession(target=url, draft="ngram") as session:
+        assert session.generate(MODULE, max_tokens=5).stats.generated_tokens == 5
 
 
 def test_a_draft_model_with_another_vocabulary_than_the_server_is_refused(
@@ -125,16 +123,15 @@ def test_chat_command_talks_to_a_served_target(
 
 
 def test_target_key_is_sent_to_the_server() -> None:
-    options = EXACT | {"draft": None, "offers": True, "exact": EXACT_HERE}
+    options = EXACT | {"draft": None, "verifies": True, "exact": EXACT_HERE}
     key = "secret \N{LATIN SMALL LETTER E WITH ACUTE}"
     with SpecSession(**options) as session, serve(session, api_keys=(key,)) as server:
         for wrong in (None, "secret"):
             with pytest.raises(RemoteError, match="target_key"):
                 SpecSession(target=server.url, target_key=wrong)
         expected = session.generate(MODULE, max_tokens=5).tokens
-        for mode in ("lockstep", "ahead"):
-            with SpecSession(target=server.url, target_key=key, target_mode=mode) as remote:
-                assert remote.generate(MODULE, max_tokens=5).tokens == expected
+        with SpecSession(target=server.url, target_key=key) as remote:
+            assert remote.generate(MODULE, max_tokens=5).tokens == expected
 
 
 class Peer(BaseHTTPRequestHandler):
@@ -194,7 +191,7 @@ def test_wrong_answers_of_a_server_give_one_sentence(wrong: str, status: int, me
         url = f"http://127.0.0.1:{there.server_port}"
         with (
             pytest.raises(SpecllamaError, match=message),
-            SpecSession(target=url, draft=None, target_mode="lockstep") as session,
+            SpecSession(target=url, draft=None) as session,
         ):
             session.generate([1, 2], max_tokens=5)
         there.shutdown()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from prompts import PROMPTS
 from serving import serve
 from session_options import EXACT, EXACT_HERE, FIXED
@@ -15,18 +14,17 @@ TRIES = 5
 OPTIONS: dict[str, Any] = {"max_tokens": N, "temperature": 1.0, "seed": 5}
 
 
-@pytest.mark.parametrize("mode", ["lockstep", "ahead"])
-def test_a_reference_of_any_length_is_drafted_from(mode: Any) -> None:
+def test_a_reference_of_any_length_is_drafted_from() -> None:
     """Also where it is longer than what a server takes in at once. How much comes in time, and how
     much pays, is the clock's to say, so that not every try must be good."""
     prompt = PROMPTS["function"]
     with SpecSession(draft=None, **EXACT, exact=EXACT_HERE) as local:
         expected = local.generate(prompt, **OPTIONS)
-    options = EXACT | FIXED | {"exact": EXACT_HERE, "offers": True}
+    options = EXACT | FIXED | {"exact": EXACT_HERE, "verifies": True}
     with (
         SpecSession(None, "ngram", **options) as session,
         serve(session) as server,
-        SpecSession(target=server.url, target_mode=mode) as remote,
+        SpecSession(target=server.url) as remote,
     ):
         accepted = []
         for reference in ([], expected.tokens, [*([5] * 300_000), *expected.tokens]):

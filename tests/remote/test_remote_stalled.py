@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -11,8 +10,7 @@ import pytest
 from prompts import ENDLESS
 from serving import Server
 from slow_link import SlowLink, slow_link
-from specllama import ClosedError, RemoteError, SpecSession
-from specllama.remote.link import Link
+from specllama import ClosedError, SpecSession
 from specllama.requests.background import queue_load
 from targets import MODULE
 
@@ -35,10 +33,8 @@ def close(session: SpecSession) -> None:
 
 
 @pytest.mark.parametrize("n_seq", [1, 2])
-def test_a_session_on_a_stalled_server_closes_at_once(
-    link: SlowLink, mode: Any, n_seq: int
-) -> None:
-    session = SpecSession(target=link.url, target_mode=mode, n_seq=n_seq, draft="ngram")
+def test_a_session_on_a_stalled_server_closes_at_once(link: SlowLink, n_seq: int) -> None:
+    session = SpecSession(target=link.url, n_seq=n_seq, draft="ngram")
     handles = [session.submit(MODULE, **ENDLESSLY) for _ in range(n_seq)]
     for handle in handles:
         next(iter(handle))
@@ -52,9 +48,9 @@ def test_a_session_on_a_stalled_server_closes_at_once(
             handle.result(0)
 
 
-def test_a_stream_on_a_stalled_server_is_abandoned_at_once(link: SlowLink, mode: Any) -> None:
+def test_a_stream_on_a_stalled_server_is_abandoned_at_once(link: SlowLink) -> None:
     """Of several at once rounds go on without who waits for them."""
-    with SpecSession(target=link.url, target_mode=mode, n_seq=2, draft=None) as session:
+    with SpecSession(target=link.url, n_seq=2, draft=None) as session:
         streams = [session.stream(MODULE, **ENDLESSLY) for _ in range(2)]
         for stream in streams:
             next(stream)
@@ -62,8 +58,8 @@ def test_a_stream_on_a_stalled_server_is_abandoned_at_once(link: SlowLink, mode:
         close(session)
 
 
-def test_a_session_closes_while_a_generation_opens(link: SlowLink, mode: Any) -> None:
-    session = SpecSession(target=link.url, target_mode=mode, draft=None)
+def test_a_session_closes_while_a_generation_opens(link: SlowLink) -> None:
+    session = SpecSession(target=link.url, draft=None)
     tokens = session.tokenize(MODULE)  # which the server does
     link.stalls = True
     handle = session.submit(tokens, **ENDLESSLY)
@@ -73,25 +69,3 @@ def test_a_session_closes_while_a_generation_opens(link: SlowLink, mode: Any) ->
     close(session)
     with pytest.raises(ClosedError, match="closed before the request had"):
         handle.result(0)
-
-
-def test_a_server_that_reads_nothing_raises_remote_error(
-    link: SlowLink, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = Link.socket
-
-    def narrow(self: Link, path: str) -> Any:
-        connection = whole(self, path)
-        connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-        return connection
-
-    monkeypatch.setattr(Link, "socket", narrow)
-    with SpecSession(
-        target=link.url, target_mode="ahead", draft="ngram", target_timeout=5
-    ) as session:
-        tokens = session.tokenize(MODULE)  # which the server does
-        assert session.generate(tokens, max_tokens=2).tokens
-        link.stalls = True
-        handle = session.submit(tokens, max_tokens=2, reference=[*tokens] * 2000)
-        with pytest.raises(RemoteError, match="has taken nothing for 5 s"):
-            handle.result(60)

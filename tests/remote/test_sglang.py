@@ -305,8 +305,6 @@ def test_tokenizers_and_drafts_that_do_not_fit_sglang_are_refused(
         remote(smollm2)
     with pytest.raises(ArgumentError, match="as tokenizer"):
         remote(tokenizer=None)
-    with pytest.raises(ArgumentError, match="SGLang waits"):
-        remote(target_mode="ahead")
     with pytest.raises(ArgumentError, match="tokenizer is for"):
         SpecSession(BUNDLED_MODEL, tokenizer=BUNDLED_MODEL)
     with pytest.raises(RemoteError, match="Cannot reach"):

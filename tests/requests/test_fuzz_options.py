@@ -36,7 +36,7 @@ SESSION: dict[str, list[Any]] = {
     "spec_length": [1, 2, 3, 8, 17, 63, 64, "auto"],
     "spec_tree": ["off", "auto", 1, 2, 3, 8],
     "cascade": [True, False],
-    "offers": [True, False],
+    "verifies": [True, False],
     "ngram_order": [2, 8],
     "ngram_window": [0, 1, 5],
     "ngram_max_bytes": [65536, 1 << 20],
@@ -79,7 +79,7 @@ WRITE = {
 def test_the_fuzz_test_covers_all_session_options() -> None:
     """Except for those that reach beyond this process, or name files, devices and callbacks."""
     beyond = {"model", "draft", "device", "draft_device", "rpc", "lora", "corpus", "target"}
-    beyond |= {"target_mode", "target_key", "target_timeout", "tokenizer", "tensor_split"}
+    beyond |= {"target_key", "target_timeout", "tokenizer", "tensor_split"}
     beyond |= {"n_gpu_layers", "n_cpu_moe", "draft_n_gpu_layers", "chat_template"}
     beyond |= {"template_args", "progress", "verbose"}
     names = {*inspect.signature(SpecSession).parameters}

@@ -103,24 +103,6 @@ def test_requests_that_fail_together_are_retried_alone(
         assert outcome.errors == [None] * 3
 
 
-def test_a_failed_decode_does_not_corrupt_waiting_requests(
-    library: Path, model: Path, kind: str
-) -> None:
-    """Its state may be lost with a decode that it has no part in; then it ends."""
-    exact = platform.machine() == "x86_64" and kind not in ("recurrent", "hybrid")
-    options = json.dumps(EXACT | {"exact": exact or "auto"})
-    command = [sys.executable, SUPPORT / "failing_beside.py", library, model, options]
-    done = subprocess.run(command, capture_output=True, check=True, text=True)
-    outcome = json.loads(done.stdout)
-    assert outcome["found"] == outcome["expected"][: len(outcome["found"])]
-    assert outcome["found"] + outcome["rest"] == outcome["expected"]
-    if outcome["lost"] is None:
-        assert outcome["rest"] == []
-    else:
-        assert kind not in ("dense", "experts", "sliding window")
-        assert "aborted" in outcome["lost"]
-
-
 @pytest.mark.parametrize("kind", ["eagle3", "mtp"])
 def test_a_failed_decode_does_not_corrupt_a_heads_memory(
     library: Path, tmp_path: Path, kind: str

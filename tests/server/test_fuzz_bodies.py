@@ -19,8 +19,6 @@ import fuzz
 import httpx
 import pytest
 from bodies import BODIES, PATHS, Raw, damaged, deep, write_model, written
-from websockets.exceptions import WebSocketException
-from websockets.sync.client import connect
 
 PATIENCE = 60.0
 """Seconds for an answer to a request of the fuzz; most take milliseconds."""
@@ -234,27 +232,3 @@ def test_every_fuzzed_request_is_answered_and_others_are_served(
     assert steady.n > 0
     assert statuses[400] > n_cases / 4
     assert statuses[200] > 0
-
-
-@pytest.mark.parametrize("n_cases", fuzz.sizes(200))
-def test_every_fuzzed_websocket_message_is_answered(address: tuple[str, int], n_cases: int) -> None:
-    opening = dict(BODIES)["/v1/verify"]
-    refused = 0
-    with Steady(address) as steady:
-        for i in range(n_cases):
-            rng = fuzz.case("messages", i)
-            content = written(mutated(copy.deepcopy(opening), rng))
-            if rng.random() < 0.2:
-                content = content[rng.randrange(len(content)) :]
-            url = f"ws://{address[0]}:{address[1]}/v1/verify/ahead"
-            with connect(url, max_size=None, open_timeout=PATIENCE) as client:
-                try:
-                    client.send(content if rng.random() < 0.5 else content.decode("latin-1"))
-                    said = json.loads(client.recv(timeout=PATIENCE))
-                except WebSocketException:  # it was too large for a message
-                    assert len(content) > 1 << 20
-                    continue
-            assert said.get("status", 200) < 500, (i, content[:300], said)
-            refused += "error" in said
-            assert steady.slowest < SERVED, i
-    assert refused > n_cases / 4

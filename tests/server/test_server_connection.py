@@ -16,12 +16,11 @@ from prompts import ENDLESS
 from serving import Server, serve, wait_until
 from session_options import FIXED
 from specllama import SpecSession
-from websockets.sync.client import connect
 
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[SpecSession]:
-    with SpecSession(n_ctx=2048, n_threads=1, n_gpu_layers=0, offers=True, **FIXED) as opened:
+    with SpecSession(n_ctx=2048, n_threads=1, n_gpu_layers=0, verifies=True, **FIXED) as opened:
         yield opened
 
 
@@ -78,14 +77,6 @@ def test_clients_that_wait_for_an_answer_stay_connected(session: SpecSession) ->
         client.sendall(content[9:])
         answer = b"".join(iter(lambda: client.recv(1 << 16), b""))
         assert answer.startswith(b"HTTP/1.1 200")
-
-
-def test_idle_websockets_stay_connected(session: SpecSession) -> None:
-    """A WebSocket says nothing for as long as nothing is generated."""
-    path = "/v1/verify/ahead"
-    with serve(session) as server, connect(server.url.replace("http", "ws") + path) as listening:
-        time.sleep(1.5)
-        assert listening.ping().wait(60)
 
 
 def test_the_most_silent_client_is_disconnected_for_a_new_one(

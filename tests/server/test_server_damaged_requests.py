@@ -21,7 +21,7 @@ from specllama.server.settings import Settings
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SpecSession]:
     path = write_model(tmp_path_factory.mktemp("damage"))
-    with SpecSession(path, n_seq=4, max_queue=4096, offers=True, **EXACT) as opened:
+    with SpecSession(path, n_seq=4, max_queue=4096, verifies=True, **EXACT) as opened:
         assert opened.has_infill
         yield opened
 

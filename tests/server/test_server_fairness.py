@@ -14,8 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
-from bodies import BODIES, write_model
-from websockets.sync.client import connect
+from bodies import write_model
 
 SERVED = 5.0
 """Seconds within which somebody else's small request is answered, on a busy machine, too. Each of
@@ -131,31 +130,6 @@ def test_hostile_requests_do_not_delay_others(url: str, name: str) -> None:
     with asking(url, path, body, n_clients=6) as statuses:
         serves_others(url)
     assert set(statuses) <= {200, 400, 413}
-
-
-def test_a_flood_of_websocket_messages_does_not_delay_others(url: str) -> None:
-    """Each message takes long to read: a draft that comes too late."""
-    message = json.dumps({"n_before": 0, "tokens": [[]] * 200_000})
-    address = url.replace("http:", "ws:") + "/v1/verify/ahead"
-    ended = threading.Event()
-
-    def send() -> None:
-        with connect(address, compression=None, open_timeout=60) as client:
-            client.send(json.dumps(dict(BODIES)["/v1/verify"]))
-            while not json.loads(client.recv())["done"]:
-                pass
-            while not ended.is_set():
-                client.send(message)
-
-    clients = [threading.Thread(target=send, daemon=True) for _ in range(8)]
-    for one in clients:
-        one.start()
-    try:
-        serves_others(url)
-    finally:
-        ended.set()
-        for one in clients:
-            one.join(60)
 
 
 @pytest.mark.parametrize("name", FOLLOWED)

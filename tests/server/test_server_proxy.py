@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
 
 import httpx
 import pytest
@@ -12,24 +10,28 @@ from serving import Server, serve
 from session_options import EXACT, FIXED
 from specllama import SpecSession
 from specllama.__main__ import main
-from verifying import ahead
-from websockets.exceptions import ConnectionClosed
 
-FULL = "A client may have 32 connections open."
+FULL = "A client may have 32 generations open."
 
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[SpecSession]:
-    with SpecSession(None, None, **(EXACT | FIXED | {"offers": True})) as one:
+    with SpecSession(None, None, **(EXACT | FIXED | {"verifies": True})) as one:
         yield one
 
 
+def opened(server: Server, forwarded_for: str) -> httpx.Response:
+    return httpx.post(
+        f"{server.url}/v1/verify",
+        json={"prompt": "x"},
+        headers={"X-Forwarded-For": forwarded_for},
+        timeout=60,
+    )
+
+
 def answer(server: Server, forwarded_for: str) -> str:
-    """Return the error for a client that opens one more connection; "": no error."""
-    with ahead(server, additional_headers={"X-Forwarded-For": forwarded_for}) as socket:
-        with suppress(ConnectionClosed):  # what was said before that is read, too
-            socket.send(json.dumps({"prompt": "x", "options": {"max_tokens": 1}}))
-        told = json.loads(socket.recv(30))
+    """Return the error for a client that opens one more generation; "": no error."""
+    told = opened(server, forwarded_for).json()
     return str(told["error"]["message"]) if "error" in told else ""
 
 
@@ -38,10 +40,9 @@ def test_x_forwarded_for_is_believed_from_trusted_proxies_only(
     session: SpecSession, proxies: tuple[str, ...]
 ) -> None:
     """If it is a proxy that is believed; by default nobody is, not this machine either."""
-    with serve(session, proxies=proxies) as server, ExitStack() as stack:
+    with serve(session, proxies=proxies) as server:
         for _ in range(32):
-            headers = {"X-Forwarded-For": "192.0.2.1"}
-            stack.enter_context(ahead(server, additional_headers=headers))
+            assert answer(server, "192.0.2.1") == ""
         assert answer(server, "192.0.2.1") == FULL
         assert answer(server, "192.0.2.2") == ("" if proxies else FULL)
         # What a client itself has put before is not believed.
@@ -50,13 +51,7 @@ def test_x_forwarded_for_is_believed_from_trusted_proxies_only(
 
 def test_verify_generations_count_for_the_forwarded_client(session: SpecSession) -> None:
     with serve(session, proxies=["127.0.0.1"]) as server:
-        opened = httpx.post(
-            f"{server.url}/v1/verify",
-            json={"prompt": "x"},
-            headers={"X-Forwarded-For": "192.0.2.7"},
-            timeout=60,
-        )
-        assert opened.is_success
+        assert opened(server, "192.0.2.7").is_success
         (one,) = server.app._verify._open.values()
         assert one.client == "192.0.2.7"
 

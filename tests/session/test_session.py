@@ -263,14 +263,13 @@ def test_errors_name_the_wrong_option() -> None:
     ("options", "message"),
     [
         ({"cascade": "off"}, "cascade must be True or False, not 'off'"),
-        ({"offers": 2}, "offers must be True or False, not 2"),
+        ({"verifies": 2}, "verifies must be True or False, not 2"),
         ({"verbose": None}, "verbose must be True or False"),
         ({"ngram_draw": np.zeros(3)}, "ngram_draw must be True or False"),
         ({"rpc": np.zeros(3)}, "rpc must be a str"),
         ({"rpc": "a\0b"}, "rpc holds a NUL character"),
         ({"device": "a\0b"}, "device holds a NUL character"),
         ({"draft": 3}, "draft must be .* not 3"),
-        ({"target_mode": 3}, "target_mode must be"),
         ({"target_timeout": math.nan}, "target_timeout must be"),
         ({"target_key": 3}, "target_key must be a str"),
         ({"progress": lambda: None}, "progress must be a function of a stage and a fraction"),
@@ -284,7 +283,7 @@ def test_bad_options_of_a_session_are_refused(options: dict[str, Any], message: 
 @pytest.mark.parametrize(
     "options",
     [
-        {"target_mode": "lockstep"}, {"target_key": "k"}, {"target_key": ""}, {"target_timeout": 5},
+        {"target_key": "k"}, {"target_key": ""}, {"target_timeout": 5},
         {"tokenizer": "x.gguf"},
     ],
     ids=str,

@@ -78,7 +78,7 @@ def test_a_state_saved_before_the_first_decode_is_complete(
             replayed=[],
             generated=[],
             cache_prompt=True,
-            paced=False,
+            draft=None,
             trace=False,
         )
         return core.start(tokens, options)

@@ -1,16 +1,13 @@
-"""A server that speaks /v1/verify, its WebSocket and SGLang's /generate without a model, and gives
+"""A server that speaks /v1/verify and SGLang's /generate without a model, and gives
 some wrong answers. They are drawn from a generator, so each case is the same again.
 """
 
 from __future__ import annotations
 
-import base64
 import gzip
-import hashlib
 import json
 import random
 import socket
-import struct
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -36,7 +33,7 @@ class Hostile:
 
     Args:
         draws: Where its faults come from.
-        wrong: The kind of all its faults, one of REPLIES or FRAMES; None: any.
+        wrong: The kind of all its faults, one of REPLIES; None: any.
     """
 
     def __init__(self, draws: random.Random, wrong: str | None = None) -> None:
@@ -73,9 +70,6 @@ class Hostile:
                     name, _, value = one.partition(b":")
                     headers[name.lower()] = value.strip()
                 body = stream.read(int(headers.get(b"content-length", 0)))
-                if b"upgrade" in headers:
-                    self._upgrade(line, stream, headers[b"sec-websocket-key"])
-                    return
                 given = json.loads(body) if body else {}
                 self._reply(line, self._answer(request[0], request[1].decode(), given))
 
@@ -129,8 +123,6 @@ class Hostile:
             "chunks": [[one, f"{one} ", 0] for one in tokens],
             "drafted": n_drafted,
             "accepted": min(n_accepted, n_new),
-            "offered": n_drafted,
-            "used": min(n_accepted, n_new),
             "rounds": 1,
             "seconds": 0.001,
             "done": done,
@@ -217,81 +209,6 @@ class Hostile:
         line.sendall(self._draws.randbytes(self._draws.randrange(1, 5000)))
         line.shutdown(socket.SHUT_RDWR)
 
-    # The WebSocket.
-
-    def _upgrade(self, line: socket.socket, stream: Any, key: bytes) -> None:
-        magic = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-        accept = base64.b64encode(hashlib.sha1(key + magic).digest())
-        head = (
-            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n"
-        )
-        if self._wrong_kind is None and self._wrong(REPLIES):
-            kind = self._draws.choice(["cut", "slow", "noise", "failing", "silent"])
-            REPLIES[kind](self, line, head)
-            return
-        line.sendall(head)
-        while (message := _read_frame(stream)) is not None:
-            if b"prompt" not in message:
-                continue
-            given = json.loads(message)
-            news = self._round(given, [])
-            while True:
-                self._tell(line, news)
-                if news["done"]:
-                    break
-                news = self._news(self._draws.randrange(1, 4), 2, 0)
-
-    def _tell(self, line: socket.socket, news: dict[str, Any]) -> None:
-        if not self._wrong(FRAMES):
-            line.sendall(_frame(json.dumps(news).encode()))
-            return
-        kind = self._wrong_kind or self._draws.choice(["value"] * 30 + list(FRAMES))
-        if kind == "value":
-            line.sendall(_frame(json.dumps(mutated(news, self._draws)).encode()))
-        else:
-            FRAMES[kind](self, line, json.dumps(news).encode())
-
-
-def _ws_endless(server: Hostile, line: socket.socket, body: bytes) -> None:
-    line.sendall(b"\x81\x7f" + struct.pack(">Q", 1 << 62))
-    server.pour(line, b" " * 65536)
-
-
-def _ws_fragments(server: Hostile, line: socket.socket, body: bytes) -> None:
-    line.sendall(b"\x01\x01 ")
-    server.pour(line, b"\x00\x01 " * 100)
-
-
-def _ws_compressed(server: Hostile, line: socket.socket, body: bytes) -> None:
-    line.sendall(bytes([0xC1]) + _frame(body)[1:])
-
-
-def _ws_pings(server: Hostile, line: socket.socket, body: bytes) -> None:
-    server.pour(line, b"\x89\x04ping")
-
-
-def _ws_slow(server: Hostile, line: socket.socket, body: bytes) -> None:
-    for i in range(len(body)):
-        line.sendall(_frame(body)[i : i + 1])
-        time.sleep(0.1)
-
-
-def _ws_noise(server: Hostile, line: socket.socket, body: bytes) -> None:
-    line.sendall(hashlib.sha256(body).digest() * 50)
-
-
-def _ws_closing(server: Hostile, line: socket.socket, body: bytes) -> None:
-    line.sendall(b"\x88\x02\x03\xe8")
-
-
-def _ws_text(server: Hostile, line: socket.socket, body: bytes) -> None:
-    line.sendall(_frame(b"[" * 100_000) + _frame(b"\xff\xfe"))
-
-
-def _ws_error(server: Hostile, line: socket.socket, body: bytes) -> None:
-    line.sendall(_frame(json.dumps({"error": {"message": "x"}, "status": "y"}).encode()))
-
 
 REPLIES: dict[str, Any] = {
     "cut": Hostile._cut,
@@ -307,17 +224,6 @@ REPLIES: dict[str, Any] = {
     "failing": Hostile._failing,
     "noise": Hostile._noise,
 }
-FRAMES: dict[str, Any] = {
-    "endless message": _ws_endless,
-    "fragments": _ws_fragments,
-    "compressed message": _ws_compressed,
-    "pings": _ws_pings,
-    "slow message": _ws_slow,
-    "noisy message": _ws_noise,
-    "closing": _ws_closing,
-    "text": _ws_text,
-    "error": _ws_error,
-}
 
 
 def description() -> dict[str, Any]:
@@ -326,7 +232,7 @@ def description() -> dict[str, Any]:
         "model": "x", "description": "x", "kernels": "", "n_ctx": 200, "n_vocab": N_VOCAB,
         "n_threads": 1, "vocabulary": "0123456789abcdef", "bos": 1, "eos": 2, "fim": [-1] * 5,
         "chat_template": None, "decode_seconds": [0.01, 0.011], "longest_draft": 64, "guesses": 2,
-        "most_nodes": 128, "drafts": True,
+        "most_nodes": 128,
     }  # fmt: skip
 
 
@@ -356,29 +262,6 @@ def _head(status: int, length: int) -> bytes:
         status,
         length,
     )
-
-
-def _frame(body: bytes) -> bytes:
-    if len(body) < 126:
-        return bytes([0x81, len(body)]) + body
-    if len(body) < 1 << 16:
-        return b"\x81\x7e" + struct.pack(">H", len(body)) + body
-    return b"\x81\x7f" + struct.pack(">Q", len(body)) + body
-
-
-def _read_frame(stream: Any) -> bytes | None:
-    """Return the payload of a client's frame; None at the end."""
-    head = stream.read(2)
-    if len(head) < 2:
-        return None
-    n = head[1] & 0x7F
-    if n == 126:
-        n = struct.unpack(">H", stream.read(2))[0]
-    elif n == 127:
-        n = struct.unpack(">Q", stream.read(8))[0]
-    mask = stream.read(4)
-    body = stream.read(n)
-    return bytes(one ^ mask[i % 4] for i, one in enumerate(body))
 
 
 @contextmanager

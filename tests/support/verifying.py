@@ -1,15 +1,13 @@
-"""Both kinds of talk to a server that verifies, without any of the package's own client."""
+"""A client of a server that verifies, without any of the package's own."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import httpx
 from prompts import PROMPTS
 from serving import Server
 from specllama.formats.wire import Digest
-from websockets.sync.client import ClientConnection, connect
 
 MODULE = PROMPTS["module"]
 N = 12
@@ -44,19 +42,3 @@ class Client:
 
     def end(self) -> None:
         httpx.delete(f"{self.server.url}/v1/verify/{self.id}", timeout=60)
-
-
-def ahead(server: Server, **options: Any) -> ClientConnection:
-    """Open a WebSocket to generations that go ahead."""
-    url = "ws" + server.url.removeprefix("http") + "/v1/verify/ahead"
-    return connect(url, proxy=None, compression=None, **options)
-
-
-def heard(socket: ClientConnection) -> list[int]:
-    """Return the tokens of a generation to its end."""
-    tokens: list[int] = []
-    told: dict[str, Any] = {"done": False}
-    while not told["done"]:
-        told = json.loads(socket.recv(30))
-        tokens += told["tokens"]
-    return tokens

@@ -124,8 +124,9 @@ struct SessionOptions {
     // Path of a corpus file of the model's vocabulary; "": none. Drafts from it are used, too,
     // except beside a draft model with a fixed spec_length and no trees.
     std::string corpus;
-    // Whether callers may offer drafts of their own: see Stream::offer.
-    bool offers = false;
+    // Whether the session is laid out for verifying drafts though it may have no drafter: for
+    // requests that bring theirs (GenerateOptions::draft).
+    bool verifies = false;
     // MiB of main memory for copies of what earlier requests left in the KV memory, which later
     // prompts that begin alike go on from; 0: none, -1: no limit. Whatever it is, the copies take
     // at most half of the memory that is free without them (of all memory on macOS).
@@ -232,6 +233,14 @@ struct SamplingOptions {
     std::string reasoning_closing;
 };
 
+// A draft that a request brings.
+struct RequestDraft {
+    std::vector<Token> tokens;
+    // Alternatives to a part of `tokens`: after how many of them each begins, and the token ids, at
+    // least one, that may follow there.
+    std::vector<std::pair<int, std::vector<Token>>> branches;
+};
+
 struct GenerateOptions {
     // Most tokens to generate; the context must have room for them. -1: until the context is full.
     // None: 256, or until the context is full.
@@ -251,9 +260,11 @@ struct GenerateOptions {
     std::vector<Token> generated;
     // Whether what the memory holds of such a prompt is used; if not, all of it is decoded.
     bool cache_prompt = true;
-    // Whether each round but the first waits for a draft from outside and verifies that one: see
-    // Stream::offer.
-    bool paced = false;
+    // A draft to verify. The generation is then one round, which verifies as much of it as the
+    // session can verify at once, and ends without a reason unless the text ends; `generated`
+    // continues it. Only a text that the memory holds from an earlier request has its draft
+    // verified; any other has its prompt decoded, and gets one token.
+    std::optional<RequestDraft> draft;
     // Whether Stream::trace records what every round did.
     bool trace = false;
 };

@@ -38,8 +38,8 @@ struct SavedState {
 // working call to the session which is asking it gets Busy; what only reads, it may call.
 class Session {
  public:
-    // Loads the model and allocates its memory. Without a drafter (see drafter.h), a draft model, a
-    // corpus or offers, the session decodes plainly.
+    // Loads the model and allocates its memory. Without a drafter (see drafter.h), a draft model or
+    // a corpus, the session decodes plainly.
     // Throws InvalidArgument, ModelError, OutOfMemory, Interrupted.
     explicit Session(const SessionOptions& options, std::shared_ptr<Drafter> drafter = nullptr);
     ~Session();
@@ -70,8 +70,8 @@ class Session {
     Stream start(TokenSpan prompt, const GenerateOptions& options);
 
     // Advances all unfinished generations: long prompts by a shared batch, the others by a round
-    // each. Returns false if there are none, or if all wait (Stream::waits). An Error ends the
-    // generations that it concerns, and is thrown by their streams.
+    // each. Returns false if there are none. An Error ends the generations that it concerns, and
+    // is thrown by their streams.
     bool step();
 
     // Finds the texts behind a prompt that score best, by beam search. Speculation changes how long
@@ -103,8 +103,7 @@ class Session {
     // How many more requests could begin now.
     int n_free() const;
     // [n - 1]: seconds of a target decode of n tokens at an empty context; 0: unknown. All are
-    // unknown with a fixed spec_length, unless the session takes offers. May wait for a step to
-    // end.
+    // unknown with a fixed spec_length, unless the session verifies. May wait for a step to end.
     std::vector<double> decode_seconds() const;
 
  private:

@@ -30,10 +30,6 @@ struct SessionInfo {
     // holds weights.
     std::string cpu_kernels;
 
-    // Drafts. drafts: whether the session drafts by itself. max_draft_length: most tokens in a row
-    // of a draft that a round verifies; 0: none are. max_candidates: most candidates for one
-    // position (1: drafts are chains). max_draft_tokens: most tokens, all branches included.
-    bool drafts = false;
     int max_draft_length = 0;
     int max_candidates = 1;
     int max_draft_tokens = 0;

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "specllama/draft.h"
 #include "specllama/stats.h"
 #include "specllama/trace.h"
 #include "specllama/types.h"
@@ -36,21 +35,6 @@ class Stream {
 
     // The same without a step: gives what other calls' steps have brought. Waits for working calls.
     bool take(std::vector<Chunk>& chunks);
-
-    // Offers a draft made outside the session: what may follow the first n_before tokens of the
-    // text, prompt included. It replaces the offer before. A paced generation then goes on by one
-    // round, which verifies this draft with as many of its branches as there is room for (see
-    // SessionInfo::max_candidates). Any other generation counts it among its drafts while its text
-    // follows the trunk or a branch. Of the evidence only Evidence::confidence is used: the
-    // probability, 0 to 1, that a token is right if those before it are. Safe from any thread, and
-    // never waits; does nothing if the generation is over. Throws InvalidArgument if the session
-    // takes no offers, if an id, a confidence or n_before is out of range, or if a branch leaves
-    // the trunk behind its end.
-    void offer(int n_before, const Draft& draft);
-
-    // Whether a paced generation waits for an offer. Steps then skip it, and it has nothing new to
-    // give. Safe from any thread, and never waits.
-    bool waits() const;
 
     // Ends the generation now or, if another thread is in a step, after that step. What was held
     // back until then is given next. Does nothing if the generation is over already. Never waits

@@ -33,7 +33,7 @@ struct RoundTrace {
     double draft_seconds = 0;
     double decode_seconds = 0;
     // What the planner expected: tokens, and seconds of drafting and decoding; 0 with a fixed
-    // spec_length, and for a paced generation, whose drafts are planned elsewhere.
+    // spec_length, and for a draft that a request brings.
     double expected_tokens = 0;
     double expected_seconds = 0;
 };

@@ -352,7 +352,7 @@ class RoundTrace:
         draft_seconds: Seconds of drafting.
         decode_seconds: Seconds of the target's decode; 0 for the round that ended the prefill.
         expected_tokens: Tokens that the planner expected of the round; 0 with a fixed spec_length,
-            and for a paced request, whose drafts are planned elsewhere.
+            and for a draft that the request brings.
         expected_seconds: Seconds of drafting and decoding that the planner expected; 0 where
             expected_tokens is.
     """
@@ -388,21 +388,6 @@ class Stream:
 
     def take(self) -> list[Chunk]:
         """Return the chunks that became certain, without a step; if `done`, they are the last."""
-
-    def offer(
-        self,
-        n_before: int,
-        tokens: Iterable[int],
-        confidence: list[float],
-        branches: list[tuple[int, Iterable[int]]],
-    ) -> None:
-        """Leave a draft: tokens that may follow the first `n_before` tokens, prompt included. A
-        paced generation continues by a round that verifies it. Each branch is the number of draft
-        tokens after which it leaves the draft, and its tokens; `confidence` is one number for each
-        draft token, then for each token of the branches. May be called from any thread."""
-
-    def waits(self) -> bool:
-        """Whether a paced generation waits for a draft. Call it in the thread that steps."""
 
     def cancel(self) -> None:
         """End the generation where it is."""
@@ -607,7 +592,7 @@ class SessionOptions:
         spec_tree: int | None,
         draft_model: DraftModelOptions | None,
         corpus: str,
-        offers: bool,
+        verifies: bool,
         cache_ram: int,
         exact: Switch,
     ) -> None: ...
@@ -624,7 +609,7 @@ class SessionOptions:
     @property
     def corpus(self) -> str: ...
     @property
-    def offers(self) -> bool: ...
+    def verifies(self) -> bool: ...
     @property
     def cache_ram(self) -> int: ...
     @property
@@ -778,10 +763,21 @@ class BeamOptions:
     @property
     def cache_prompt(self) -> bool: ...
 
+class RequestDraft:
+    """A draft that a request brings. branches: alternatives to a part of the tokens, as pairs:
+    after how many of the tokens, and the token ids, at least one, that may follow there."""
+
+    def __init__(self, *, tokens: Iterable[int], branches: list[tuple[int, list[int]]]) -> None: ...
+    @property
+    def tokens(self) -> list[int]: ...
+    @property
+    def branches(self) -> list[tuple[int, list[int]]]: ...
+
 class GenerateOptions:
     """Options of a generation; see `specllama.GenerateOptions`. replayed: tokens to generate,
     whatever the model chooses; []: the model decides. generated: tokens that an earlier request
-    generated before it broke off. paced: every round but the first waits for `Stream.offer`."""
+    generated before it broke off. draft: what to verify, in one round; None: the
+    session drafts."""
 
     def __init__(
         self,
@@ -793,7 +789,7 @@ class GenerateOptions:
         replayed: Iterable[int],
         generated: Iterable[int],
         cache_prompt: bool,
-        paced: bool,
+        draft: RequestDraft | None,
         trace: bool,
     ) -> None: ...
     @property
@@ -811,7 +807,7 @@ class GenerateOptions:
     @property
     def cache_prompt(self) -> bool: ...
     @property
-    def paced(self) -> bool: ...
+    def draft(self) -> RequestDraft | None: ...
     @property
     def trace(self) -> bool: ...
 
@@ -967,10 +963,6 @@ class Session:
     @property
     def most_nodes(self) -> int:
         """Most tokens of a draft, those of all its branches included."""
-
-    @property
-    def drafts(self) -> bool:
-        """Whether the session drafts by itself, besides drafts offered from outside."""
 
     @property
     def n_threads(self) -> int: ...

@@ -230,10 +230,6 @@ def add_target_url(parser: argparse.ArgumentParser) -> None:
         help="instead of a model here: a specllama server that verifies drafts made here",
     )  # fmt: skip
     parser.add_argument(
-        "--target-mode", choices=("auto", "lockstep", "ahead"), default="auto",
-        help="whether it waits for drafts; auto: if the way is short (auto)",
-    )  # fmt: skip
-    parser.add_argument(
         "--target-key", type=filled,
         help="its API key (the variable SPECLLAMA_TARGET_KEY, or none)",
     )  # fmt: skip
@@ -243,15 +239,12 @@ def target_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return SpecSession's arguments, read from the options that `add_target_url` added. Raises
     ArgumentError if others of these are given without the URL."""
     if arguments.target_url is None:
-        if arguments.target_key or arguments.target_mode != "auto":
-            raise ArgumentError(
-                "--target-key and --target-mode are of a target elsewhere; give its URL with -u."
-            )
+        if arguments.target_key:
+            raise ArgumentError("--target-key requires --target-url (-u).")
         return {"target": None}
     key = arguments.target_key or os.environ.get("SPECLLAMA_TARGET_KEY") or None
     return {
         "target": arguments.target_url,
-        "target_mode": arguments.target_mode,
         "target_key": key,
     }
 

@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
             exact=_arguments.SWITCH[arguments.exact],
             flash_attn=_arguments.SWITCH[arguments.flash_attn],
             max_queue=arguments.max_queue,
-            offers=True,
+            verifies=True,
             cache_ram=arguments.cache_ram,
         ) as session,
     ):

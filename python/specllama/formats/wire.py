@@ -15,7 +15,7 @@ MOST_DRAFTED = 64
 MOST_TOLD = 256
 """Most tokens of a draft that are sent, those of its branches included."""
 MOST_BYTES = 16 << 20
-"""Most bytes of an answer, and of a message of a WebSocket, that are taken. The longest that a
+"""Most bytes of an answer, that are taken. The longest that a
 server has to send, the token ids of a text that fills a context, takes about a tenth."""
 
 

@@ -38,7 +38,7 @@ def open_core(
     kv_type: str | None,
     exact: bool | Literal["auto"],
     corpus: str | os.PathLike[str] | None,
-    offers: bool,
+    verifies: bool,
     cache_ram: int,
     spec_length: int | Literal["auto"],
     spec_tree: int | Literal["auto", "off"],
@@ -80,7 +80,7 @@ def open_core(
         max_bytes=_check.integer("ngram_max_bytes", ngram_max_bytes, low=0, high=2**62),
         draw=_check.flag("ngram_draw", ngram_draw),
     )
-    offers, cascade = _check.flag("offers", offers), _check.flag("cascade", cascade)
+    verifies, cascade = _check.flag("verifies", verifies), _check.flag("cascade", cascade)
     drafter = draft if isinstance(draft, Drafter) else None
     path = str(BUNDLED_MODEL) if model is None else hub.local_path("model", model)
     if draft == "auto":
@@ -132,7 +132,7 @@ def open_core(
         spec_tree=_check.integer_or("spec_tree", spec_tree, {"auto": None, "off": 1}),
         draft_model=draft_model,
         corpus="" if corpus is None or draft is None else _check.path("corpus", corpus),
-        offers=offers,
+        verifies=verifies,
         cache_ram=_check.integer("cache_ram", cache_ram),
         exact=_check.switch("exact", exact),
     )

@@ -38,7 +38,6 @@ class Description:
     longest_draft: int
     guesses: int
     most_nodes: int
-    drafts: bool
 
     @classmethod
     def read(cls, fields: Fields) -> Description:
@@ -73,7 +72,6 @@ class Description:
             # A server that does not know branches does not mention them.
             guesses=fields.integer("guesses", 0, _MOST_TOKENS, 1),
             most_nodes=fields.integer("most_nodes", 0, _MOST_TOKENS, longest),
-            drafts=fields.flag("drafts"),
         )
 
 
@@ -87,7 +85,7 @@ class Asked:
         n_left: Most tokens that may still come.
         n_logprobs: Most log-probabilities at a position, beside the token's own; below 0: none.
         stop: The stop strings.
-        n_drafted: Tokens of the draft; None: the server does not wait for drafts.
+        n_drafted: Tokens of the draft; None: there is none, since it opens a generation.
         opens: Whether it opens a generation.
     """
 
@@ -117,8 +115,6 @@ class Answer:
     n_rounds: int = 1
     n_drafted: int = 0
     n_accepted: int = 0
-    n_offered: int = 0
-    n_used: int = 0
     finish_reason: Literal["stop", "length"] | None = None
     stop_string: str = ""
     exact: bool = False
@@ -129,7 +125,7 @@ class Answer:
         """Return the results in an answer. Raises RemoteError."""
         done = fields.flag("done")
         n_drafted = asked.n_drafted
-        most = asked.n_left if n_drafted is None else min(asked.n_left, n_drafted + 1)
+        most = min(asked.n_left, n_drafted + 1) if n_drafted is not None else asked.n_left
         tokens = fields.tokens("tokens", asked.n_vocab, most=max(most, 0))
         if not tokens and not done and not asked.opens:
             fields.refuse("tokens", tokens, "one token at least")
@@ -140,7 +136,6 @@ class Answer:
         most_drafted = n_rounds * MOST_TOLD if n_drafted is None else n_drafted
         drafted = fields.integer("drafted", 0, most_drafted)
         accepted = fields.integer("accepted", 0, drafted)
-        offered = fields.integer("offered", 0, drafted)
         answer = cls(
             tokens=tokens,
             n=n,
@@ -151,8 +146,6 @@ class Answer:
             n_rounds=n_rounds,
             n_drafted=drafted,
             n_accepted=accepted,
-            n_offered=offered,
-            n_used=fields.integer("used", 0, min(offered, accepted)),
         )
         return _ended(answer, fields, asked) if done else answer
 

@@ -22,12 +22,10 @@ from specllama.formats.wire import MOST_DRAFTED
 from specllama.remote.gate import Gate
 from specllama.remote.party import Party
 from specllama.remote.proposing import Custom, DraftModel, NGrams, Proposer
-from specllama.remote.prospects import Prospects
 from specllama.remote.stream import RemoteStream
-from specllama.remote.target import Mode, Target
+from specllama.remote.target import Target
 from specllama.remote.text import Text
 from specllama.remote.trip import Trip
-from specllama.remote.usefulness import Usefulness
 
 _N_PINGS = 3
 _MOMENT = 0.05
@@ -44,8 +42,6 @@ class RemoteCore:
         n_seq: Most requests that are worked at together.
         spec_length: Most tokens drafted in a row; None: as many as pay.
         guesses: Most tokens drafted at one position, if the target takes as many.
-        mode: How generations work with the server; "auto": for each, the mode that promises more.
-        timeout: Most seconds without a word from the server.
     """
 
     def __init__(
@@ -57,14 +53,11 @@ class RemoteCore:
         n_seq: int,
         spec_length: int | None,
         guesses: int,
-        mode: Mode,
-        timeout: float,
     ) -> None:
         self._target = target
         self._draft = draft
         self._n_seq = n_seq
         self._spec_length = spec_length
-        self._timeout = timeout
         self._trip = Trip()
         self._about = target.about
         self._planner = Planner()
@@ -77,15 +70,6 @@ class RemoteCore:
             self._trip.observe(time.monotonic() - began)
         self._longest = min(MOST_DRAFTED, self._about.longest_draft)
         self._guesses = max(min(guesses, self._about.guesses), 1)
-        self._prospects = Prospects(
-            self._planner.cost.seconds,
-            self._longest if spec_length is None else min(self._longest, spec_length),
-            drafts_here=draft is not None or draft_model is not None,
-            drafts_there=self._about.drafts,
-            alike=draft == "ngram" and draft_model is None,
-        )
-        self._usefulness = Usefulness(self._planner.cost)
-        self._mode = mode
         self._draft_model = None if draft_model is None else self._opened(draft_model)
         self._active: list[RemoteStream] = []
         self._rounds: dict[RemoteStream, Future[None]] = {}  # under way, where there are several
@@ -108,14 +92,6 @@ class RemoteCore:
                 "it."
             )
         return DraftModel(core, self._guesses)
-
-    @property
-    def mode(self) -> Mode:
-        """The mode of the next generation."""
-        if self._mode != "auto":
-            return self._mode
-        step = 0.0 if self._draft_model is None else self._planner.draft_cost.seconds(1)
-        return self._prospects.mode(self._trip.seconds, step)
 
     def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> NDArray[np.int32]:
         self._check_open()
@@ -157,8 +133,6 @@ class RemoteCore:
             _refuse("trace")
         if options.replayed:
             _refuse("replay")
-        if options.paced or options.generated:
-            _refuse("host")
         self._target.check(options)
 
     def start(self, prompt: Iterable[int], options: _core.GenerateOptions) -> RemoteStream:
@@ -190,33 +164,26 @@ class RemoteCore:
             )
 
     def _begun(self, tokens: list[int], options: _core.GenerateOptions) -> RemoteStream:
-        mode = self.mode
         party = Party(
             text=Text(tokens, options, self._about),
             url=self._target.url,
             planner=self._planner,
             trip=self._trip,
-            prospects=self._prospects,
-            usefulness=self._usefulness,
             longest=self._longest,
             most_nodes=self.most_nodes,
             guesses=self._guesses,
-            proposer=self._proposer(tokens, options, mode),
+            proposer=self._proposer(tokens, options),
             draft_model=self._draft_model,
             spec_length=self._spec_length,
         )
-        runner = self._target.runner(party, mode, self._timeout)
+        runner = self._target.runner(party)
         return RemoteStream(party, runner, self.step, self._retire_soon, self._leave)
 
-    def _proposer(
-        self, tokens: list[int], options: _core.GenerateOptions, mode: Mode
-    ) -> Proposer | None:
+    def _proposer(self, tokens: list[int], options: _core.GenerateOptions) -> Proposer | None:
         if self._draft is None:
             return None
         if self._draft == "ngram":
-            # A server that does not wait for drafts has n-grams of the same text sooner.
-            known_there = mode == "ahead" and self.drafts
-            return None if known_there else NGrams(tokens, options.reference, self._guesses)
+            return NGrams(tokens, options.reference, self._guesses)
         self._n_started += 1
         return Custom(
             self._draft, self._asking, self._n_started, tokens, self.n_vocab, self._guesses
@@ -373,10 +340,6 @@ class RemoteCore:
     def most_nodes(self) -> int:
         most = max(min(MOST_DRAFTED, self._about.most_nodes), self._longest)
         return most if self._spec_length is None else min(most, self._spec_length * self._guesses)
-
-    @property
-    def drafts(self) -> bool:
-        return self._about.drafts
 
     @property
     def n_threads(self) -> int:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import socket
-import struct
-import sys
 import threading
 from contextlib import suppress
 from weakref import WeakSet
@@ -13,14 +11,10 @@ from specllama.errors import ClosedError
 
 
 class Lines:
-    """The connections that threads may be waiting on. Its methods may be called from any thread.
+    """The connections that threads may be waiting on. Its methods may be called from any
+    thread."""
 
-    Args:
-        timeout: Seconds; see `limit`.
-    """
-
-    def __init__(self, timeout: float) -> None:
-        self._timeout = timeout
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: WeakSet[socket.socket] = WeakSet()
         self._hung_up = threading.Event()
@@ -32,15 +26,6 @@ class Lines:
                 self._kept.add(line)
                 return
         _break_off(line)
-
-    def limit(self, line: socket.socket) -> None:
-        """Set how long sending may make no progress: the timeout. After that time, sending raises
-        OSError. (With TLS, only on Linux.)"""
-        micros = max(int(self._timeout * 1e6), 1000)  # 0 would mean no limit
-        seconds = struct.pack("ll", *divmod(micros, 1_000_000))
-        line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, seconds)
-        if sys.platform == "linux":  # Python's TLS goes on when the other option's time is over
-            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, micros // 1000)
 
     def hang_up(self) -> None:
         """Break off all connections. Threads that wait on them are woken at once."""

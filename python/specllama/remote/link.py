@@ -5,19 +5,14 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-import socket
 import time
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
 from specllama import _check
 from specllama.errors import ArgumentError, QueueFullError, RemoteError
-from specllama.formats.wire import MOST_BYTES
 from specllama.remote.fields import Fields
 from specllama.remote.lines import Lines
-
-if TYPE_CHECKING:
-    from websockets.sync.client import ClientConnection
 
 _ATTEMPTS = 6
 _FIRST_PAUSE = 0.1
@@ -57,8 +52,6 @@ class Link:
         self, url: str, key: str | None, timeout: float, *, kind: str = "a specllama"
     ) -> None:
         try:
-            import websockets.sync.client
-
             from specllama.remote.transport import Transport
         except ImportError as error:
             raise ArgumentError(
@@ -78,9 +71,8 @@ class Link:
         self._kind = kind
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         self._timeout = timeout
-        self._lines = Lines(timeout)
+        self._lines = Lines()
         self._is_deaf = False
-        self._connect = websockets.sync.client.connect
         self._transport = Transport(self.url, self._headers, self._lines)
 
     def get(self, path: str) -> Fields:
@@ -112,59 +104,8 @@ class Link:
         except (BrokenOffError, TooLateError, RemoteError):
             self._is_deaf = self._lines.hung_up
 
-    def socket(self, path: str) -> ClientConnection:
-        """Open a WebSocket. Raises RemoteError, and ClosedError as `post` does.
-
-        If the server takes none of what is sent for as long as the timeout, the WebSocket is
-        closed, and `send` raises ConnectionClosed.
-        """
-        from websockets.exceptions import InvalidStatus, WebSocketException
-        from websockets.sync.client import ClientConnection
-
-        from specllama.remote.transport import CONNECT_SECONDS
-
-        def connection(line: socket.socket, *rest: Any, **options: Any) -> ClientConnection:
-            self._lines.keep(line)
-            self._lines.limit(line)
-            return ClientConnection(line, *rest, **options)
-
-        url = "ws" + self.url.removeprefix("http") + path
-        deadline = time.monotonic() + self._timeout
-        last: Exception | None = None
-        for attempt in range(_ATTEMPTS):
-            self._pause(attempt)
-            if (left := deadline - time.monotonic()) <= 0:
-                break
-            try:
-                # Whoever called this closes it.
-                return self._connect(
-                    url,
-                    # websockets sends headers in Latin-1, but the key is to go out in UTF-8.
-                    additional_headers={
-                        name: value.encode().decode("latin-1")
-                        for name, value in self._headers.items()
-                    },
-                    create_connection=cast(Any, connection),
-                    open_timeout=min(CONNECT_SECONDS, left),
-                    close_timeout=1.0,
-                    compression=None,
-                    max_size=MOST_BYTES,
-                    proxy=None,
-                ).__enter__()
-            except InvalidStatus as error:
-                if error.response.status_code in _FROM_PROXIES:
-                    last = error
-                    continue
-                raise RemoteError(
-                    f"{self.url} takes no connection: HTTP status {error.response.status_code}. "
-                    "Is it a specllama server, and is target_key right?"
-                ) from None
-            except (OSError, WebSocketException, EOFError) as error:
-                last = error
-        raise RemoteError(f"Cannot reach {self.url}: {str(last) or type(last).__name__}.")
-
     def hang_up(self) -> None:
-        """Break off all requests and WebSockets, and refuse new ones; from any thread. A connection
+        """Break off all requests, and refuse new ones; from any thread. A connection
         that is just being made is not broken off: that takes 10 seconds at most."""
         self._lines.hang_up()
 

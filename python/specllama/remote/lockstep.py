@@ -31,7 +31,7 @@ class Lockstep:
         self._open = False
         self._phase: Phase | None = None
         self._n_decoded = 0  # tokens of the text decoded by the draft model
-        self._offers: list[Draft] = []
+        self._drafts: list[Draft] = []
         self._trees: list[Tree] = []
         self._n_again = 0  # accepted tokens of a branch, which the next decode repeats
 
@@ -82,16 +82,13 @@ class Lockstep:
         # Fewer may be verified than were sent: a server shares its batches among requests.
         n_decoded = answer.n_drafted + 1 + self._n_again
         party.planner.observe_decode(n_decoded, n_context, answer.seconds)
-        longest = max(len(one.tokens) for one in self._offers)
-        foreseen = max(one.foreseen(tokens) for one in self._offers)
-        party.prospects.drafted(longest, foreseen, len(tokens))
         for i, tree in enumerate(self._trees):
             for side, right in tree.judged(tokens):
                 turn.hear(i, side, right)
         verified = Tree(draft, guesses=party.guesses)
         path = verified.path(tokens)
         self._n_again = verified.n_aside(path)
-        n_right = [one.agreed(tokens) for one in self._offers]
+        n_right = [one.agreed(tokens) for one in self._drafts]
         turn.came(len(path), n_right, len(tokens), self._n_again)
         party.planner.learn(turn)
 
@@ -103,7 +100,7 @@ class Lockstep:
         if party.spec_length is not None:
             room = min(room, party.spec_length)
         draft = party.proposer.draft(room) if party.proposer is not None else Draft()
-        self._offers = [draft]
+        self._drafts = [draft]
         n_rest = 0
         if party.draft_model is not None:
             turn = self._turn(room)
@@ -113,7 +110,7 @@ class Lockstep:
             own = self._by_model(turn, room)
             if own.tokens:
                 n_rest = own.add_rest(draft)
-            self._offers.append(own)
+            self._drafts.append(own)
         turn, chosen = self._choose(room, n_rest)
         party.tally.draft_seconds += time.monotonic() - began
         return turn, chosen
@@ -142,11 +139,11 @@ class Lockstep:
         n_rest: number of the last draft's tokens that are the first draft's, after the draft
         model's own."""
         party = self._party
-        offers = self._offers
+        drafts = self._drafts
         turn = self._turn(room)
-        others = offers if party.guesses > 1 else []
-        self._trees = [Tree(one, others, guesses=party.guesses) for one in offers]
-        for i, (one, tree) in enumerate(zip(offers, self._trees, strict=True)):
+        others = drafts if party.guesses > 1 else []
+        self._trees = [Tree(one, others, guesses=party.guesses) for one in drafts]
+        for i, (one, tree) in enumerate(zip(drafts, self._trees, strict=True)):
             if i == 0:
                 turn.add(one.evidence, sides=tree.sides)
             else:  # the draft model's, which knows more of its tokens than a copy does
@@ -157,7 +154,7 @@ class Lockstep:
             at = turn.choice.candidate
             rows = turn.rows if party.guesses > 1 else range(turn.choice.n_draft)
         else:
-            at = next((i for i in reversed(range(len(offers))) if offers[i].tokens), -1)
+            at = next((i for i in reversed(range(len(drafts))) if drafts[i].tokens), -1)
             rows = range(min(len(self._trees[at].tokens), party.most_nodes))
         return turn, self._trees[at].draft(rows) if at >= 0 else Draft()
 

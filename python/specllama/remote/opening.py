@@ -18,7 +18,7 @@ from specllama.remote.core import RemoteCore
 from specllama.remote.link import Link
 from specllama.remote.served import Served
 from specllama.remote.sglang.target import SGLang
-from specllama.remote.target import Mode, Target
+from specllama.remote.target import Target
 
 _HERE = frozenset({
     "n_seq", "spec_length", "spec_tree", "cascade", "draft_n_gpu_layers", "draft_device",
@@ -28,7 +28,6 @@ _HERE = frozenset({
 _SGLANG = "sglang+"
 _BATCH = 32
 """Tokens per batch of a draft model: on a CPU, larger batches are hardly faster."""
-_MODES: tuple[Mode, ...] = ("auto", "lockstep", "ahead")
 
 
 @dataclass(frozen=True)
@@ -37,26 +36,19 @@ class TargetOptions:
 
     Attributes:
         url: The argument `target` of `SpecSession`.
-        mode, key, timeout: Its arguments `target_mode`, `target_key` and `target_timeout`.
+        key, timeout: Its arguments `target_key` and `target_timeout`.
         tokenizer: Its argument of that name.
     """
 
     url: str
-    mode: Mode = "auto"
     key: str | None = None
     timeout: float = 600.0
     tokenizer: str | os.PathLike[str] | None = None
 
     @classmethod
-    def checked(
-        cls, url: Any, mode: Any, key: Any, timeout: Any, tokenizer: Any
-    ) -> TargetOptions | None:
+    def checked(cls, url: Any, key: Any, timeout: Any, tokenizer: Any) -> TargetOptions | None:
         """Return the options that a session was given; None if there is no URL, since the target
         is here then. Raises ArgumentError, also for an option that is of no use without a URL."""
-        if not isinstance(mode, str) or mode not in _MODES:
-            raise ArgumentError(
-                f'target_mode must be "auto", "lockstep" or "ahead", not {_check.quoted(mode)}.'
-            )
         seconds = _check.number("target_timeout", timeout)
         if not 0 < seconds < 86400:
             raise ArgumentError(
@@ -64,9 +56,8 @@ class TargetOptions:
             )
         key = _check.optional(_check.text, "target_key", key)
         if url is not None:
-            return cls(_check.text("target", url), mode, key, seconds, tokenizer)
+            return cls(_check.text("target", url), key, seconds, tokenizer)
         for name, value, default in (
-            ("target_mode", mode, cls.mode),
             ("target_key", key, cls.key),
             ("target_timeout", seconds, cls.timeout),
             ("tokenizer", tokenizer, cls.tokenizer),
@@ -104,7 +95,7 @@ def open_remote(
         cheap = draft
     elif draft is not None and (not is_file or cascade):
         cheap = "ngram"
-    served, mode = _connected(target, draft if is_file else None)
+    served = _connected(target, draft if is_file else None)
     try:
         core = RemoteCore(
             served,
@@ -113,8 +104,6 @@ def open_remote(
             n_seq=n_seq,
             spec_length=length,
             guesses=guesses,
-            mode=mode,
-            timeout=target.timeout,
         )
     except BaseException:
         served.close()
@@ -122,17 +111,13 @@ def open_remote(
     return core, served.url
 
 
-def _connected(options: TargetOptions, draft: Any) -> tuple[Target, Mode]:
-    """Return the target, and the mode of its generations. draft: a GGUF file, or None."""
+def _connected(options: TargetOptions, draft: Any) -> Target:
+    """Return the target. draft: a GGUF file, or None."""
     if not options.url.startswith(_SGLANG):
         if options.tokenizer is not None:
             raise ArgumentError("A specllama server has its own tokenizer; leave it out.")
         link = Link(options.url, options.key, options.timeout)
-        return _closing(link, lambda: Served(link)), options.mode
-    if options.mode == "ahead":
-        raise ArgumentError(
-            'SGLang waits for drafts; target_mode="ahead" cannot be had of it, leave it out.'
-        )
+        return _closing(link, lambda: Served(link))
     if options.tokenizer is None and draft is None:
         raise ArgumentError(
             "A target by SGLang needs its vocabulary here: give a GGUF as draft, or as tokenizer."
@@ -144,7 +129,7 @@ def _connected(options: TargetOptions, draft: Any) -> tuple[Target, Mode]:
     )
     url = options.url.removeprefix(_SGLANG)
     link = Link(url, options.key, options.timeout, kind="an SGLang")
-    return _closing(link, lambda: SGLang(link, path)), "lockstep"
+    return _closing(link, lambda: SGLang(link, path))
 
 
 def _closing(link: Link, connect: Callable[[], Target]) -> Target:
@@ -180,7 +165,6 @@ def _loader(
                 _core.ContextOptions,
                 n_ctx=n_ctx,
                 n_seq=n_seq,
-                # Small batches: during one, news of a server that goes ahead must wait.
                 n_batch=max(_BATCH, n_seq),
                 flash_attn=_core.Switch.automatic,
                 rope=_core.RopeOptions(
@@ -200,7 +184,7 @@ def _loader(
                 spec_tree=None,
                 draft_model=None,
                 corpus="",
-                offers=False,
+                verifies=False,
                 cache_ram=0,
                 exact=_core.Switch.off,
             ),

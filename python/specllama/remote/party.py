@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from specllama import _core
 from specllama._core.plan import Planner
@@ -18,16 +17,10 @@ from specllama.remote.proposing import (
     Proposer,
     draft_sampling,
 )
-from specllama.remote.prospects import Prospects
 from specllama.remote.tally import Tally
 from specllama.remote.text import Text
 from specllama.remote.tree import Tree
 from specllama.remote.trip import Trip
-from specllama.remote.usefulness import Heard, Usefulness
-
-_MOST_REFERENCE = 64_000
-"""Most tokens of a reference that are sent; the last are kept. No answer depends on them, and the
-server bounds the size of a request (--max-body)."""
 
 _MOST_OPENINGS = 8
 """Most openings of a text, besides one for each token that came."""
@@ -40,7 +33,7 @@ class Party:
     Attributes:
         text: The text.
         url: The address of the target's server.
-        planner, trip, prospects, usefulness: Shared by all texts of the session.
+        planner, trip: Shared by all texts of the session.
         longest: Most tokens of a draft's trunk that the target verifies.
         most_nodes: Most tokens of a draft, including those of branches.
         guesses: Most tokens at a position; 1: drafts are chains.
@@ -54,8 +47,6 @@ class Party:
     url: str
     planner: Planner
     trip: Trip
-    prospects: Prospects
-    usefulness: Usefulness
     longest: int
     most_nodes: int
     guesses: int
@@ -106,30 +97,6 @@ class Party:
             self.proposer.follow(tokens)
             if draft.tokens and n_accepted < len(tokens):
                 self.proposer.judge(draft, n_accepted, tokens[n_accepted])
-        return tokens
-
-    @property
-    def reference(self) -> dict[str, Any]:
-        """The field of an opening with tokens to copy from, for the server's own drafters."""
-        tokens = [int(token) for token in self.text.options.reference[-_MOST_REFERENCE:]]
-        return {"reference": tokens} if tokens else {}
-
-    def overhear(self, answer: Answer, seconds: float) -> list[int]:
-        """Take in rounds that the server made without waiting; return their tokens."""
-        tokens = self._hear(answer, again=False)
-        self.tally.overheard(answer.n_drafted, answer.n_accepted, seconds)
-        heard = Heard(
-            answer.n_rounds,
-            answer.n_drafted,
-            answer.n_accepted,
-            answer.n_offered,
-            answer.n_used,
-            answer.seconds,
-        )
-        self.usefulness.hear(heard, self.text.n_tokens, self.trip.seconds)
-        self.prospects.heard(answer.n_drafted, answer.n_accepted, len(tokens))
-        if self.proposer is not None:
-            self.proposer.follow(tokens)
         return tokens
 
     def _hear(self, answer: Answer, *, again: bool) -> list[int]:

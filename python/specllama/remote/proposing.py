@@ -218,7 +218,7 @@ class DraftModel:
             return
         options = _core.GenerateOptions(
             max_tokens=room, stop=[], sampling=sampling, reference=[], replayed=[], generated=[],
-            cache_prompt=True, paced=False, trace=False,
+            cache_prompt=True, draft=None, trace=False,
         )  # fmt: skip
         guesses = None
         if self.guesses > 1:

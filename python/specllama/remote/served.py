@@ -6,14 +6,11 @@ from collections.abc import Sequence
 
 from specllama import _core
 from specllama.formats.wire import MOST_BYTES
-from specllama.remote.ahead import Ahead
 from specllama.remote.answer import Description
 from specllama.remote.link import Link
 from specllama.remote.lockstep import Lockstep
 from specllama.remote.party import Party
-from specllama.remote.sockets import Sockets
 from specllama.remote.stream import Runner
-from specllama.remote.target import Mode
 from specllama.remote.verification import Verification
 
 
@@ -26,7 +23,6 @@ class Served:
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self._sockets = Sockets(link)
         self.url = link.url
         self.about = Description.read(link.get("/v1/verify"))
 
@@ -45,14 +41,11 @@ class Served:
     def check(self, options: _core.GenerateOptions) -> None:
         pass  # the server itself refuses what it does not have
 
-    def runner(self, party: Party, mode: Mode, timeout: float) -> Runner:
-        if mode == "ahead":
-            return Ahead(party, self._link, self._sockets, timeout)
+    def runner(self, party: Party) -> Runner:
         return Lockstep(party, Verification(self._link, party.text))
 
     def hang_up(self) -> None:
         self._link.hang_up()
 
     def close(self) -> None:
-        self._sockets.close()
         self._link.close()

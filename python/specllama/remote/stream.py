@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Literal, Protocol
 
 from specllama._core import Chunk, RoundTrace, Stats, TokenLogprobs
-from specllama.errors import ArgumentError
 from specllama.remote.party import Party
 
 
 class Runner(Protocol):
-    """Runs the rounds of a generation, in lockstep or ahead."""
+    """Runs the rounds of a generation."""
 
     def round(self) -> None:
         """Run one round."""
@@ -83,18 +82,6 @@ class RemoteStream:
             raise error
         chunks, self._over = self._party.text.take()
         return chunks
-
-    def offer(
-        self,
-        n_before: int,
-        tokens: Iterable[int],
-        confidence: list[float],
-        branches: list[tuple[int, Iterable[int]]],
-    ) -> None:
-        raise ArgumentError("A session whose target is elsewhere takes no drafts from outside.")
-
-    def waits(self) -> bool:
-        return False
 
     def cancel(self) -> None:
         self._abandoned = True

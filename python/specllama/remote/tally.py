@@ -61,16 +61,6 @@ class Tally:
             _count(self._by_rank, draft.ranks[i], i in accepted)
         self._verify += seconds
 
-    def overheard(self, n_drafted: int, n_accepted: int, seconds: float) -> None:
-        """Count what the server verified without waiting, whoever drafted it."""
-        self._rounds.append((n_drafted, n_accepted))
-        self._drafted["other"] += n_drafted
-        self._accepted["other"] += n_accepted
-        for i in range(n_drafted):  # branches are not told: count a chain
-            _count(self._by_position, i, i < n_accepted)
-            _count(self._by_rank, 0, i < n_accepted)
-        self._verify += seconds
-
     def stats(
         self, n_generated: int, decode_seconds: list[float], draft_step_seconds: float
     ) -> Stats:

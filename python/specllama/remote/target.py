@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Protocol
 
 from specllama import _core
 from specllama.remote.answer import Answer, Description
 from specllama.remote.draft import Draft
 from specllama.remote.party import Party
 from specllama.remote.stream import Runner
-
-Mode = Literal["auto", "lockstep", "ahead"]
 
 
 class Target(Protocol):
@@ -37,8 +35,8 @@ class Target(Protocol):
     def check(self, options: _core.GenerateOptions) -> None:
         """Raise ArgumentError for options that other targets have, but this one does not."""
 
-    def runner(self, party: Party, mode: Mode, timeout: float) -> Runner:
-        """Return what runs the rounds of a generation, in lockstep or ahead."""
+    def runner(self, party: Party) -> Runner:
+        """Return what runs the rounds of a generation."""
 
     def hang_up(self) -> None:
         """See `Link.hang_up`."""

@@ -91,8 +91,7 @@ class Text:
         }
 
     def asked(self, n_drafted: int | None, *, opens: bool = False) -> Asked:
-        """Return what the next answer is to: an opening, a draft of so many tokens, or, in ahead
-        mode (None), whatever was sent."""
+        """Return what the next answer is to: an opening (None), or a draft of so many tokens."""
         n_before = self._n_opened if opens else len(self.generated)
         return Asked(
             n_vocab=self._n_vocab,

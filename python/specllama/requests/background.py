@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from typing_extensions import Unpack
 
-from specllama import _check
+from specllama import _check, _core
 from specllama.errors import ArgumentError
 from specllama.model.chat_template import Message
 from specllama.model.core import Core
@@ -19,7 +20,7 @@ from specllama.requests.handle import Handle
 from specllama.requests.job import Job
 from specllama.requests.options import GenerateOptions
 from specllama.requests.queue_load import QueueLoad
-from specllama.requests.request import Hosted, Request
+from specllama.requests.request import Request, Verification
 from specllama.requests.stream import Generation
 from specllama.requests.worker import Worker
 
@@ -90,33 +91,6 @@ class BackgroundRequests(LoadedModel):
         prompt, options = self._infill_request(prefix, suffix, files, options)
         return self.submit(prompt, n=n, **options)
 
-    def host(
-        self,
-        prompt: str | Iterable[int],
-        *,
-        paced: bool = False,
-        generated: Iterable[int] = (),
-        **options: Unpack[GenerateOptions],
-    ) -> Handle:
-        """Have a prompt continued for a party elsewhere that drafts. It leaves its drafts by
-        `Handle.offer` and reads the rounds by `Handle.next_rounds`. The session must have been
-        opened with offers=True.
-
-        Args:
-            prompt: As for `submit`.
-            paced: Each round but the first waits for a draft and verifies it as it is: one round
-                per draft. A request that waits for more than a second while others wait for a place
-                loses its own. False: a draft is used if it comes in time and is expected to pay,
-                beside those of the session's own drafters.
-            generated: Tokens that an earlier request with the same prompt and options, seed
-                included, generated before it broke off. The generation continues after them as the
-                earlier one would have; `max_tokens` counts them.
-            **options: As for `submit`.
-
-        Raises: what `submit` raises.
-        """
-        return submitted(self, prepared_host(self, prompt, paced, generated, options))[0]
-
     def _infill_request(
         self, prefix: str, suffix: str, files: Mapping[str, str] | None, options: GenerateOptions
     ) -> tuple[list[int], GenerateOptions]:
@@ -151,17 +125,28 @@ class BackgroundRequests(LoadedModel):
             job.request.check(self._core)
         return jobs
 
-    def _submit(self, jobs: Sequence[Job], *, wait: bool = False, keep: bool = False) -> None:
+    def _submit(
+        self,
+        jobs: Sequence[Job],
+        *,
+        wait: bool = False,
+        keep: bool = False,
+        beside: bool = False,
+    ) -> None:
         """Submit all; if one cannot be submitted, none.
 
         Args:
             jobs: The requests.
             wait: Wait for room in the queue.
+            beside: Whether they belong to something that was taken already, and are taken even if
+                there is no room.
             keep: Whether `last` is, from now on, the latest of these requests that has begun.
         """
         try:
             for job in jobs:
-                self._worker.submit(job, wait=wait, beside=job is not jobs[0] and not wait)
+                self._worker.submit(
+                    job, wait=wait, beside=beside or (job is not jobs[0] and not wait)
+                )
                 if keep:  # jobs, not handles: these hold the session, which would hold itself
                     self._last = partial(_latest, jobs)
         except BaseException:
@@ -201,22 +186,35 @@ def prepared(
     )
 
 
-def prepared_host(
+def verification(
     model: BackgroundRequests,
-    prompt: str | Iterable[int],
-    paced: bool,
+    prompt: Iterable[int],
     generated: Iterable[int],
+    draft: _core.RequestDraft,
     options: GenerateOptions,
 ) -> list[Job]:
-    """Return a request for `BackgroundRequests.host` as `prepared` does."""
-    hosted = Hosted(_check.tokens("generated", generated), bool(paced))
-    return model._jobs([Request.make(model, prompt, options, hosted=hosted)])
+    """Return a request, as `prepared` does, that verifies a draft made elsewhere in one round.
+
+    Args:
+        model: The model, opened with verifies=True.
+        prompt: Token ids.
+        generated: Tokens that earlier rounds with the same prompt and options, seed included,
+            generated; `max_tokens` counts them.
+        draft: What may follow.
+        options: Options of the generation.
+    """
+    request = Request.make(model, prompt, options)
+    one = Verification(_check.tokens("generated", generated), draft)
+    return model._jobs([replace(request, verification=one)])
 
 
-def submitted(model: BackgroundRequests, jobs: Sequence[Job]) -> list[Handle]:
+def submitted(
+    model: BackgroundRequests, jobs: Sequence[Job], *, beside: bool = False
+) -> list[Handle]:
     """Submit what `prepared` returned, all or none: if there is room for one request, all are
-    taken. Never waits. Raises QueueFullError and ClosedError."""
-    model._submit(jobs)
+    taken; with beside, even if there is none. Never waits. Raises QueueFullError and
+    ClosedError."""
+    model._submit(jobs, beside=beside)
     return model._handles(jobs)
 
 

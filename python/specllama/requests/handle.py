@@ -6,20 +6,17 @@ import asyncio
 import concurrent.futures
 import logging
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from specllama import _check
 from specllama._core import Chunk
 from specllama.errors import ArgumentError
 from specllama.requests.bell import Bell
-from specllama.requests.job import Job, Wake
-from specllama.requests.round import Round
+from specllama.requests.job import Job
 from specllama.requests.stream import Generation
 from specllama.requests.worker import Worker
-
-T = TypeVar("T")
 
 _LOG = logging.getLogger(__name__)
 
@@ -114,10 +111,8 @@ class Handle:
     def __iter__(self) -> Iterator[Chunk]:
         """Yield the chunks as they come.
 
-        Raises the error that ended the request, if it failed; and ArgumentError if the request was
-        made by `SpecSession.host`.
+        Raises the error that ended the request, if it failed.
         """
-        self._check_hosted(False)
         self._worker.check_process()
         while True:
             news = Bell()
@@ -136,75 +131,19 @@ class Handle:
                     self._job.give_back(unread)
 
     async def next_chunks(self) -> list[Chunk]:
-        """Wait for chunks and return all there are; [] after the last.
-
-        Raises the error that ended the request, if it failed; and ArgumentError if the request was
-        made by `SpecSession.host`.
-        """
-        self._check_hosted(False)
-        return await self._next(self._job.take)
-
-    def offer(
-        self,
-        n_before: int,
-        tokens: Iterable[int],
-        confidence: Sequence[float] = (),
-        branches: Iterable[tuple[int, Iterable[int]]] = (),
-    ) -> None:
-        """Leave a draft for a request made by `SpecSession.host`; it replaces the previous draft.
-        This never waits. Nothing happens if the request has ended.
-
-        Args:
-            n_before: Number of tokens of the text, prompt included, after which the draft begins.
-            tokens: Token ids of the draft; any number (64 are verified at once), also none.
-            confidence: For each token, the probability that it is right if those before it are, 0
-                to 1. The values of `tokens` come first, then those of the branches; if there are
-                too few, the rest is 1.
-            branches: Alternatives to the draft, as pairs: the number of the draft's tokens that
-                come before the branch, and the branch's token ids. They are verified as far as the
-                session's `spec_tree` and its memory have room for them (docs/trees.md); else they
-                are left out.
-
-        Raises:
-            ArgumentError: An id is not a token, a number is out of range, or the request has not
-                begun yet.
-        """
-        self._worker.offer(
-            self._job,
-            _check.integer("n_before", n_before, low=0),
-            _check.tokens("tokens", tokens),
-            [_check.number("confidence", one) for one in confidence],
-            _branches(branches),
-        )
-
-    async def next_rounds(self) -> list[Round]:
-        """Wait for rounds of a request made by `SpecSession.host`, and return all there are; []
-        after the last. Raises the error that ended the request, if it failed; and ArgumentError if
-        the request was not made by `host`."""
-        self._check_hosted(True)
-        return await self._next(self._job.take_news)
-
-    async def _next(self, take: Callable[[Wake], list[T] | None]) -> list[T]:
+        """Wait for chunks and return all there are; [] after the last. Raises the error that ended
+        the request, if it failed."""
         self._worker.check_process()
         loop = asyncio.get_running_loop()
         while True:
             news = asyncio.Event()
-            taken = take(partial(loop.call_soon_threadsafe, news.set))
-            if taken is None:
+            chunks = self._job.take(partial(loop.call_soon_threadsafe, news.set))
+            if chunks is None:
                 return []
-            if taken:
-                return taken
+            if chunks:
+                return chunks
             self._worker.check_may_wait()
             await news.wait()
-
-    def _check_hosted(self, wanted: bool) -> None:
-        if (self._job.rounds is not None) is not wanted:
-            raise ArgumentError(
-                "The request was not made by host(); read its chunks."
-                if wanted
-                else "The request was made by host(); its chunks come with its rounds "
-                "(next_rounds)."
-            )
 
     def __await__(self) -> Generator[Any, None, Generation]:
         return self._ended().__await__()
@@ -217,14 +156,3 @@ class Handle:
             with self._job.awaited(partial(loop.call_soon_threadsafe, ended.set)):
                 await ended.wait()
         return self._job.result()
-
-
-def _branches(given: Iterable[tuple[int, Iterable[int]]]) -> list[tuple[int, Iterable[int]]]:
-    try:
-        pairs = [(depth, tokens) for depth, tokens in given]
-    except (TypeError, ValueError):
-        raise ArgumentError("branches must be pairs of a number and token ids.") from None
-    return [
-        (_check.integer("branches", depth, low=0), _check.tokens("branches", tokens))
-        for depth, tokens in pairs
-    ]

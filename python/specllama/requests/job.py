@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from specllama._core import Chunk
 from specllama.requests.request import Request
-from specllama.requests.round import Round, Rounds
 from specllama.requests.stream import Generation, Record
 
 Wake = Callable[[], object]
 
 
 class Job:
-    """A request, and what the worker leaves of it for its readers: chunks, rounds and the end.
+    """A request, and what the worker leaves of it for its readers: chunks and the end.
 
     Only the worker's thread, which gets no signals, ends it. In its readers' threads Ctrl-C may
     raise anywhere, so they take the lock by `with` alone: it is in C, and no signal is handled
@@ -29,20 +28,14 @@ class Job:
         request: The request.
         record: The generation in the core; None before it has begun.
         wanted: False once the request was cancelled.
-        rounds: Set if the request's drafts come from elsewhere; else None.
-        waits_since: Time of the monotonic clock at which the request began to wait for such a
-            draft; None: it does not wait.
     """
 
     def __init__(self, request: Request) -> None:
         self.request = request
         self.record: Record | None = None
         self.wanted = True
-        self.rounds = None if request.hosted is None else Rounds(len(request.hosted.generated))
-        self.waits_since: float | None = None
         self._lock = RLock()  # reentrant: collecting a reader calls give_back anywhere
         self._chunks: list[Chunk] = []
-        self._news: list[Round] = []
         self._wakes: list[Wake] = []
         self._ending: Generation | BaseException | None = None
         self._waiters: list[Wake] = []
@@ -68,24 +61,6 @@ class Job:
         """Put chunks that were taken but not read back, in front of those that are there."""
         with self._lock:
             self._chunks[:0] = chunks
-
-    def tell(self, news: Round) -> None:
-        """Leave a round for the party that drafts elsewhere."""
-        with self._lock:
-            self._news.append(news)
-        self._wake()
-
-    def take_news(self, wake: Wake) -> list[Round] | None:
-        """Do as `take` does, for rounds."""
-        with self._lock:
-            news, self._news = self._news, []
-            if news:
-                return news
-            if not self.done:
-                self._wakes.append(wake)
-                return []
-        self.result()
-        return None
 
     def end(self, ending: Generation | BaseException) -> None:
         """End the request with its generation, or with an error."""

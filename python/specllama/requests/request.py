@@ -23,16 +23,16 @@ _OPENING_TOKENS = 24
 
 
 @dataclass(frozen=True)
-class Hosted:
-    """What a request additionally holds if its drafts come from elsewhere.
+class Verification:
+    """What a request holds besides if it is one round of a text that is drafted elsewhere.
 
     Attributes:
-        generated: Tokens that an earlier request generated before it broke off.
-        paced: Whether every round but the first waits for a draft.
+        generated: Tokens that were generated before.
+        draft: The draft to verify.
     """
 
     generated: _check.Tokens
-    paced: bool
+    draft: _core.RequestDraft
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Request:
         options: Values of all options by name, in the form the core takes.
         reference: Tokens that the n-gram drafter may copy from.
         replayed: Tokens to generate whatever the model would choose; empty: the model chooses.
-        hosted: Set if the drafts come from elsewhere.
+        verification: Set if the request is one round that verifies a draft.
     """
 
     tokens: _check.Tokens
@@ -53,7 +53,7 @@ class Request:
     options: Mapping[str, Any]
     reference: _check.Tokens
     replayed: _check.Tokens
-    hosted: Hosted | None = None
+    verification: Verification | None = None
 
     @classmethod
     def make(
@@ -62,7 +62,6 @@ class Request:
         prompt: str | Iterable[int],
         options: GenerateOptions,
         replayed: _check.Tokens | None = None,
-        hosted: Hosted | None = None,
     ) -> Request:
         """Check and tokenize. Arguments and errors are those of `SpecSession.generate`."""
         values = checked(options)
@@ -85,7 +84,7 @@ class Request:
             text = model.detokenize(tokens)
         if values["reasoning_budget"] >= 0:
             values |= _around_thought(model, tokens)
-        return cls(tokens, text, values, reference, [] if replayed is None else replayed, hosted)
+        return cls(tokens, text, values, reference, [] if replayed is None else replayed)
 
     @classmethod
     def choices(
@@ -113,9 +112,9 @@ class Request:
             sampling=sampling(self.options),
             reference=self.reference,
             replayed=self.replayed,
-            generated=[] if self.hosted is None else self.hosted.generated,
+            generated=[] if self.verification is None else self.verification.generated,
             cache_prompt=self.options["cache_prompt"],
-            paced=self.hosted is not None and self.hosted.paced,
+            draft=None if self.verification is None else self.verification.draft,
             trace=self.options["trace"],
         )
 

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable
 from contextlib import suppress
-from math import inf
 from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
 
 from specllama._home import Home
-from specllama.errors import ArgumentError, BusyError, ClosedError, QueueFullError
+from specllama.errors import BusyError, ClosedError, QueueFullError
 from specllama.model.core import Core, Distant
 from specllama.requests.bell import Bell
 from specllama.requests.job import Job
 from specllama.requests.meter import Meter
 from specllama.requests.prefix import waits_for_prefix
 from specllama.requests.queue_load import QueueLoad
-from specllama.requests.round import Round
 from specllama.requests.stream import Generation
-
-_PATIENCE = 1.0
-"""Seconds that a generation may wait for a draft while other requests want its place."""
 
 
 class Worker:
@@ -160,7 +154,7 @@ class Worker:
         if not self._home.is_here:  # the lock may be held by a thread that is not here
             return
         with self._lock:
-            self._ring()  # the thread may wait for this request's draft
+            self._ring()
             job.wanted = False
 
     def wait_for_cancelled(self) -> None:
@@ -174,24 +168,6 @@ class Worker:
             left = Bell()
             with job.awaited(left.ring):
                 left.wait()
-
-    def offer(
-        self,
-        job: Job,
-        n_before: int,
-        tokens: Iterable[int],
-        confidence: list[float],
-        branches: list[tuple[int, Iterable[int]]],
-    ) -> None:
-        """See `Handle.offer`."""
-        self.check_process()
-        record = job.record
-        if record is None:
-            raise ArgumentError("The request has not begun yet; wait for its first round.")
-        with self._lock:
-            self._ring()
-            record.core.offer(n_before, tokens, confidence, branches)
-            job.waits_since = None
 
     def close(self) -> None:
         """End all requests and the thread, when its round is over. A round that waits for a server
@@ -218,7 +194,6 @@ class Worker:
             while self._has_work():
                 began, n_before = monotonic(), self._n_tokens
                 self._cancel_unwanted()
-                self._make_room()
                 self._admit()
                 self._step()
                 self._meter.add(self._n_tokens - n_before, monotonic() - began)
@@ -228,25 +203,9 @@ class Worker:
     def _has_work(self) -> bool:
         while True:
             with self._lock:
-                if self._closed or self._can_go_on():
+                if self._closed or self._running or self._waiting:
                     return not self._closed
-                patience = self._patience()
-            self._news.wait(patience)
-
-    def _can_go_on(self) -> bool:
-        if any(job.waits_since is None or not job.wanted for job in self._running):
-            return True
-        if not all(job.wanted for job in self._waiting):
-            return True
-        return bool(self._waiting) and (len(self._running) < self._n_seq or self._patience() == 0)
-
-    def _patience(self) -> float | None:
-        """Return the seconds until a request that waits for a draft must give its place to another;
-        None if no other wants a place, or no request waits for a draft."""
-        since = [job.waits_since for job in self._running if job.waits_since is not None]
-        if not self._waiting or not since:
-            return None
-        return max(min(since) + _PATIENCE - monotonic(), 0)
+            self._news.wait()
 
     def _cancel_unwanted(self) -> None:
         with self._lock:
@@ -263,19 +222,6 @@ class Worker:
                 self._end(job, error)
             else:
                 self._collect(job)
-
-    def _make_room(self) -> None:
-        """End the request that has waited for a draft too long, if others want its place."""
-        with self._lock:  # so that no draft comes meanwhile
-            if len(self._running) < self._n_seq or self._patience() != 0:
-                return
-            longest = min(self._running, key=lambda job: job.waits_since or inf)
-            self._ring()
-            self._running.remove(longest)
-        _leave(longest)
-        longest.end(
-            ClosedError("The generation waited for a draft while others waited for its place.")
-        )
 
     def _admit(self) -> None:
         while self._waiting and len(self._running) < self._n_seq:
@@ -296,6 +242,8 @@ class Worker:
                 self._running.append(job)
             try:
                 job.record = job.request.begin(self._core)
+                if job.request.verification is not None:  # they come as chunks again
+                    self._n_tokens -= len(job.request.verification.generated)
             except BusyError as error:
                 # A stream of the session has the place. With several places, each step advances the
                 # stream, too, so the place will become free.
@@ -334,31 +282,16 @@ class Worker:
         """Give a request the chunks that became certain, and release it if it has ended."""
         assert job.record is not None
         try:
-            # Asked first: else a stream's reader might do a round between the two, of which nobody
-            # would be told.
-            waits = job.rounds is not None and job.record.core.waits()
             chunks = job.record.core.take()
             result = job.record.result() if job.record.core.done else None
             if chunks:  # only the last may have none
                 self._n_tokens += len(chunks) - (chunks[-1].token is None)
-            if job.rounds is not None:
-                self._tell(job, job.rounds.news(job.record.core, chunks), waits)
-            else:
-                job.give(chunks)
+            job.give(chunks)
         except BaseException as error:
             self._end(job, error)
             return
         if result is not None:
             self._end(job, result)
-
-    def _tell(self, job: Job, news: Round | None, waits: bool) -> None:
-        assert job.record is not None
-        with self._lock:  # a draft may have come meanwhile
-            # Since it began to wait: others' rounds come by here, too.
-            if waits and job.waits_since is None and job.record.core.waits():
-                job.waits_since = monotonic()
-        if news is not None:
-            job.tell(news)
 
     def _end(self, job: Job, ending: Generation | BaseException) -> None:
         with self._lock:

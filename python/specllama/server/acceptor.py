@@ -30,7 +30,7 @@ class Acceptor:
     again and again.
 
     Args:
-        connections: The connections there are, uvicorn's WebSockets included.
+        connections: The connections there are.
         make: Returns the protocol of a new connection.
         most: Most connections; None: 1000, or what the process may open, if that is less.
     """

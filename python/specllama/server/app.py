@@ -75,7 +75,7 @@ class App:
         self._metrics = Metrics()
         self._answers: weakref.WeakSet[Answer] = weakref.WeakSet()
         self._body_reader = BodyReader(settings.max_body)
-        self._verify = Verify(session, settings, self._body_reader, self._count)
+        self._verify = Verify(session, settings, self._body_reader, self._metrics)
         self._began = int(time.time())
         self._ending = False
         middleware = [Middleware(Authorization, settings)]

@@ -34,14 +34,11 @@ class Authorization:
         self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] in ("http", "websocket"):
+        if scope["type"] == "http":
             try:
                 self._check(scope["path"], Headers(scope=scope))
             except ApiError as error:
-                if scope["type"] == "http":
-                    await error.response(scope)(scope, receive, send)
-                else:
-                    await send({"type": "websocket.close", "code": 1008, "reason": str(error)})
+                await error.response(scope)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
-from starlette.requests import ClientDisconnect, HTTPConnection, Request
+from starlette.requests import ClientDisconnect, Request
 
 from specllama.errors import SpecllamaError
 from specllama.server.error import ApiError
@@ -34,13 +34,10 @@ class BodyReader:
 
     async def fields(self, request: Request) -> Fields:
         """Return the fields of a request's body. Raises ApiError."""
-        return await self.parsed(request, await self._body(request))
-
-    async def parsed(self, connection: HTTPConnection, body: bytes) -> Fields:
-        """Return the fields of a body or a message. Raises ApiError."""
+        body = await self._body(request)
         if len(body) <= _QUICK:
             return Fields.parse(body)
-        return await self.run(connection, lambda: Fields.parse(body), len(body))
+        return await self.run(request, lambda: Fields.parse(body), len(body))
 
     async def read(self, request: Request, work: Callable[[Fields], T]) -> T:
         """Return what a function makes of the fields of a request's body. It runs in the pool and
@@ -57,12 +54,12 @@ class BodyReader:
 
         return await self.run(request, make, len(body))
 
-    async def run(self, connection: HTTPConnection, work: Callable[[], T], n_bytes: int) -> T:
+    async def run(self, request: Request, work: Callable[[], T], n_bytes: int) -> T:
         """Return what a function returns that runs in the pool. It is stopped if this is cancelled,
-        or if the client of an HTTP request leaves.
+        or if the client leaves.
 
         Args:
-            connection: The request; or a WebSocket, whose owner sees to it when its client leaves.
+            request: The request.
             work: The function; see `Pool.run`.
             n_bytes: Size of the request.
 
@@ -70,10 +67,8 @@ class BodyReader:
             ApiError: It took too long, or the client is gone.
             BaseException: What the function raises.
         """
-        working = asyncio.ensure_future(self._pool.run(work, client_of(connection), n_bytes))
-        awaited: set[asyncio.Future[Any]] = {working}
-        if isinstance(connection, Request):
-            awaited.add(asyncio.ensure_future(_leaving(connection)))
+        working = asyncio.ensure_future(self._pool.run(work, client_of(request), n_bytes))
+        awaited: set[asyncio.Future[Any]] = {working, asyncio.ensure_future(_leaving(request))}
         try:
             await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
             if working.done():
@@ -127,9 +122,9 @@ def reported(work: Callable[[], T], names: Collection[str]) -> T:
         raise ApiError.of(error, names) from None
 
 
-def client_of(connection: HTTPConnection) -> str:
+def client_of(request: Request) -> str:
     """Return the client's address, which identifies it, as the key is the same for all."""
-    return connection.client.host if connection.client else ""
+    return request.client.host if request.client else ""
 
 
 def _broken_off() -> ApiError:

@@ -72,8 +72,7 @@ class Connection(HttpProtocol):
 
     def _look(self) -> None:
         asked = self.cycle is not None and not self.cycle.response_complete
-        # A WebSocket has another protocol by now, which pings its client.
-        if not asked and self.transport.get_protocol() is self:
+        if not asked:
             self.transport.close()
 
 

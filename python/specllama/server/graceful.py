@@ -44,6 +44,7 @@ class GracefulServer(uvicorn.Server):
             uvicorn.Config(
                 app,
                 http=Connection,
+                ws="none",
                 lifespan="off",
                 log_config=None,  # `serve` sets up logging, see NonblockingHandler
                 log_level="warning",

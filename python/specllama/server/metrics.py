@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from threading import Lock
 
-from specllama import ArgumentError, ClosedError, Handle, SpecllamaError
+from specllama import ArgumentError, ClosedError, Generation, Handle, SpecllamaError
 from specllama._core import Source
 from specllama.requests.queue_load import QueueLoad
 
@@ -42,13 +42,28 @@ class Metrics:
             return
         except SpecllamaError:
             outcome = "failed"
+        self.count_outcome(outcome)
+        if generation is not None:
+            self._count_tokens(generation, opens=True)
+
+    def count_outcome(self, outcome: str) -> None:
+        """Count how a request ended."""
         with self._lock:
             self._outcomes[outcome] += 1
-            if generation is None:
-                return
-            stats = generation.stats
-            self._tokens["prompt"] += stats.prompt_tokens
-            self._tokens["reused"] += stats.reused_tokens
+
+    def count_round(self, generation: Generation, opens: bool) -> None:
+        """Count a round of a text that is verified round by round. opens: whether it is the first,
+        which reads the prompt."""
+        if generation.finish_reason is not None:
+            self.count_outcome(generation.finish_reason)
+        self._count_tokens(generation, opens=opens)
+
+    def _count_tokens(self, generation: Generation, *, opens: bool) -> None:
+        stats = generation.stats
+        with self._lock:
+            if opens:
+                self._tokens["prompt"] += stats.prompt_tokens
+                self._tokens["reused"] += stats.reused_tokens
             for drafter, (drafted, accepted) in stats.by_drafter.items():
                 self._drafted[drafter] += drafted
                 self._accepted[drafter] += accepted

@@ -15,7 +15,7 @@ from verifying import MODULE, N
 @pytest.fixture(scope="module")
 def session() -> Iterator[SpecSession]:
     """The bundled model with two places."""
-    options: dict[str, Any] = {"exact": EXACT_HERE, "n_seq": 2, "offers": True}
+    options: dict[str, Any] = {"exact": EXACT_HERE, "n_seq": 2, "verifies": True}
     with SpecSession(None, "ngram", **(EXACT | FIXED | options)) as one:
         yield one
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import ExitStack
 from typing import Any
 
 import httpx
@@ -15,7 +14,7 @@ from session_options import EXACT, FIXED
 from specllama import QueueFullError, SpecSession
 from specllama.formats.wire import Digest
 from specllama.requests.background import queue_load
-from verifying import MODULE, Client, N, ahead, heard
+from verifying import MODULE, Client, N
 
 
 def test_rounds_accept_the_right_part_of_a_draft(server: Server, expected: list[int]) -> None:
@@ -26,7 +25,7 @@ def test_rounds_accept_the_right_part_of_a_draft(server: Server, expected: list[
     assert told["n"] == 4
     assert not told["done"]
     assert told["seconds"] > 0
-    assert (told["rounds"], told["offered"], told["used"]) == (1, 3, 2)
+    assert told["rounds"] == 1
     assert [chunk[0] for chunk in told["chunks"]] == expected[1:4]
     assert [chunk[2] for chunk in told["chunks"]] == [1, 1, 0]
     while not told["done"]:
@@ -107,7 +106,7 @@ def test_unknown_generations_are_gone(server: Server) -> None:
         ({"prompt": "x", "options": 5}, "options"),
         ({"prompt": "x", "options": {"nothing": 1}}, "nothing"),
         ({"prompt": "x", "options": {"prompt": [5]}}, "prompt"),
-        ({"prompt": "x", "options": {"paced": False}}, "paced"),
+        ({"prompt": "x", "options": {"draft": [5]}}, "draft"),
         ({"prompt": "x", "options": {"generated": [5]}}, "generated"),
         ({"prompt": "x", "options": {"self": 1}}, "self"),
         ({"prompt": "x", "options": {"": 1}}, ""),
@@ -147,18 +146,10 @@ def test_unknown_generations_are_gone(server: Server) -> None:
     ids=lambda value: repr(value)[:60],
 )
 def test_bad_opening_requests_are_refused(server: Server, body: Any, param: str | None) -> None:
-    """Over HTTP, and over a WebSocket."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     error = refused(server.post("/v1/verify", content), 400)
     if param is not None:
         assert str(error["param"]).removeprefix("options.") == param, error
-    with ahead(server) as socket:
-        socket.send(content)
-        told = json.loads(socket.recv(30))
-        while "error" not in told:
-            told = json.loads(socket.recv(30))
-        assert told["status"] == 400
-        assert told["error"]["message"] == error["message"]
 
 
 @pytest.mark.parametrize(
@@ -248,9 +239,8 @@ def test_too_many_open_generations_are_refused(session: SpecSession) -> None:
 
 
 def test_a_client_cannot_open_all_generations(session: SpecSession) -> None:
-    """Neither by rounds nor over connections; one that is idle counts for nothing, and others have
-    room."""
-    with serve(session) as server, ahead(server) as idle:
+    """Others have room."""
+    with serve(session) as server:
         client = Client(server, prompt="x")
         names = server.app._verify._open
         for i in range(30):
@@ -260,31 +250,17 @@ def test_a_client_cannot_open_all_generations(session: SpecSession) -> None:
         message = "A client may have 32 generations open."
         refusal = server.post("/v1/verify", {"prompt": "x"})
         assert refused(refusal, 503)["message"] == message
-        for mode in ("lockstep", "ahead"):
-            with (
-                SpecSession(target=server.url, target_mode=mode, draft=None) as remote,  # type: ignore[arg-type]
-                pytest.raises(QueueFullError, match=message),
-            ):
-                remote.generate("x")
+        with (
+            SpecSession(target=server.url, draft=None) as remote,
+            pytest.raises(QueueFullError, match=message),
+        ):
+            remote.generate("x")
         if sys.platform == "linux":  # elsewhere this machine has no other address
             transport = httpx.HTTPTransport(local_address="127.0.0.2")
             with httpx.Client(transport=transport, timeout=60) as stranger:
                 assert stranger.post(f"{server.url}/v1/verify", json={"prompt": "x"}).is_success
         for i in range(31):
             del names[f"name {i}"]
-        idle.send(json.dumps({"prompt": "x", "options": {"max_tokens": 1}}))
-        assert len(heard(idle)) == 1
-        Client(server, prompt="x").end()
-
-
-def test_a_client_cannot_open_all_connections(session: SpecSession) -> None:
-    with serve(session) as server, ExitStack() as stack:
-        for _ in range(32):
-            stack.enter_context(ahead(server))
-        with ahead(server) as socket:
-            told = json.loads(socket.recv(30))
-        assert told["status"] == 503
-        assert told["error"]["message"] == "A client may have 32 connections open."
         Client(server, prompt="x").end()
 
 
@@ -316,23 +292,26 @@ def test_verify_describes_the_target(server: Server) -> None:
     # Of a session with a fixed length, too.
     n = FIXED["spec_length"]
     assert told["longest_draft"] == n
-    assert told["drafts"]
     assert told["decode_seconds"][0] > 0
     assert any(told["decode_seconds"][1 : n + 1])
 
 
 def test_verify_describes_targets_without_drafters() -> None:
-    with SpecSession(draft=None, **EXACT, offers=True) as session, serve(session) as server:
+    with SpecSession(draft=None, **EXACT, verifies=True) as session, serve(session) as server:
         told = server.get("/v1/verify").json()
-        assert (told["longest_draft"], told["drafts"]) == (64, False)
+        assert told["longest_draft"] == 64
         assert told["decode_seconds"][0] > 0
     with SpecSession(draft=None, **EXACT) as session:
         assert session.core.longest_draft == 0
 
 
-def test_a_session_without_offers_cannot_verify() -> None:
-    with SpecSession(**EXACT) as session, serve(session) as server:
-        refused(server.post("/v1/verify", {"prompt": "x"}), 400)
+def test_a_session_that_cannot_verify_gives_a_token_a_round() -> None:
+    with SpecSession(draft=None, **EXACT) as session, serve(session) as server:
+        expected = session.generate(MODULE, max_tokens=3).tokens
+        client = Client(server, prompt=MODULE)
+        told = client.round(expected[1:3])
+        assert (told["tokens"], told["drafted"]) == (expected[1:2], 0)
+        client.end()
 
 
 def test_finished_generations_leave_nothing_behind(session: SpecSession) -> None:

@@ -17,7 +17,6 @@ from specllama.remote.sglang.generate import Generate
 from specllama.remote.sglang.rounds import Rounds
 from specllama.remote.sglang.vocabulary import check_vocabulary
 from specllama.remote.stream import Runner
-from specllama.remote.target import Mode
 
 MOST_TOP = 64
 """Most tokens per position that SGLang is asked for; each takes about 30 bytes."""
@@ -63,7 +62,6 @@ class SGLang:
             longest_draft=MOST_DRAFTED,
             guesses=1,
             most_nodes=MOST_DRAFTED,
-            drafts=False,
         )
 
     def _served(self) -> tuple[str, int]:
@@ -134,7 +132,7 @@ class SGLang:
         if sampling.typical_p < 1 or sampling.top_n_sigma > 0 or sampling.xtc_probability > 0:
             _refuse("typical_p, top_n_sigma and XTC")
 
-    def runner(self, party: Party, mode: Mode, timeout: float) -> Runner:
+    def runner(self, party: Party) -> Runner:
         return Lockstep(
             party, Rounds(self._generate, self._tokenizer, self._n_vocab, party.text, party.trip)
         )

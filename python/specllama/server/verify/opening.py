@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any, cast
 
 from specllama import GenerateOptions, SpecSession, _check
-from specllama.requests.background import prepared_host
-from specllama.requests.job import Job
 from specllama.requests.options import FIELDS
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.settings import Settings
-from specllama.server.verify.offered import ids_of
+from specllama.server.verify.draft import ids_of
 
 _NOT_HERE = ("trace", "echo", "reference", "json_schema", "acceptance", "lenience")
 """Refused options: those that concern the client only, or would make the text depend on drafts."""
@@ -24,10 +23,10 @@ class Opening:
         prompt: Token ids of the prompt.
         was_text: Whether the prompt was sent as text.
         generated: Token ids that an earlier generation gave before it broke off.
+        options: Options of the generation.
     """
 
     def __init__(self, session: SpecSession, fields: Fields, settings: Settings) -> None:
-        self._session = session
         # A restarted server may have another model than the client knows.
         vocabulary = fields.text("vocabulary")
         if vocabulary not in ("", f"{session.core.vocabulary:016x}"):
@@ -52,15 +51,8 @@ class Opening:
                 code="context_length_exceeded",
             )
         self.generated = ids_of(fields, "generated")
-        self._reference = ids_of(fields, "reference")
-        self._options = _options(fields)
-
-    def prepare(self, *, paced: bool) -> list[Job]:
-        """Return the generation to submit. Raises what `SpecSession.host` raises."""
-        options = self._options
-        if self._reference and not paced:  # a paced one uses only the client's drafts
-            options = {**options, "reference": self._reference}
-        return prepared_host(self._session, self.prompt, paced, self.generated, options)
+        self.options = _options(fields)
+        self.options.setdefault("seed", secrets.randbits(64))  # the same in all rounds
 
 
 def names_of(fields: Fields) -> list[str]:

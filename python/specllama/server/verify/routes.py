@@ -6,30 +6,28 @@ import asyncio
 import secrets
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route, WebSocketRoute
-from starlette.websockets import WebSocket
+from starlette.routing import BaseRoute, Route
 
-from specllama import ClosedError, Handle, SpecllamaError, SpecSession
-from specllama.requests.background import submitted
+from specllama import ClosedError, SpecllamaError, SpecSession
 from specllama.requests.job import Job
 from specllama.server.body_reader import BodyReader, client_of, reported
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
+from specllama.server.metrics import Metrics
 from specllama.server.settings import Settings
-from specllama.server.verify.ahead import AheadSocket, gone, refuse, told
 from specllama.server.verify.opening import Opening, names_of
+from specllama.server.verify.places import Places
 from specllama.server.verify.verification import Verification
 
 _MOST_OPEN = 64
 """Most generations, of all clients, that may be open and wait for drafts."""
 _MOST_EACH = 32
-"""Most generations of a client, paced and ahead together; and most WebSockets of a client."""
+"""Most generations of a client."""
 _LONGEST_NAME = 64
 
 
@@ -37,14 +35,13 @@ class Verify:
     """A target for clients that draft elsewhere.
 
     A GET describes the target. A POST opens a generation and answers with its first token; a POST
-    to that generation's path verifies a draft, and a DELETE ends it. A WebSocket at `ahead` is sent
-    every round as it comes, and takes drafts meanwhile.
+    to that generation's path verifies a draft, and a DELETE ends it.
 
     Args:
-        session: The session, opened with offers=True.
+        session: The session, opened with verifies=True.
         settings: The server's settings.
         body_reader: How requests are read.
-        began: Called with each generation that begins.
+        metrics: The server's metrics, for the counts.
     """
 
     def __init__(
@@ -52,18 +49,18 @@ class Verify:
         session: SpecSession,
         settings: Settings,
         body_reader: BodyReader,
-        began: Callable[[Handle], object],
+        metrics: Metrics,
     ) -> None:
         self._session = session
         self._settings = settings
         self._body_reader = body_reader
-        self._began = began
+        self._metrics = metrics
+        self._places = Places(session.n_seq)
         self._open: dict[str, Verification] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._calls: Counter[str] = Counter()
         self._named: dict[str, str] = {}  # ids, by the clients' names
         self._beginning: list[str] = []  # clients of those not yet in _open
-        self._ahead: dict[AheadSocket, str] = {}  # clients, by socket
 
     @property
     def routes(self) -> list[BaseRoute]:
@@ -71,7 +68,6 @@ class Verify:
         return [
             Route("/v1/verify", self._describe),
             Route("/v1/verify", self._begin, methods=["POST"]),
-            WebSocketRoute("/v1/verify/ahead", self._go_ahead),
             Route("/v1/verify/{id}", self._round, methods=["POST"]),
             Route("/v1/verify/{id}", self._end, methods=["DELETE"]),
         ]
@@ -80,8 +76,6 @@ class Verify:
         """End all open generations; their clients may begin them again elsewhere."""
         for name in list(self._open):
             self._forget(name)
-        for one in self._ahead:
-            one.cancel()
 
     async def _describe(self, request: Request) -> Response:
         return JSONResponse(await run_in_threadpool(self._description))
@@ -105,7 +99,6 @@ class Verify:
             "longest_draft": core.longest_draft,
             "guesses": core.most_guesses,
             "most_nodes": core.most_nodes,
-            "drafts": core.drafts,
         }
 
     async def _begin(self, request: Request) -> Response:
@@ -117,16 +110,25 @@ class Verify:
         self._check_room(client)
         self._beginning.append(client)
         try:
-            opening, handle = await self._host(request, fields, paced=True)
+            one, jobs = await self._body_reader.run(
+                request, lambda: self._prepared(fields, client), fields.n_bytes
+            )
         finally:
             self._beginning.remove(client)
-        one = self._open[id_] = Verification(opening, handle, client)
+        self._open[id_] = one
         if self._named.get(fields.text("name"), id_) != id_:
             self._forget(id_)  # the same name was opened again meanwhile
-            raise gone()
-        return JSONResponse(
-            {"id": id_, **told(opening), **await self._answer(id_, one.first, fields)}
-        )
+            raise _gone()
+        answer = await self._answer(id_, lambda: one.first(jobs), fields)
+        return JSONResponse({"id": id_, **one.told(), **answer})
+
+    def _prepared(self, fields: Fields, client: str) -> tuple[Verification, list[Job]]:
+        def prepare() -> tuple[Verification, list[Job]]:
+            opening = Opening(self._session, fields, self._settings)
+            one = Verification(self._session, opening, client, self._metrics.count_round)
+            return one, one.prepare()
+
+        return reported(prepare, names_of(fields))
 
     def _replace(self, fields: Fields, id_: str) -> None:
         """End the generation opened before with the same name: its answer did not arrive."""
@@ -143,35 +145,21 @@ class Verify:
         if self._n_open >= _MOST_OPEN:
             raise ApiError(503, "Too many generations are open here.", code="server_overloaded")
         if self._n_of(client) >= _MOST_EACH:
-            raise _too_many("generations")
+            raise ApiError(
+                503, f"A client may have {_MOST_EACH} generations open.", code="server_overloaded"
+            )
 
     def _n_of(self, client: str) -> int:
         """Return how many generations of a client are running, or about to begin."""
         waiting = [one.client for one in self._open.values() if not one.over]
-        ahead = [whose for one, whose in self._ahead.items() if one.busy]
-        return [*waiting, *self._beginning, *ahead].count(client)
-
-    async def _host(
-        self, connection: HTTPConnection, fields: Fields, *, paced: bool
-    ) -> tuple[Opening, Handle]:
-        def prepare() -> tuple[Opening, list[Job]]:
-            opening = Opening(self._session, fields, self._settings)
-            return opening, opening.prepare(paced=paced)
-
-        names = names_of(fields)
-        opening, jobs = await self._body_reader.run(
-            connection, lambda: reported(prepare, names), fields.n_bytes
-        )
-        (handle,) = reported(lambda: submitted(self._session, jobs), names)
-        self._began(handle)
-        return opening, handle
+        return [*waiting, *self._beginning].count(client)
 
     async def _round(self, request: Request) -> Response:
         fields = await self._body_reader.fields(request)
         name = request.path_params["id"]
         one = self._open.get(name)
         if one is None:
-            raise gone()
+            raise _gone()
         return JSONResponse(await self._answer(name, lambda: one.round(fields), fields))
 
     async def _answer(self, name: str, round_: Callable[[], Any], fields: Fields) -> dict[str, Any]:
@@ -181,12 +169,13 @@ class Verify:
         if timer := self._timers.pop(name, None):
             timer.cancel()
         try:
-            news: dict[str, Any] = await round_()
+            async with self._places.round(name):
+                news: dict[str, Any] = await round_()
         except SpecllamaError as error:
             if one.over:  # an invalid draft does not end it
                 self._forget(name)
             if isinstance(error, ClosedError):
-                raise gone() from None
+                raise _gone() from None
             raise ApiError.of(error, names_of(fields)) from None
         finally:
             self._calls[name] -= 1
@@ -219,29 +208,13 @@ class Verify:
 
     def _forget(self, name: str) -> None:
         if one := self._open.pop(name, None):
+            if not one.over:
+                self._metrics.count_outcome("cancelled")
             one.end()
+            self._places.leave(name)
         if timer := self._timers.pop(name, None):
             timer.cancel()
 
-    async def _go_ahead(self, socket: WebSocket) -> None:
-        client = client_of(socket)
-        if [*self._ahead.values()].count(client) >= _MOST_EACH:
-            await socket.accept()
-            await refuse(socket, _too_many("connections"))
-            return
-        parse = partial(self._body_reader.parsed, socket)
-        one = AheadSocket(socket, self._settings, parse, partial(self._host_ahead, socket))
-        self._ahead[one] = client
-        try:
-            await one.serve()
-        finally:
-            del self._ahead[one]
 
-    async def _host_ahead(self, socket: WebSocket, fields: Fields) -> tuple[Opening, Handle]:
-        if self._n_of(client_of(socket)) > _MOST_EACH:  # it includes this one
-            raise _too_many("generations")
-        return await self._host(socket, fields, paced=False)
-
-
-def _too_many(what: str) -> ApiError:
-    return ApiError(503, f"A client may have {_MOST_EACH} {what} open.", code="server_overloaded")
+def _gone() -> ApiError:
+    return ApiError(410, "There is no such generation, or no longer; open it again.", code="gone")

@@ -3,46 +3,73 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
-from specllama import ClosedError, Handle
-from specllama.formats.wire import MOST_DRAFTED, Digest, chunk_to_wire
-from specllama.requests.round import Round
+from specllama import ClosedError, Generation, Handle, SpecSession, _core
+from specllama._core import Chunk, TokenLogprobs
+from specllama.formats.wire import Digest, chunk_to_wire
+from specllama.requests.background import submitted, verification
+from specllama.requests.job import Job
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
-from specllama.server.verify.offered import Offered
+from specllama.server.verify.draft import draft_of
 from specllama.server.verify.opening import Opening
 
 
 class Verification:
-    """A generation that waits for a draft before each round but the first.
+    """A text that a client has verified, round by round. Between two rounds it is only the tokens
+    here: each round is a request of its own to the session, which finds the text in its memory.
 
     If the last round is asked for again, its answer is the same: a client that lost its connection
     may repeat its last request.
 
+    Args:
+        session: The session.
+        opening: What the client asks for.
+        client: The address of the client that opened it.
+        count: Called with the result of each round, and whether it is the first.
+
     Attributes:
         client: The address of the client that opened it.
+        over: Whether no round will follow.
     """
 
-    def __init__(self, opening: Opening, handle: Handle, client: str) -> None:
+    def __init__(
+        self,
+        session: SpecSession,
+        opening: Opening,
+        client: str,
+        count: Callable[[Generation, bool], object],
+    ) -> None:
         self.client = client
-        self._handle = handle
-        self._prompt = opening.prompt
+        self.over = False
+        self._session = session
+        self._opening = opening
+        self._count = count
         self._generated = list(opening.generated)
-        self._digest = Digest([*self._prompt, *self._generated])
+        self._n_chunks = 0
+        # Of each token: whether it was drafted, and its log-probabilities. A later round does not
+        # know them.
+        self._known: list[tuple[bool, TokenLogprobs | None]] = [(False, None)] * len(
+            self._generated
+        )
+        self._digest = Digest()
         self._lock = asyncio.Lock()
         self._round = 0
         self._answer: dict[str, Any] = {}
+        self._handle: Handle | None = None
 
-    async def first(self) -> dict[str, Any]:
-        """Wait for the round of the prompt and return its answer."""
+    def prepare(self) -> list[Job]:
+        """Return the round of the prompt, checked. Raises ArgumentError."""
+        jobs = self._job(_core.RequestDraft(tokens=[], branches=[]))
+        self._digest.add([*self._opening.prompt, *self._generated])  # which are tokens, then
+        return jobs
+
+    async def first(self, jobs: list[Job]) -> dict[str, Any]:
+        """Run the round that `prepare` returned, and return its answer."""
         async with self._lock:
-            return await self._next(0)
-
-    @property
-    def over(self) -> bool:
-        """Whether no round will follow."""
-        return self._handle.done()
+            return await self._run(0, jobs, beside=False)
 
     async def round(self, fields: Fields) -> dict[str, Any]:
         """Verify a draft and return the answer. Raises ApiError, and what ends the generation."""
@@ -52,43 +79,101 @@ class Verification:
             fields.required(name)
         assert number is not None
         assert n is not None
-        draft = Offered(fields, MOST_DRAFTED)
+        draft = draft_of(fields, self._session.n_vocab)
         async with self._lock:
             if number == self._round:
                 return self._answer
             agreed = self._agreed(n, fields.text("hash"))
             if number != self._round + 1 or agreed != len(self._generated):
                 raise DisagreementError(agreed, self._round)
-            if self._answer["done"]:
+            if self.over:
                 raise ApiError(410, "The generation is over.", code="gone")
-            draft.leave(self._handle, len(self._prompt) + n, [])
-            return await self._next(number)
+            return await self._run(number, self._job(draft), beside=True)
+
+    def told(self) -> dict[str, Any]:
+        """Return the prompt's token ids for a client that sent a text; nothing for others."""
+        return {"prompt": self._opening.prompt} if self._opening.was_text else {}
 
     def end(self) -> None:
         """End the generation where it is."""
-        self._handle.cancel()
+        self.over = True
+        if self._handle is not None:
+            self._handle.cancel()
 
     def _agreed(self, n: int, digest: str) -> int:
         """Return how many generated tokens are known to be the same on both sides: n, or 0."""
         if n == len(self._generated):
             own = self._digest
         elif n < len(self._generated):
-            own = Digest([*self._prompt, *self._generated[:n]])
+            own = Digest([*self._opening.prompt, *self._generated[:n]])
         else:
             return 0
         return n if str(own) == digest else 0
 
-    async def _next(self, number: int) -> dict[str, Any]:
-        rounds = await self._handle.next_rounds()
-        if not rounds:
-            raise ClosedError("The generation is over.")
-        for one in rounds:
-            self._generated += one.tokens
-            self._digest.add(one.tokens)
-            del self._generated[one.n_generated :]
-        self._answer = {"round": number, **await answer(self._handle, rounds)}
-        self._round = number  # last: after a failure, this number must not get the old answer
+    def _job(self, draft: _core.RequestDraft) -> list[Job]:
+        opening = self._opening
+        return verification(self._session, opening.prompt, self._generated, draft, opening.options)
+
+    async def _run(self, number: int, jobs: list[Job], *, beside: bool) -> dict[str, Any]:
+        chunks: list[Chunk] = []
+        try:
+            (self._handle,) = submitted(self._session, jobs, beside=beside)
+            while several := await self._handle.next_chunks():
+                chunks += several
+            result = await self._handle
+        except BaseException:
+            self.end()
+            raise
+        if self.over:
+            raise ClosedError("The generation was ended before its end.")
+        self._count(result, number == 0)
+        self._round = number
+        self._answer = {"round": number, **self._read(result, chunks)}
         return self._answer
+
+    def _read(self, result: Generation, chunks: list[Chunk]) -> dict[str, Any]:
+        """Take in the result of a round and return the answer to it."""
+        stats = result.stats
+        n_before = len(self._known)
+        new = result.tokens[n_before:]
+        logprobs: list[TokenLogprobs | None] = [*result.logprobs]
+        logprobs += [None] * (len(new) - len(logprobs))
+        for i, one in enumerate(logprobs[: len(new)]):
+            self._known.append((i < stats.accepted, one))
+        self._generated = list(result.tokens)
+        self._digest.add(new)
+        self.over = result.finish_reason is not None
+        fields: dict[str, Any] = {
+            "n": len(result.tokens),
+            "tokens": new,
+            "chunks": [self._wire(i, one) for i, one in enumerate(chunks) if i >= self._n_chunks],
+            "drafted": stats.drafted,
+            "accepted": stats.accepted,
+            "rounds": 1,
+            "seconds": stats.seconds.prefill + stats.seconds.verify,
+            "done": self.over,
+        }
+        self._n_chunks = len(chunks)
+        if held := result.text[sum(len(one.text) for one in chunks) :]:
+            fields["held"] = held
+        if self.over:
+            fields["finish_reason"] = result.finish_reason
+            if result.stop_string is not None:
+                fields["stop_string"] = result.stop_string
+            fields["exact"] = stats.exact
+            fields["reused"] = stats.reused_tokens
+        return fields
+
+    def _wire(self, i: int, chunk: Chunk) -> list[Any]:
+        if chunk.token is None or i >= len(self._known):
+            return chunk_to_wire(chunk)
+        drafted, logprobs = self._known[i]
+        return chunk_to_wire(
+            Chunk(
+                text=chunk.text, token=chunk.token, from_draft=drafted, logprobs=logprobs,
+                finish_reason=None,
+            )
+        )  # fmt: skip
 
 
 class DisagreementError(ApiError):
@@ -105,33 +190,3 @@ class DisagreementError(ApiError):
     def body(self) -> dict[str, Any]:
         body = super().body
         return {**body, "error": {**body["error"], **self._where}}
-
-
-async def answer(handle: Handle, rounds: list[Round]) -> dict[str, Any]:
-    """Return the results of rounds as a JSON object. Raises ClosedError if the generation was
-    cancelled."""
-    last = rounds[-1]
-    fields: dict[str, Any] = {
-        "n": last.n_generated,
-        "tokens": [token for one in rounds for token in one.tokens],
-        "chunks": [chunk_to_wire(chunk) for one in rounds for chunk in one.chunks],
-        "drafted": sum(one.drafted for one in rounds),
-        "accepted": sum(one.accepted for one in rounds),
-        "offered": sum(one.offered for one in rounds),
-        "used": sum(one.used for one in rounds),
-        "rounds": len(rounds),
-        "seconds": sum(one.seconds for one in rounds),
-        "done": last.done,
-    }
-    if last.held:
-        fields["held"] = last.held
-    if last.done:
-        whole = await handle
-        if whole.finish_reason is None:
-            raise ClosedError("The generation was ended before its end.")
-        fields["finish_reason"] = whole.finish_reason
-        if whole.stop_string is not None:
-            fields["stop_string"] = whole.stop_string
-        fields["exact"] = whole.stats.exact
-        fields["reused"] = whole.stats.reused_tokens
-    return fields

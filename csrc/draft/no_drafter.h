@@ -1,0 +1,16 @@
+#pragma once
+
+#include <span>
+
+#include "specllama/drafter.h"
+
+namespace specllama {
+
+// Drafts nothing. A session whose requests bring their drafts, and that has no drafter of its own,
+// is laid out for verifying by this one.
+class NoDrafter final : public Drafter {
+ public:
+    void propose(std::span<Proposal>) override {}
+};
+
+}  // namespace specllama
