@@ -10,13 +10,11 @@ line of `support/slow_link.py` that takes half a trip each way. A row is a way t
     plain               in lockstep without drafts: a trip to every token
     lockstep, n-grams   the same with n-gram drafts, as long as pay at this trip
     lockstep, model     the same with the draft model, and n-grams
-    ahead, n-grams      the server does not wait; n-gram drafts from here besides its own
-    ahead, model        the same with the draft model
     stream, plain       the server's answer as a stream, without speculation
     stream              the same as the server is by default: with n-grams of its own
 
 Texts are answers to the benchmark's questions, or `edit`: a file of three functions is written
-again with a change in one, and given as `reference` to who drafts here or ahead. (The stream has it
+again with a change in one, and given as `reference` to the drafters here. (The stream has it
 in its prompt only.)
 
 All texts are written once over no way at all, so that both sides have learned what they learn.
@@ -183,19 +181,16 @@ def _ways(speculation: str, draft: str | None, rounds: bool) -> dict[str, OpenWa
     """
     if speculation == "plain":
         return {"stream, plain": _streamed}
-    ways = {"plain": _drafted("lockstep", None, rounds)}
-    for mode in ("lockstep", "ahead"):
-        ways[f"{mode}, n-grams"] = _drafted(mode, "ngram", rounds)
-        if draft is not None:
-            ways[f"{mode}, model"] = _drafted(mode, draft, rounds)
+    ways = {"plain": _drafted(None, rounds), "lockstep, n-grams": _drafted("ngram", rounds)}
+    if draft is not None:
+        ways["lockstep, model"] = _drafted(draft, rounds)
     return ways | {"stream": _streamed}
 
 
-def _drafted(mode: str, draft: str | None, rounds: bool) -> OpenWay:
+def _drafted(draft: str | None, rounds: bool) -> OpenWay:
     @contextmanager
     def opened(url: str) -> Iterator[Write]:
-        options: dict[str, Any] = {"target_mode": mode, "n_threads": 1}
-        with SpecSession(target=url, draft=draft, **options) as session:
+        with SpecSession(target=url, draft=draft, n_threads=1) as session:
 
             def write(text: Text, n: int) -> Iterator[int]:
                 with session.stream(text.prompt, max_tokens=n, reference=text.reference) as stream:
