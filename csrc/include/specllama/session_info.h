@@ -30,6 +30,9 @@ struct SessionInfo {
     // holds weights.
     std::string cpu_kernels;
 
+    // Drafts. max_draft_length: most tokens in a row of a draft that a round verifies; 0: none are.
+    // max_candidates: most candidates for one position (1: drafts are chains). max_draft_tokens:
+    // most tokens, all branches included.
     int max_draft_length = 0;
     int max_candidates = 1;
     int max_draft_tokens = 0;
