@@ -257,7 +257,7 @@ def test_median_interval_matches_the_normal_approximation() -> None:
     assert median_interval(list(values)) == (median, low, high)
 
 
-def test_repeated_share_and_first_difference_of_small_examples() -> None:
+def test_repeated_share_and_first_difference_match_counts_by_hand() -> None:
     assert repeated_share([1, 2, 3]) == 0
     assert repeated_share([1, 2, 3, 4, 5, 6]) == 0
     assert repeated_share([1, 1, 1, 1, 1, 1]) == pytest.approx(2 / 3)

@@ -142,7 +142,7 @@ def test_memory_is_bounded() -> None:
     assert all(0 <= p.token < 100_000 for p in predictor.predict(64))
 
 
-def test_predictions_of_the_book_example() -> None:
+def test_the_book_example_is_predicted() -> None:
     the, quick, brown, fox, jumps = range(5)
     predictor = NGramPredictor()
     predictor.update_batch([the, quick, brown, fox, jumps, the])

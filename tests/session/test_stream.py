@@ -186,7 +186,7 @@ FOLLOWING = [PROMPT, PROMPT + "\n\nclass", PROMPTS["json"]]
 
 
 @pytest.mark.parametrize("spec_length", [1, 4, 16])
-def test_the_session_is_as_fresh_after_a_stop_string_in_a_draft(
+def test_a_session_equals_a_fresh_one_after_a_stop_string_in_a_draft(
     open_session: Open, spec_length: int
 ) -> None:
     session = open_session(spec_length=spec_length)
@@ -200,7 +200,7 @@ def test_the_session_is_as_fresh_after_a_stop_string_in_a_draft(
 
 
 @pytest.mark.parametrize("max_tokens", [1, 2, 5, 17])
-def test_the_session_is_as_fresh_after_max_tokens(open_session: Open, max_tokens: int) -> None:
+def test_a_session_equals_a_fresh_one_after_max_tokens(open_session: Open, max_tokens: int) -> None:
     session = open_session(spec_length=16)
     assert len(session.generate(PROMPT, max_tokens=max_tokens).tokens) == max_tokens
     equal_to_fresh(session, open_session, FOLLOWING)
@@ -208,7 +208,7 @@ def test_the_session_is_as_fresh_after_max_tokens(open_session: Open, max_tokens
 
 @pytest.mark.parametrize("n_read", [0, 1, 7])
 @pytest.mark.parametrize("how", ["close", "drop", "keep"])
-def test_the_session_is_as_fresh_after_an_abandoned_stream(
+def test_a_session_equals_a_fresh_one_after_an_abandoned_stream(
     open_session: Open, n_read: int, how: str
 ) -> None:
     session = open_session(spec_length=8)
@@ -228,7 +228,7 @@ def test_the_session_is_as_fresh_after_an_abandoned_stream(
             list(stream)
 
 
-def test_the_session_is_as_fresh_after_an_interrupted_prefill(open_session: Open) -> None:
+def test_a_session_equals_a_fresh_one_after_an_interrupted_prefill(open_session: Open) -> None:
     patience = [0.5]
 
     def progress(stage: str, done: float) -> None:

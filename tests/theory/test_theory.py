@@ -149,7 +149,7 @@ def test_constant_decode_times_give_theorem_3_8() -> None:
         assert ratios == pytest.approx(expected)
 
 
-def test_time_per_token_with_latency_alone() -> None:
+def test_time_per_token_with_latency_alone_is_latency_per_expected_tokens() -> None:
     """Cost per token L / E[accepted], where only the way to the target counts."""
     per_token = theory.time_per_token(0.8, 10, lambda n: 0, latency=0.1)
     assert per_token == pytest.approx(0.1 / theory.expected_tokens(0.8, 10))
@@ -268,7 +268,7 @@ def test_the_oracle_bound_equals_exhaustive_search(seed: int) -> None:
         i += accepted + 1
 
 
-def test_the_oracle_bound_of_simple_texts() -> None:
+def test_the_oracle_bound_equals_sums_by_hand() -> None:
     nothing = theory.oracle_bound([0] * 5, LINEAR)
     assert nothing.time == 5
     np.testing.assert_array_equal(nothing.drafted, [0] * 5)

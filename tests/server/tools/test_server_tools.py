@@ -76,7 +76,7 @@ def test_allowed_tools_restrict_chat_calls_but_not_the_prompt(servers: dict[str,
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("stop", "reason"), [(": 1", "stop"), ('"now"', "tool_calls")])
-def test_finish_reason_of_a_call_cut_by_a_stop_string(
+def test_only_whole_calls_finish_with_tool_calls(
     servers: dict[str, Server], stop: str, reason: str, stream: bool
 ) -> None:
     """Clients expect whole calls with "tool_calls"."""
