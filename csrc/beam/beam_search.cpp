@@ -1,7 +1,6 @@
 #include "beam/beam_search.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "device/fit.h"
 #include "specllama/error.h"
@@ -17,11 +16,7 @@ constexpr int kMostPlannedLevels = 16;
 
 // Checks the options; returns the most tokens of a beam.
 int settle_max_tokens(const BeamOptions& options, int n_prompt, int n_ctx) {
-    if (options.n_beams < 1 || options.n_beams > kMaxBeams)
-        throw InvalidArgument("n_beams must be from 1 to " + std::to_string(kMaxBeams) + ", not " +
-                              std::to_string(options.n_beams) + ".");
-    if (!std::isfinite(options.length_penalty) || std::abs(options.length_penalty) > 100)
-        throw InvalidArgument("length_penalty must be a number from -100 to 100.");
+    check_options(options);
     const int n_room = (n_ctx - n_prompt) / options.n_beams;
     const std::string room = "behind the prompt the context has room for " +
                              std::to_string(n_room) + " of each of " +

@@ -1,252 +1,152 @@
 #include "cli/flags.h"
 
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "cli/values.h"
+
 namespace specllama::cli {
 
-const std::vector<Flag>& flags() {
-    static const std::vector<Flag> all = {
-        {{"-m", "--model"},
-         "MODEL",
-         "GGUF file (default: SmolLM2 of specllama[demo] or the bundled one)",
-         [](Options& o, const std::string& v) { o.model = v; }},
-        {{"-hf", "--hf-repo"},
-         "NAME",
-         "user/repo[:quant] of the Hugging Face Hub, instead of -m (Q4_K_M)",
-         refuse_hub},
-        {{"-p", "--prompt"},
-         "TEXT",
-         "prompt",
-         [](Options& o, const std::string& v) { o.prompt = v; }},
-        {{"-f", "--file"},
-         "FILE",
-         "prompt file, - is standard input; a last newline is left out",
-         [](Options& o, const std::string& v) { o.file = v; }},
-        {{"-e", "--escape"},
-         "",
-         "read \\n, \\t, \\\\, \\\" and \\x41 in prompt, stop texts and breakers",
-         set(&Options::escapes)},
-        {{"-n", "--n-predict", "--predict"},
-         "N",
-         "most tokens to generate; -1: until the context is full (256)",
-         integer([](Options& o) -> int& { return o.generate.max_tokens.emplace(); })},
-        {{"-r", "--stop"},
-         "TEXT",
-         "end before this text; may be repeated",
-         [](Options& o, const std::string& v) { o.generate.stop.push_back(v); }},
-        {{"--temp", "--temperature"},
-         "T",
-         "temperature; 0 is greedy (0)",
-         number([](Options& o) -> double& { return o.generate.sampling.temperature; })},
-        {{"--top-nsigma", "--top-n-sigma"},
-         "N",
-         "only logits this many deviations below the highest; 0: off (0)",
-         number([](Options& o) -> double& { return o.generate.sampling.top_n_sigma; })},
-        {{"--top-k"},
-         "K",
-         "only the K most likely tokens; 0 or -1: off (0)",
-         integer([](Options& o) -> int& { return o.generate.sampling.top_k; })},
-        {{"--typical", "--typical-p"},
-         "P",
-         "only tokens of average information, of together P; 1: off (1)",
-         number([](Options& o) -> double& { return o.generate.sampling.typical_p; })},
-        {{"--top-p"},
-         "P",
-         "only the likeliest tokens of together this probability; 1: off (1)",
-         number([](Options& o) -> double& { return o.generate.sampling.top_p; })},
-        {{"--min-p"},
-         "P",
-         "only tokens this likely, relative to the likeliest; 0: off (0)",
-         number([](Options& o) -> double& { return o.generate.sampling.min_p; })},
-        {{"--xtc-probability"},
-         "P",
-         "how often all top choices but the last are excluded; 0: off (0)",
-         number([](Options& o) -> double& { return o.generate.sampling.xtc_probability; })},
-        {{"--xtc-threshold"},
-         "P",
-         "how likely a top choice is at least (0.1)",
-         number([](Options& o) -> double& { return o.generate.sampling.xtc_threshold; })},
-        {{"--repeat-penalty"},
-         "X",
-         "make recent tokens less likely; 1: off (1)",
-         number([](Options& o) -> double& { return o.generate.sampling.repeat_penalty; })},
-        {{"--presence-penalty"},
-         "X",
-         "the same, by a term; 0: off (0)",
-         number([](Options& o) -> double& { return o.generate.sampling.presence_penalty; })},
-        {{"--frequency-penalty"},
-         "X",
-         "the same, for each occurrence; 0: off (0)",
-         number([](Options& o) -> double& { return o.generate.sampling.frequency_penalty; })},
-        {{"--repeat-last-n"},
-         "N",
-         "how many tokens are recent; -1: all (64)",
-         integer([](Options& o) -> int& { return o.generate.sampling.penalty_last_n; })},
-        {{"--dry-multiplier"},
-         "X",
-         "penalise tokens that lengthen a repetition; 0: off (0)",
-         number([](Options& o) -> double& { return o.generate.sampling.dry_multiplier; })},
-        {{"--dry-base"},
-         "X",
-         "how fast that grows with the repetition (1.75)",
-         number([](Options& o) -> double& { return o.generate.sampling.dry_base; })},
-        {{"--dry-allowed-length"},
-         "N",
-         "repetitions of fewer tokens are not penalised (2)",
-         integer([](Options& o) -> int& { return o.generate.sampling.dry_allowed_length; })},
-        {{"--dry-penalty-last-n"},
-         "N",
-         "how many tokens are looked at; -1: all (64)",
-         integer([](Options& o) -> int& { return o.generate.sampling.dry_penalty_last_n; })},
-        {{"--dry-sequence-breaker"},
-         "TEXT",
-         "a repetition ends there; may be repeated; or none (\\n : \" *)",
-         add_breaker},
-        {{"--ignore-eos"},
-         "",
-         "go on past the end of the text, up to -n",
-         [](Options& o, const std::string&) { o.generate.sampling.ignore_eos = true; }},
-        {{"--logprobs"},
-         "K",
-         "with --json: log-probabilities, also of the K likeliest tokens",
-         set_logprobs},
-        {{"--acceptance"},
-         "RULE",
-         "coupled: same seed, same text, whoever drafts; or rejection (coupled)",
-         set_acceptance},
-        {{"--lenience"},
-         "L",
-         "with rejection, below 1: accept more, at the text's cost (1)",
-         number([](Options& o) -> double& { return o.generate.sampling.lenience; })},
-        {{"--grammar"},
-         "GRAMMAR",
-         "GBNF, or llguidance's Lark, that the text must follow",
-         set_grammar},
-        {{"--grammar-file"},
-         "FILE",
-         "the same, from a file",
-         [](Options& o, const std::string& v) { o.grammar_file = v; }},
-        {{"-j", "--json-schema"}, "JSON", "the same, as a JSON schema", refuse_schema},
-        {{"-jf", "--json-schema-file"}, "FILE", "the same, from a file", refuse_schema},
-        {{"--regex"}, "REGEX", "regular expression that all of the text must match", refuse_schema},
-        {{"-s", "--seed"}, "N", "same seed, same text (a fresh one, shown by --stats)", set_seed},
-        {{"-c", "--ctx-size"},
-         "N",
-         "tokens of context (the model's own, at most 8192)",
-         integer([](Options& o) -> int& { return o.session.context.n_ctx; })},
-        {{"-b", "--batch-size"},
-         "N",
-         "most tokens decoded at once (512)",
-         integer([](Options& o) -> int& { return o.session.context.n_batch; })},
-        {{"-t", "--threads"},
-         "N",
-         "threads (the performance cores)",
-         integer([](Options& o) -> int& { return o.session.context.n_threads; })},
-        {{"-ngl", "--n-gpu-layers", "--gpu-layers"},
-         "N",
-         "layers on the GPU; -1: all that fit, 0: do not use it (-1)",
-         integer([](Options& o) -> int& { return o.session.model.n_gpu_layers.emplace(); })},
-        {{"-ts", "--tensor-split"},
-         "N,N,...",
-         "parts of the layers for each GPU (as they fit)",
-         set_tensor_split},
-        {{"-ncmoe", "--n-cpu-moe"},
-         "N",
-         "layers whose experts stay in main memory (as few as needed)",
-         integer([](Options& o) -> int& { return o.session.model.n_cpu_moe.emplace(); })},
-        {{"-dev", "--device"},
-         "NAMES",
-         "GPUs that hold the layers, e.g. CUDA0,CUDA1; none (all)",
-         [](Options& o, const std::string& v) { o.session.model.device = v; }},
-        {{"--rpc"},
-         "SERVERS",
-         "RPC servers that hold layers, too: host:port,... (not encrypted)",
-         set_rpc},
-        {{"--lora"}, "FILES", "LoRA adapters of the model, with commas between them", add_adapters},
-        {{"--lora-scaled"},
-         "FILE:SCALE,...",
-         "the same, and how much of each counts (1)",
-         add_scaled_adapters},
-        {{"-lm", "--load-mode"},
-         "MODE",
-         "how weights are read: none, mmap, mlock, mmap+mlock, dio (auto)",
-         [](Options& o, const std::string& v) { o.session.model.load_mode = v; }},
-        {{"--rope-scaling"},
-         "HOW",
-         "none, linear or yarn: for contexts longer than trained (the file's)",
-         [](Options& o, const std::string& v) { o.session.context.rope.scaling = v; }},
-        {{"--rope-scale"},
-         "N",
-         "by how much the context is stretched (the file's)",
-         number([](Options& o) -> double& { return o.session.context.rope.scale.emplace(); })},
-        {{"--rope-freq-base"},
-         "N",
-         "base of the frequencies (the file's)",
-         number([](Options& o) -> double& { return o.session.context.rope.freq_base.emplace(); })},
-        {{"--yarn-orig-ctx"},
-         "N",
-         "for yarn: tokens of context trained with (the file's)",
-         integer(
-             [](Options& o) -> int& { return o.session.context.rope.yarn_orig_ctx.emplace(); })},
-        {{"-fa", "--flash-attn"}, "WHEN", "auto, on or off (auto)", set_flash_attention},
-        {{"-kv", "--kv-type"},
-         "TYPE",
-         "type of the KV memory: of both, or KEYS/VALUES, e.g. q8_0 (f16)",
-         [](Options& o, const std::string& v) { o.session.context.kv_type = v; }},
-        {{"-md", "--draft-model", "--model-draft"},
-         "MODEL",
-         "GGUF file of a smaller model or a head that drafts",
-         [](Options& o, const std::string& v) { o.session.draft_model.emplace().model.path = v; }},
-        {{"-ngld", "--n-gpu-layers-draft", "--gpu-layers-draft"},
-         "N",
-         "layers of the draft model on the GPU (as -ngl)",
-         integer([](Options& o) -> int& { return o.draft_n_gpu_layers.emplace(); })},
-        {{"-devd", "--device-draft"},
-         "NAMES",
-         "GPUs that hold these (as -dev)",
-         [](Options& o, const std::string& v) { o.draft_device = v; }},
-        {{"-hfd", "--hf-repo-draft"},
-         "NAME",
-         "a draft model of the Hub, instead of -md",
-         refuse_hub},
-        {{"--draft"}, "WHO", "auto, mtp, ngram or none: who drafts without -md (auto)", set_draft},
-        {{"--corpus"},
-         "FILE",
-         "file by specllama corpus build, to copy from",
-         [](Options& o, const std::string& v) { o.session.corpus = v; }},
-        {{"--spec-length"},
-         "N",
-         "most tokens drafted per round, 1 to 64, or auto: what pays (auto)",
-         set_spec_length},
-        {{"--spec-tree"},
-         "K",
-         "most guesses at a position, 1 to 8; off: 1; auto: chains so far (auto)",
-         set_spec_tree},
-        {{"--speculative-decoding"},
-         "",
-         "the same as --draft auto",
-         [](Options& o, const std::string&) { o.draft = Draft::automatic; }},
-        {{"--no-spec"},
-         "",
-         "the same as --draft none",
-         [](Options& o, const std::string&) { o.draft = Draft::none; }},
-        {{"--stats"}, "", "print statistics at the end", set(&Options::stats)},
-        {{"--json"},
-         "",
-         "print a JSON object per line: chunks, then the result",
-         set(&Options::json)},
-        {{"--color"}, "WHEN", "auto, always or never: colour accepted drafts (auto)", set_color},
-        {{"--list-devices"}, "", "list what llama.cpp can compute on", set(&Options::list_devices)},
-        {{"-v", "--verbose"}, "", "show llama.cpp's log", set(&Options::verbose)},
-        {{"-h", "--help"}, "", "show this help", set(&Options::help)},
-        {{"--version"}, "", "show the version", set(&Options::version)},
+namespace {
+
+std::vector<std::string> words(const std::string& text) {
+    std::istringstream stream(text);
+    return {std::istream_iterator<std::string>(stream), {}};
+}
+
+Flag flag(const char* names, const char* value, const char* help, Action action) {
+    return {words(names), value, help, "", std::move(action)};
+}
+
+Flag flag(const char* names, const char* help, bool Options::*member) {
+    return flag(names, "", help, [=](Options& o, const std::string&) { o.*member = true; });
+}
+
+Action set(std::optional<std::string> Options::*member) {
+    return [=](Options& o, const std::string& text) { o.*member = text; };
+}
+
+Action set_draft(const char* draft) {
+    return [=](Options& o, const std::string&) { o.draft = draft; };
+}
+
+// Python finds and downloads the models, and has llguidance. The console script that pip installs
+// replaces these flags, or runs spec-cli inside Python.
+Action refuse(const char* instead) {
+    return [=](Options&, const std::string&) {
+        throw UsageError(
+            std::string("needs the spec-cli that pip installs with the Python package; ") +
+            instead);
     };
+}
+
+constexpr const char* kFiles =
+    "this one takes files: download the model and give its path with -m or -md";
+constexpr const char* kGbnf = "this one takes GBNF, with --grammar";
+
+constexpr OptionInfo kDraft = {.name = "draft", .choices = "auto mtp ngram none"};
+constexpr OptionInfo kColor = {.name = "color", .choices = "auto on off"};
+
+std::vector<Flag> own_flags() {
+    return {
+        flag("-m --model", "MODEL",
+             "GGUF file (default: SmolLM2 of specllama[demo] or the bundled model)",
+             [](Options& o, const std::string& v) { read_value({"model"}, v, o.session.model.path); }),
+        flag("-hf --hf-repo", "NAME",
+             "model user/repo[:quant] of the Hugging Face Hub, instead of -m (default: Q4_K_M)",
+             refuse(kFiles)),
+        flag("-md --draft-model --model-draft", "MODEL",
+             "GGUF file of a smaller model or a head that drafts",
+             [](Options& o, const std::string& v) { read_value({"draft"}, v, o.session.draft.path); }),
+        flag("-hfd --hf-repo-draft", "NAME", "draft model of the Hub, instead of -md",
+             refuse(kFiles)),
+        flag("--draft", "WHO",
+             "drafter used without -md: auto, mtp, ngram or none; \"none\" disables speculation "
+             "(default: auto)",
+             [](Options& o, const std::string& v) {
+                 read_choice(kDraft, v);
+                 o.draft = v;
+             }),
+        flag("--speculative-decoding", "", "same as --draft auto", set_draft("auto")),
+        flag("--no-spec", "", "same as --draft none", set_draft("none")),
+        flag("-p --prompt", "TEXT", "prompt", set(&Options::prompt)),
+        flag("-f --file", "FILE", "prompt file; - is standard input; a last newline is left out",
+             set(&Options::file)),
+        flag("-e --escape",
+             "replace \\n, \\t, \\\\, \\\" and \\x41 in prompt, stop texts and breakers",
+             &Options::escapes),
+        flag("--grammar", "GRAMMAR", "grammar of the output: GBNF, or llguidance's Lark",
+             set_grammar),
+        flag("--grammar-file", "FILE", "file of such a grammar", set(&Options::grammar_file)),
+        flag("-j --json-schema", "JSON", "JSON schema of the output", refuse(kGbnf)),
+        flag("-jf --json-schema-file", "FILE", "file of such a schema", refuse(kGbnf)),
+        flag("--regex", "REGEX", "regular expression of the whole output", refuse(kGbnf)),
+        flag("--lora-scaled", "FILE:SCALE,...", "LoRA adapters with a scale each (1: as trained)",
+             [](Options& o, const std::string& v) {
+                 read_scaled_adapters(v, o.session.model.lora);
+             }),
+        flag("--stats", "print statistics at the end", &Options::stats),
+        flag("--json", "print a JSON object per line: chunks, then the result", &Options::json),
+        flag("--color", "WHEN", "colour accepted drafts: auto, on or off (default: auto)",
+             [](Options& o, const std::string& v) {
+                 o.color = static_cast<Switch>(read_choice(kColor, v));
+             }),
+        flag("--list-devices", "list what llama.cpp can compute on", &Options::list_devices),
+        flag("-v --verbose", "show llama.cpp's log", &Options::verbose),
+        flag("-h --help", "show this help", &Options::help),
+        flag("--version", "show the version", &Options::version),
+    };
+}
+
+// The first sentence of an option's help, with a small letter unless it begins with a name.
+std::string brief(const OptionInfo& info, const std::string& by_default) {
+    std::string text = info.help;
+    text.erase(std::min(text.find(". "), text.size() - 1));
+    const auto is_small = [](unsigned char c) { return std::isupper(c) == 0; };
+    if (std::all_of(text.begin() + 1, text.begin() + std::min(text.find(' '), text.size()),
+                    is_small))
+        text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+    return text + " (default: " + by_default + ")";
+}
+
+// Adds the flags of a struct of options; `part` is where it is in the program's options.
+template <typename Struct>
+void add_options(Struct Options::*part, std::vector<Flag>& all) {
+    const Struct defaults;
+    visit_options<Struct>([&](const OptionInfo& info, auto get) {
+        const std::string_view name = info.name;
+        // Thoughts begin in a chat, and this program only continues texts, one at a time.
+        if (*info.flags == '\0' || name == "reasoning_budget" || name == "n_seq") return;
+        using Value = std::remove_cvref_t<decltype(get(defaults))>;
+        constexpr bool kSwitch = std::is_same_v<Value, bool>;
+        all.push_back({words(info.flags), kSwitch ? "" : info.value,
+                       brief(info, default_text(info, get(defaults))), info.name,
+                       [=](Options& options, const std::string& text) {
+                           read_any(info, text, get(options.*part));
+                       }});
+    });
+}
+
+}  // namespace
+
+const std::vector<Flag>& flags() {
+    static const std::vector<Flag> all = [] {
+        std::vector<Flag> made = own_flags();
+        add_options(&Options::generate, made);
+        add_options(&Options::session, made);
+        return made;
+    }();
     return all;
 }
 
 const Flag* known(const std::string& name) {
-    for (const Flag& flag : flags())
-        for (const std::string_view one : flag.names)
-            if (name == one) return &flag;
-    return nullptr;
+    const auto found = std::ranges::find_if(
+        flags(), [&](const Flag& flag) { return std::ranges::count(flag.names, name) > 0; });
+    return found == flags().end() ? nullptr : &*found;
 }
 
 }  // namespace specllama::cli

@@ -1,21 +1,26 @@
 #pragma once
 
+#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "cli/actions.h"
+#include "cli/options.h"
 
 namespace specllama::cli {
 
+// What a flag does with its value. May throw a UsageError whose message continues a sentence that
+// begins with the flag's name.
+using Action = std::function<void(Options&, const std::string& value)>;
+
 struct Flag {
-    std::vector<std::string_view> names;
-    std::string_view value;  // the value's name in the help; "": the flag takes no value
-    std::string_view help;
+    std::vector<std::string> names;
+    std::string value;   // the value's name in the help; "": the flag takes no value
+    std::string help;    // one line
+    std::string option;  // the name of the option in the library's messages; "": another one's
     Action action;
 };
 
-// All flags, in the order of the help.
+// All flags, in the order of the help: those of this program, then those of the library's options.
 const std::vector<Flag>& flags();
 
 // The flag with this name; null: there is none.

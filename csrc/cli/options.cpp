@@ -2,14 +2,19 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
 #include <sstream>
-#include <string_view>
 
 #include "cli/escapes.h"
 #include "cli/flags.h"
 
 namespace specllama::cli {
+
+void set_grammar(Options& options, const std::string& grammar) {
+    if (grammar.empty()) throw UsageError("needs a grammar, not an empty text");
+    options.generate.sampling.grammar = grammar;
+    if (grammar.starts_with("%llguidance"))
+        options.generate.sampling.grammar_syntax = GrammarSyntax::lark;
+}
 
 Options parse(int argc, const char* const* argv) {
     Options options;
@@ -21,10 +26,9 @@ Options parse(int argc, const char* const* argv) {
         }
         if (name.empty() || name[0] != '-')
             throw UsageError("What is \"" + name + "\" for? A prompt is given with -p.");
-        // --name=value
+        // --name=value, or -n=value
         std::optional<std::string> value;
-        if (const auto equals = name.find('=');
-            name.starts_with("--") && equals != std::string::npos) {
+        if (const auto equals = name.find('='); equals != std::string::npos) {
             value = name.substr(equals + 1);
             name.erase(equals);
         }
@@ -47,12 +51,11 @@ Options parse(int argc, const char* const* argv) {
         throw UsageError("Give the prompt with -p or with -f, not both.");
     if (options.grammar_file && !options.generate.sampling.grammar.empty())
         throw UsageError("Give the grammar as a text or in a file, not both.");
-    std::vector<std::string>& breakers = options.generate.sampling.dry_sequence_breakers;
-    if (options.dry_breakers) breakers = *options.dry_breakers;
     if (options.escapes) {
         if (options.prompt) options.prompt = unescaped(*options.prompt);
         for (std::string& stop : options.generate.stop) stop = unescaped(stop);
-        for (std::string& breaker : breakers) breaker = unescaped(breaker);
+        for (std::string& breaker : options.generate.sampling.dry_sequence_breakers)
+            breaker = unescaped(breaker);
     }
     if (options.generate.sampling.logprobs >= 0 && !options.json)
         throw UsageError("--logprobs are shown by --json alone; give it, too.");
@@ -62,39 +65,23 @@ Options parse(int argc, const char* const* argv) {
 // Only whole words are replaced, with a punctuation mark after them or without, so that no part of
 // a path is touched.
 std::string with_flags(const std::string& message) {
-    static const std::map<std::string_view, std::string_view> kNames = {
-        {"max_tokens", "-n"},
-        {"n_ctx", "-c"},
-        {"n_batch", "-b"},
-        {"n_threads", "-t"},
-        {"n_gpu_layers", "-ngl"},
-        {"draft_n_gpu_layers", "-ngld"},
-        {"n_cpu_moe", "-ncmoe"},
-        {"tensor_split", "-ts"},
-        {"draft_device", "-devd"},
-        {"temperature", "--temp"},
-        {"lenience", "--lenience"},
-        {"logprobs", "--logprobs"},
-        {"penalty_last_n", "--repeat-last-n"},
-        {"dry_sequence_breakers", "--dry-sequence-breaker"},
-    };
     std::istringstream words(message);
     std::string result;
     for (std::string word; std::getline(words, word, ' ');) {
         const std::size_t end = word.find_last_not_of(".,;:") + 1;
-        const std::string name = word.substr(0, end);
-        std::string flag = "--" + name;
-        std::ranges::replace(flag, '_', '-');
-        if (const auto found = kNames.find(name); found != kNames.end())
-            flag = found->second;
-        else if (name.find('_') == std::string::npos || known(flag) == nullptr)
-            flag = name;
-        result += (result.empty() ? "" : " ") + flag + word.substr(end);
+        std::string name = word.substr(0, end);
+        // Names without "_" are also plain words, unless they are the subject of the sentence.
+        if (name.find('_') != std::string::npos || result.empty())
+            for (const Flag& flag : flags())
+                if (name == flag.option) name = flag.names.front();
+        result += (result.empty() ? "" : " ") + name + word.substr(end);
     }
     return result;
 }
 
 std::string help_text() {
+    constexpr std::size_t kIndent = 30;
+    constexpr std::size_t kWidth = 100;
     std::string text =
         "usage: spec-cli [-m MODEL] [-p TEXT | -f FILE | -] [options]\n"
         "\n"
@@ -102,14 +89,29 @@ std::string help_text() {
         "Without a prompt and a model, the bundled model continues a built-in prompt.\n"
         "\n";
     for (const Flag& flag : flags()) {
-        std::string left = "  ";
-        for (const std::string_view name : flag.names) {
-            if (left.size() > 2) left += ", ";
-            left += name;
+        std::string line = "  ";
+        for (const std::string& name : flag.names) line += (line.size() > 2 ? ", " : "") + name;
+        if (!flag.value.empty()) line += " " + flag.value;
+        std::istringstream words(flag.help);
+        bool fresh = false;  // no word of the help is in the line yet
+        const auto indent = [&] {
+            line.resize(kIndent, ' ');
+            fresh = true;
+        };
+        const auto end_line = [&] {
+            text += line + '\n';
+            line.clear();
+            indent();
+        };
+        if (line.size() + 2 > kIndent)
+            end_line();
+        else
+            indent();
+        for (std::string word; words >> word; fresh = false) {
+            if (line.size() + 1 + word.size() > kWidth) end_line();
+            line += (fresh ? "" : " ") + word;
         }
-        if (!flag.value.empty()) left.append(" ").append(flag.value);
-        left.resize(std::max<std::size_t>(left.size() + 2, 30), ' ');
-        text.append(left).append(flag.help).append("\n");
+        text += line + '\n';
     }
     return text;
 }

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "specllama/config.h"
+#include "specllama/generate_options.h"
+#include "specllama/session_options.h"
 
 namespace specllama::cli {
 
@@ -15,27 +16,18 @@ class UsageError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-enum class Color { automatic, always, never };
-
-// Who drafts. n-grams take part in all but `none`, and so does a model given with -md.
-// automatic: without -md, also the bundled draft model if the target is the bundled one, else the
-// head in the model's own file if it has one. mtp: without -md, also that head. none: nobody, even
-// if -md or --corpus is given.
-enum class Draft { automatic, mtp, ngram, none };
-
 struct Options {
     std::filesystem::path executable;   // that of spec-cli
-    std::optional<std::string> model;   // none: the bundled target
     std::optional<std::string> prompt;  // -p
     std::optional<std::string> file;    // -f; "-" for standard input
     std::optional<std::string> grammar_file;
-    std::optional<std::vector<std::string>> dry_breakers;  // none: those of SamplingOptions
-    std::optional<std::string> draft_device;  // none: the target's, or "" with RPC servers
-    std::optional<int> draft_n_gpu_layers;    // none: as many as the target's
-    SessionOptions session;
+    SessionOptions session;  // without a path, the bundled model
     GenerateOptions generate;
-    Draft draft = Draft::automatic;
-    Color color = Color::automatic;
+    // Who drafts. n-grams take part in all but "none", and so does a model given with -md. "auto":
+    // without -md, also what automatic_draft says. "mtp": without -md, also the head in the model's
+    // own file. "none": nobody, even if -md or --corpus is given.
+    std::string draft = "auto";
+    Switch color = Switch::automatic;
     bool escapes = false;  // whether those in the prompt, stop strings and breakers are replaced
     bool stats = false;
     bool json = false;
@@ -47,6 +39,9 @@ struct Options {
 
 // Throws UsageError.
 Options parse(int argc, const char* const* argv);
+
+// Sets a grammar, and its syntax by its first line. Throws UsageError if it is empty.
+void set_grammar(Options& options, const std::string& grammar);
 
 // Returns a message of the library with its names of options replaced by the flags of this program.
 std::string with_flags(const std::string& message);

@@ -103,9 +103,9 @@ void print_table(const Stats& stats) {
 Printer::Printer(const Options& options)
     : json_(options.json),
       stats_(options.stats),
-      color_(!options.json && options.draft != Draft::none &&
-             (options.color == Color::always ||
-              (options.color == Color::automatic && terminal_has_colors()))) {
+      color_(!options.json && options.draft != "none" &&
+             (options.color == Switch::on ||
+              (options.color == Switch::automatic && terminal_has_colors()))) {
     if (color_)
         std::fprintf(stderr, "%sgreen%s: drafted, and accepted by the model\n\n", kDrafted, kPlain);
 }

@@ -62,7 +62,7 @@ std::string read_any(const Options& options) {
     if (options.file ? *options.file == "-" : is_piped())
         return without_last_newline(read_all("prompt", std::cin));
     if (options.file) return without_last_newline(read_file("prompt", *options.file));
-    if (!options.model) return kBuiltinPrompt;
+    if (options.session.model.path.empty()) return kBuiltinPrompt;
     throw UsageError("There is no prompt; give one with -p or -f, or pipe it in.");
 }
 

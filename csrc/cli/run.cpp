@@ -4,7 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "cli/actions.h"
 #include "cli/printer.h"
 #include "cli/progress_bar.h"
 #include "cli/prompt.h"
@@ -20,28 +19,20 @@ namespace {
 // Fills in which model generates and which one drafts.
 void name_models(Options& options) {
     SessionOptions& session = options.session;
-    session.model.path =
-        options.model ? *options.model : bundled_model(options, "target-q8_0.gguf");
-    if (options.draft == Draft::automatic && !options.model && !session.draft_model)
-        session.draft_model.emplace().model.path = bundled_model(options, "draft-q8_0.gguf");
-    else if (!session.draft_model &&
-             (options.draft == Draft::mtp ||
-              (options.draft == Draft::automatic && brings_head(session.model.path))))
-        session.draft_model.emplace().mtp = true;
-    if (options.draft == Draft::none) {
-        session.draft_model.reset();
+    const bool bundled = session.model.path.empty();
+    if (bundled) session.model.path = bundled_model(options, "target-q8_0.gguf");
+    if (options.draft == "none") {
+        session.draft.path.clear();
         session.corpus.clear();
+    } else if (session.draft.path.empty()) {
+        const std::string draft =
+            options.draft != "auto"
+                ? options.draft
+                : automatic_draft(session.model.path,
+                                  bundled ? bundled_model(options, "draft-q8_0.gguf") : "");
+        session.draft.mtp = draft == "mtp";
+        if (draft != "mtp" && draft != "ngram") session.draft.path = draft;
     }
-    if (!session.draft_model) return;
-    session.draft_model->model.n_gpu_layers =
-        options.draft_n_gpu_layers ? options.draft_n_gpu_layers : session.model.n_gpu_layers;
-    // Only the target uses RPC servers: a draft that comes over a network is worth little. And a
-    // draft model without layers on a GPU needs none.
-    const bool like_target = session.model.rpc.empty() && options.draft_n_gpu_layers != 0;
-    session.draft_model->model.device =
-        options.draft_device.value_or(like_target ? session.model.device : "");
-    session.draft_model->context = session.context;
-    session.draft_model->model.load_mode = session.model.load_mode;
 }
 
 }  // namespace
@@ -67,8 +58,7 @@ int run(Options options, bool (*interrupted)()) {
     };
     std::optional<Session> session;
     try {
-        session.emplace(options.session,
-                        options.draft != Draft::none ? make_ngram_drafter() : nullptr);
+        session.emplace(options.session, options.draft != "none" ? make_ngram_drafter() : nullptr);
     } catch (const Interrupted&) {
         return kInterrupted;
     }

@@ -6,7 +6,7 @@
 #include "constraint/grammar_compiler.h"
 #include "runtime/vocab.h"
 #include "sample/mask.h"
-#include "specllama/config.h"
+#include "specllama/generate_options.h"
 
 namespace specllama {
 

@@ -11,7 +11,7 @@
 #include "constraint/llguidance.h"
 #include "constraint/matcher.h"
 #include "runtime/vocab.h"
-#include "specllama/config.h"
+#include "specllama/generate_options.h"
 #include "specllama/types.h"
 
 namespace specllama {

@@ -4,7 +4,7 @@
 
 #include "runtime/vocab.h"
 #include "sample/mask.h"
-#include "specllama/config.h"
+#include "specllama/generate_options.h"
 
 namespace specllama {
 

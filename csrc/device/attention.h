@@ -2,7 +2,7 @@
 
 #include "device/kernels.h"
 #include "gguf/gguf_file.h"
-#include "specllama/config.h"
+#include "specllama/session_options.h"
 
 namespace specllama {
 

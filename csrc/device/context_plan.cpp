@@ -12,26 +12,20 @@ namespace specllama {
 namespace {
 
 constexpr int kMaxContext = 1 << 30;  // tokens of all sequences together
-constexpr int kMaxSequences = 64;
-constexpr int kMaxBatch = 8192;
-constexpr int kMaxThreads = 512;   // ggml's own limit
-constexpr int kMaxSnapshots = 16;  // each takes as much memory as the recurrent state itself
-
-void check_range(const char* name, int value, int low, int high, const char* zero) {
-    if (value >= low && value <= high) return;
-    throw InvalidArgument(std::string(name) + " must be from " + std::to_string(low) + " to " +
-                          std::to_string(high) + zero + ", not " + std::to_string(value) + ".");
-}
+constexpr int kMaxSnapshots = 16;     // each takes as much memory as the recurrent state itself
 
 }  // namespace
 
 void check(const ContextOptions& options) {
-    check_range("n_seq", options.n_seq, 1, kMaxSequences, "");
-    check_range("n_ctx", options.n_ctx, 0, kMaxContext / options.n_seq, " (0 is the default)");
-    check_range("n_batch", options.n_batch, options.n_seq, kMaxBatch,
-                options.n_seq == 1 ? "" : " (from n_seq on)");
-    check_range("n_threads", options.n_threads, 0, kMaxThreads, " (0 is the default)");
-    check(options.rope);
+    check_options(options);
+    if (options.n_ctx > kMaxContext / options.n_seq)
+        throw InvalidArgument("n_ctx times n_seq must be at most " + std::to_string(kMaxContext) +
+                              ", not " + std::to_string(options.n_ctx) + " times " +
+                              std::to_string(options.n_seq) + ".");
+    if (options.n_batch < options.n_seq)
+        throw InvalidArgument("n_batch must be at least n_seq, which is " +
+                              std::to_string(options.n_seq) + ", not " +
+                              std::to_string(options.n_batch) + ".");
 }
 
 int resolve_threads(const ContextOptions& options) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "device/kernels.h"
-#include "specllama/config.h"
+#include "specllama/session_options.h"
 
 namespace specllama {
 
@@ -36,6 +36,13 @@ struct TargetPlan {
     int n_logits = 1;
     // Whether speculation changes no token at all; see resolve_exactness.
     bool exact = false;
+};
+
+// How a draft model is loaded and its context made: its options, with the target's where they leave
+// something open.
+struct DraftPlan : DraftModelOptions {
+    ModelOptions model;
+    ContextOptions context;
 };
 
 // Throws InvalidArgument if a number is out of range.

@@ -188,9 +188,11 @@ struct Contexts {
     int least;
     int undivided;
 
-    // given: by the options; 0: the model's own, or fewer.
+    // given: by the options; 0: the model's own, or fewer; -1: that, at most the default.
     Contexts(int given, int trained)
-        : wanted(given > 0 ? given : std::min(trained, kDefaultContext)),
+        : wanted(given > 0    ? given
+                 : given == 0 ? trained
+                              : std::min(trained, kDefaultContext)),
           least(given > 0 ? wanted : std::min(wanted, kLeastContext)),
           undivided(given > 0 ? wanted : std::min(wanted, kLeastOnDevices)) {}
 };
@@ -279,12 +281,12 @@ Header of_prediction(const Header& target) {
 }  // namespace
 
 void resolve_memory(const Header& target, TargetPlan& plan, const Header* draft, int n_draft_logits,
-                    SessionOptions& options) {
+                    DraftPlan* draft_plan) {
     if (draft != nullptr && draft->weights.total > target.weights.total)
-        warn("The draft model " + options.draft_model->model.path + " (" +
-             mib(draft->weights.total) + ") is larger than the model it drafts for (" +
-             mib(target.weights.total) + "): it will hardly make it faster.");
-    const bool predicts = options.draft_model && options.draft_model->mtp;
+        warn("The draft model " + draft_plan->model.path + " (" + mib(draft->weights.total) +
+             ") is larger than the model it drafts for (" + mib(target.weights.total) +
+             "): it will hardly make it faster.");
+    const bool predicts = draft_plan != nullptr && draft_plan->mtp;
     const Header prediction = predicts ? of_prediction(target) : Header();
     if (predicts) draft = &prediction;
     // If they do not draft, layers of multi-token prediction are not loaded.
@@ -293,15 +295,14 @@ void resolve_memory(const Header& target, TargetPlan& plan, const Header* draft,
         weights.layers[layer++] = {};
     const bool follows = predicts || (draft != nullptr && draft->traits.is_head());
     const MemoryBudget of_target = memory_budget(plan.model);
-    const Budgets free{
-        weights, plan.model.n_cpu_moe, of_target,
-        draft == nullptr || follows ? of_target : memory_budget(options.draft_model->model),
-        follows};
+    const Budgets free{weights, plan.model.n_cpu_moe, of_target,
+                       draft == nullptr || follows ? of_target : memory_budget(draft_plan->model),
+                       follows};
     const auto need = [&](int n_ctx) {
         Need all{
             plan.context.n_seq, n_ctx, footprint(target, plan.context, n_ctx, plan.n_logits), {}};
         if (draft != nullptr)
-            all.draft = footprint(*draft, {options.draft_model->context}, n_ctx, n_draft_logits);
+            all.draft = footprint(*draft, {draft_plan->context}, n_ctx, n_draft_logits);
         return all;
     };
     const Contexts contexts(plan.context.n_ctx, target.n_ctx_train);
@@ -321,7 +322,7 @@ void resolve_memory(const Header& target, TargetPlan& plan, const Header* draft,
     };
     settle_attention(target, plan.model, plan.context);
     if (draft != nullptr && !follows)
-        settle_attention(*draft, options.draft_model->model, options.draft_model->context);
+        settle_attention(*draft, draft_plan->model, draft_plan->context);
 }
 
 void check_memory(const Header& header, const ModelOptions& model, const ContextPlan& context,

@@ -77,12 +77,6 @@ Devices named_devices(const std::string& names, const Devices& all) {
 std::vector<ggml_backend_dev_t> offload_devices(const ModelOptions& options,
                                                 const std::string& prefix) {
     const int n_layers = options.n_gpu_layers.value_or(-1);
-    if (n_layers < -1)
-        throw InvalidArgument(prefix + "n_gpu_layers must be -1 (all), 0 (none) or more, not " +
-                              std::to_string(n_layers) + ".");
-    if (const int n = options.n_cpu_moe.value_or(0); n < 0)
-        throw InvalidArgument(prefix + "n_cpu_moe must be 0 or more, not " + std::to_string(n) +
-                              ".");
     const std::vector<float>& split = options.tensor_split;
     if (!std::ranges::all_of(split, [](float part) { return part >= 0 && std::isfinite(part); }) ||
         (!split.empty() && std::ranges::count(split, 0.0F) == std::ssize(split)))

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ggml-backend.h"
-#include "specllama/config.h"
+#include "specllama/session_options.h"
 #include "system/layer_split.h"
 
 namespace specllama {

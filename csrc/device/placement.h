@@ -7,7 +7,7 @@
 #include "device/kernels.h"
 #include "gguf/gguf_file.h"
 #include "llama-cpp.h"
-#include "specllama/config.h"
+#include "specllama/session_options.h"
 
 namespace specllama {
 

@@ -1,11 +1,9 @@
 #include "device/rope.h"
 
+#include <algorithm>
 #include <array>
-#include <sstream>
 #include <string_view>
 #include <utility>
-
-#include "specllama/error.h"
 
 namespace specllama {
 
@@ -17,31 +15,13 @@ constexpr std::array<std::pair<std::string_view, llama_rope_scaling_type>, 3> kS
     {"yarn", LLAMA_ROPE_SCALING_TYPE_YARN},
 }};
 
-llama_rope_scaling_type scaling_type(const std::string& scaling) {
-    for (const auto& [name, type] : kScalings)
-        if (name == scaling) return type;
-    throw InvalidArgument("rope_scaling must be \"none\", \"linear\" or \"yarn\", not \"" +
-                          scaling + "\".");
-}
-
-// llama.cpp counts in float.
-void check_range(const char* name, const std::optional<double>& value, double least, double most) {
-    if (!value || (*value >= least && *value <= most)) return;
-    std::ostringstream message;
-    message << name << " must be from " << least << " to " << most << ", not " << *value << '.';
-    throw InvalidArgument(message.str());
+llama_rope_scaling_type scaling_type(std::string_view scaling) {
+    const auto* const found =
+        std::ranges::find(kScalings, scaling, [](const auto& one) { return one.first; });
+    return found->second;
 }
 
 }  // namespace
-
-void check(const RopeOptions& options) {
-    if (options.scaling) scaling_type(*options.scaling);
-    check_range("rope_scale", options.scale, 0.001, 1000);
-    check_range("rope_freq_base", options.freq_base, 1, 1e12);
-    if (options.yarn_orig_ctx && *options.yarn_orig_ctx < 1)
-        throw InvalidArgument("yarn_orig_ctx must be 1 or more, not " +
-                              std::to_string(*options.yarn_orig_ctx) + ".");
-}
 
 void apply(const RopeOptions& options, llama_context_params& params) {
     if (options.scaling) params.rope_scaling_type = scaling_type(*options.scaling);

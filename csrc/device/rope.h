@@ -4,12 +4,9 @@
 
 #include <llama.h>
 
-#include "specllama/config.h"
+#include "specllama/session_options.h"
 
 namespace specllama {
-
-// Throws InvalidArgument if an option is out of range.
-void check(const RopeOptions& options);
 
 // Writes checked options to llama.cpp's parameters of a context.
 void apply(const RopeOptions& options, llama_context_params& params);

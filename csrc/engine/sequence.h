@@ -11,8 +11,8 @@
 
 #include "plan/acceptance.h"
 #include "sample/sampler.h"
-#include "specllama/config.h"
 #include "specllama/draft.h"
+#include "specllama/generate_options.h"
 #include "specllama/stats.h"
 #include "specllama/trace.h"
 #include "specllama/types.h"

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "gguf/gguf_file.h"
-#include "specllama/config.h"
+#include "specllama/session_options.h"
 
 namespace specllama {
 

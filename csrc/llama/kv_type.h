@@ -3,7 +3,7 @@
 #include <string>
 
 #include "ggml.h"
-#include "specllama/config.h"
+#include "specllama/session_options.h"
 
 namespace specllama {
 

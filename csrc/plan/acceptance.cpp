@@ -95,7 +95,7 @@ auto& Acceptance::bin_of(auto& table, const Evidence& evidence) {
             return table.forced[interval(kForcedEnds, length)];
         case Source::model:
             return table.model[part(confidence, table.model.size())];
-        case Source::other:
+        default:  // other, and sources without a table of their own
             break;
     }
     return table.other[part(confidence, table.other.size())];

@@ -9,7 +9,7 @@
 #include "runtime/batch.h"
 #include "runtime/memory.h"
 #include "runtime/model.h"
-#include "specllama/config.h"
+#include "specllama/session_options.h"
 #include "specllama/types.h"
 
 namespace specllama {

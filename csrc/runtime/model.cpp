@@ -40,16 +40,16 @@ struct Progress {
     }
 };
 
-}  // namespace
-
+// llama.cpp's constant for a ModelOptions::load_mode, which has been checked.
 llama_load_mode load_mode(const std::string& name) {
     for (const llama_load_mode mode :
-         {LLAMA_LOAD_MODE_AUTO, LLAMA_LOAD_MODE_NONE, LLAMA_LOAD_MODE_MMAP, LLAMA_LOAD_MODE_MLOCK,
+         {LLAMA_LOAD_MODE_NONE, LLAMA_LOAD_MODE_MMAP, LLAMA_LOAD_MODE_MLOCK,
           LLAMA_LOAD_MODE_MMAP_MLOCK, LLAMA_LOAD_MODE_DIRECT_IO})
         if (name == llama_load_mode_name(mode)) return mode;
-    throw InvalidArgument("load_mode must be auto, none, mmap, mlock, mmap+mlock or dio, not \"" +
-                          name + "\".");
+    return LLAMA_LOAD_MODE_AUTO;
 }
+
+}  // namespace
 
 Model::Model(llama_model_ptr model, ModelOptions options, Header header)
     : model_(std::move(model)),

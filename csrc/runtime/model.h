@@ -10,13 +10,9 @@
 #include "gguf/gguf_file.h"
 #include "llama-cpp.h"
 #include "runtime/vocab.h"
-#include "specllama/config.h"
+#include "specllama/session_options.h"
 
 namespace specllama {
-
-// llama.cpp's constant for a ModelOptions::load_mode. Throws InvalidArgument if there is no such
-// mode.
-llama_load_mode load_mode(const std::string& name);
 
 // Weights and vocabulary. Never changes once loaded, so it may be shared between contexts.
 class Model {

@@ -53,4 +53,9 @@ bool brings_head(const std::string& path) {
     return mtp_fault(path).empty();
 }
 
+std::string automatic_draft(const std::string& target, const std::string& bundled_draft) {
+    if (!bundled_draft.empty()) return bundled_draft;
+    return brings_head(target) ? "mtp" : "ngram";
+}
+
 }  // namespace specllama

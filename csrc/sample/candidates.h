@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "specllama/config.h"
+#include "specllama/generate_options.h"
 #include "specllama/types.h"
 
 namespace specllama {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "specllama/config.h"
+#include "specllama/generate_options.h"
 #include "specllama/types.h"
 
 namespace specllama {

@@ -19,7 +19,6 @@ namespace specllama {
 
 namespace {
 
-constexpr int kMaxLogprobs = 100;
 constexpr std::size_t kMostOfBreakers = 64;  // how many, and how long
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNoTemperature = 1e-30;
@@ -32,32 +31,17 @@ float finite(double logit) {
     return static_cast<float>(std::clamp(logit, -kMost, kMost));
 }
 
-void require(bool holds, const char* name, const char* range, double value) {
-    if (holds) return;
-    std::string number = std::to_string(value);
-    if (number.find('.') != std::string::npos) number.erase(number.find_last_not_of('0') + 1);
-    if (number.ends_with('.')) number.pop_back();
-    throw InvalidArgument(std::string(name) + " must be " + range + ", not " + number + ".");
-}
-
 // Below 2^53, so that programs that hold all numbers as doubles can give it back exactly.
 std::uint64_t fresh_seed() {
     std::random_device device;
     return (std::uint64_t{device()} << 32 | device()) >> 11;
 }
 
-void check_dry(const SamplingOptions& o) {
-    require(o.dry_multiplier >= 0 && o.dry_multiplier < kInfinity, "dry_multiplier",
-            "0 (off) or more", o.dry_multiplier);
-    require(o.dry_base >= 1 && o.dry_base < kInfinity, "dry_base", "1 or more", o.dry_base);
-    require(o.dry_allowed_length >= 1, "dry_allowed_length", "1 or more", o.dry_allowed_length);
-    require(o.dry_penalty_last_n >= -1, "dry_penalty_last_n", "-1 (all), 0 (off) or more",
-            o.dry_penalty_last_n);
+void check_breakers(const std::vector<std::string>& breakers) {
     const auto is_good = [](const std::string& breaker) {
         return !breaker.empty() && breaker.size() <= kMostOfBreakers;
     };
-    if (o.dry_sequence_breakers.size() > kMostOfBreakers ||
-        !std::ranges::all_of(o.dry_sequence_breakers, is_good))
+    if (breakers.size() > kMostOfBreakers || !std::ranges::all_of(breakers, is_good))
         throw InvalidArgument(
             "dry_sequence_breakers must be at most 64 texts, each of 1 to 64 bytes.");
 }
@@ -75,33 +59,8 @@ SamplingOptions checked(const SamplingOptions& options, std::size_t n_vocab) {
 }  // namespace
 
 void check(const SamplingOptions& o, std::size_t n_vocab) {
-    require(o.temperature >= 0 && o.temperature < kInfinity, "temperature", "0 or more",
-            o.temperature);
-    require(o.top_k >= -1, "top_k", "-1 or 0 (off) or more", o.top_k);
-    require(o.top_n_sigma >= -1 && o.top_n_sigma < kInfinity, "top_n_sigma",
-            "-1 or 0 (off) or more", o.top_n_sigma);
-    require(o.typical_p >= 0 && o.typical_p <= 1, "typical_p", "from 0 to 1 (off)", o.typical_p);
-    require(o.top_p >= 0 && o.top_p <= 1, "top_p", "from 0 to 1 (off)", o.top_p);
-    require(o.min_p >= 0 && o.min_p <= 1, "min_p", "from 0 (off) to 1", o.min_p);
-    require(o.xtc_probability >= 0 && o.xtc_probability <= 1, "xtc_probability",
-            "from 0 (off) to 1", o.xtc_probability);
-    require(o.xtc_threshold >= 0 && o.xtc_threshold <= 1, "xtc_threshold", "from 0 to 1",
-            o.xtc_threshold);
-    require(o.repeat_penalty > 0 && o.repeat_penalty < kInfinity, "repeat_penalty",
-            "more than 0 (1 is off)", o.repeat_penalty);
-    require(std::isfinite(o.frequency_penalty), "frequency_penalty", "a finite number (0 is off)",
-            o.frequency_penalty);
-    require(std::isfinite(o.presence_penalty), "presence_penalty", "a finite number (0 is off)",
-            o.presence_penalty);
-    require(o.penalty_last_n >= -1, "penalty_last_n", "-1 (all), 0 (off) or more",
-            o.penalty_last_n);
-    check_dry(o);
-    require(o.logprobs >= -1 && o.logprobs <= kMaxLogprobs, "logprobs", "from 0 to 100, or none",
-            o.logprobs);
-    require(o.reasoning_budget >= -1, "reasoning_budget", "-1 (any number) or more",
-            o.reasoning_budget);
-    require(o.lenience > 0 && o.lenience <= 1, "lenience", "more than 0 and at most 1 (off)",
-            o.lenience);
+    check_options(o);
+    check_breakers(o.dry_sequence_breakers);
     if (o.lenience < 1 && o.acceptance != AcceptanceRule::rejection)
         throw InvalidArgument(
             "lenience is for acceptance=\"rejection\"; leave it out, or choose that.");
@@ -109,8 +68,9 @@ void check(const SamplingOptions& o, std::size_t n_vocab) {
         if (token < 0 || static_cast<std::size_t>(token) >= n_vocab)
             throw InvalidArgument("logit_bias names token " + std::to_string(token) +
                                   "; the model has " + std::to_string(n_vocab) + " tokens.");
-        require(bias < std::numeric_limits<float>::infinity(), "logit_bias",
-                "finite or minus infinity", bias);
+        if (!(bias < std::numeric_limits<float>::infinity()))
+            throw InvalidArgument("logit_bias must be finite or minus infinity, not " +
+                                  std::to_string(bias) + ".");
     }
 }
 
@@ -119,7 +79,7 @@ Sampler::Sampler(const SamplingOptions& options, std::size_t n_vocab, std::uniqu
     : options_(checked(options, n_vocab)),
       n_vocab_(n_vocab),
       mask_(std::move(mask)),
-      penalises_(options.penalty_last_n != 0 &&
+      penalises_(options.repeat_last_n != 0 &&
                  (options.repeat_penalty != 1 || options.frequency_penalty != 0 ||
                   options.presence_penalty != 0)),
       dry_(options, std::move(append_text)),
@@ -129,9 +89,9 @@ Sampler::Sampler(const SamplingOptions& options, std::size_t n_vocab, std::uniqu
 }
 
 void Sampler::penalise(std::span<float> logits, TokenSpan context) {
-    const auto n_last = options_.penalty_last_n < 0
+    const auto n_last = options_.repeat_last_n < 0
                             ? context.size()
-                            : std::min<std::size_t>(context.size(), options_.penalty_last_n);
+                            : std::min<std::size_t>(context.size(), options_.repeat_last_n);
     const TokenSpan last = context.last(n_last);
     // One by one: so the capacity doubles as the text grows.
     recent_.clear();

@@ -13,7 +13,7 @@
 #include "sample/mask.h"
 #include "sample/noise.h"
 #include "sample/rejection.h"
-#include "specllama/config.h"
+#include "specllama/generate_options.h"
 #include "specllama/types.h"
 
 namespace specllama {

@@ -6,7 +6,7 @@
 #include "device/context_plan.h"
 #include "gguf/gguf_file.h"
 #include "plan/planner.h"
-#include "specllama/config.h"
+#include "specllama/session_options.h"
 
 namespace specllama {
 

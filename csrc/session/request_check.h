@@ -2,7 +2,7 @@
 
 #include "runtime/vocab.h"
 #include "specllama/beam.h"
-#include "specllama/config.h"
+#include "specllama/generate_options.h"
 #include "specllama/types.h"
 
 namespace specllama {

@@ -19,7 +19,7 @@
 #include "session/session_parts.h"
 #include "session/slot_pool.h"
 #include "specllama/beam.h"
-#include "specllama/config.h"
+#include "specllama/generate_options.h"
 #include "specllama/session.h"
 #include "specllama/types.h"
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/attention.h"
+#include "device/context_plan.h"
 #include "device/exact.h"
 #include "device/fit.h"
 #include "device/offload.h"
@@ -66,35 +67,38 @@ Tree::Limits limits(const SessionOptions& options, int most_leaves) {
     return {.nodes = nodes, .leaves = leaves, .siblings = siblings};
 }
 
-void check_options(const SessionOptions& options, const Drafter* drafter) {
-    const int spec_length = longest_draft(options);
-    if (spec_length < 1 || spec_length > kMaxSpecLength)
-        throw InvalidArgument("spec_length must be from 1 to " + std::to_string(kMaxSpecLength) +
-                              ", not " + std::to_string(spec_length) + ".");
-    const int spec_tree = options.spec_tree.value_or(1);
-    if (spec_tree < 1 || spec_tree > kMaxGuesses)
-        throw InvalidArgument("spec_tree must be from 1 (off) to " + std::to_string(kMaxGuesses) +
-                              ", not " + std::to_string(spec_tree) + ".");
-    if (options.spec_length && spec_length * spec_tree > kMaxSpecLength)
+void check(const SessionOptions& options, const Drafter* drafter) {
+    check_options(options);
+    const int nodes = longest_draft(options) * options.spec_tree.value_or(1);
+    if (options.spec_length && nodes > kMaxSpecLength)
         throw InvalidArgument("spec_length times spec_tree must be " +
                               std::to_string(kMaxSpecLength) + " at most, not " +
-                              std::to_string(spec_length * spec_tree) + ".");
-    if (options.draft_model && drafter != nullptr && drafter->costly())
+                              std::to_string(nodes) + ".");
+    if (options.draft.any() && drafter != nullptr && drafter->costly())
         throw InvalidArgument(
             "The drafter's tokens take time, and so do the draft model's; give the session one of "
             "them.");
     check(options.context);
-    load_mode(options.model.load_mode);
-    if (options.cache_ram < -1)
-        throw InvalidArgument("cache_ram must be 0 (off) or more, or -1 (no limit), not " +
-                              std::to_string(options.cache_ram) + ".");
     // Here it is still known whose type is none.
     kv_types(kv_type_name(options.context));
-    if (options.draft_model) kv_types(kv_type_name(options.draft_model->context), "draft_");
+    if (options.draft.kv_type) kv_types(*options.draft.kv_type, "draft_");
 }
 
-bool is_mtp(const SessionOptions& options) {
-    return options.draft_model && options.draft_model->mtp;
+// What is known of the draft model before files are read; none: there is none.
+std::optional<DraftPlan> plan_draft(const SessionOptions& options) {
+    const DraftModelOptions& draft = options.draft;
+    if (!draft.any()) return {};
+    DraftPlan plan{draft, {}, options.context};
+    plan.model.path = draft.path;
+    plan.model.load_mode = options.model.load_mode;
+    plan.model.n_gpu_layers = draft.n_gpu_layers ? draft.n_gpu_layers : options.model.n_gpu_layers;
+    // Only the target uses RPC servers: a draft that comes over a network is worth little. And a
+    // draft model without layers on a GPU needs none.
+    const bool like_target = options.model.rpc.empty() && draft.n_gpu_layers != 0;
+    plan.model.device = draft.device.value_or(like_target ? options.model.device : "");
+    plan.context.n_threads = draft.n_threads.value_or(options.context.n_threads);
+    if (draft.kv_type) plan.context.kv_type = draft.kv_type;
+    return plan;
 }
 
 Headers read_headers(const SessionOptions& options) {
@@ -105,12 +109,12 @@ Headers read_headers(const SessionOptions& options) {
                               ? "an EAGLE-3 head"
                               : "an assistant") +
                          ", which drafts for another model.");
-    headers.adapters = add_adapters(options.model, is_mtp(options), headers.target);
-    if (is_mtp(options)) {
+    headers.adapters = add_adapters(options.model, options.draft.mtp, headers.target);
+    if (options.draft.mtp) {
         if (const std::string fault = mtp_fault(options.model.path); !fault.empty())
             throw ModelError(options.model.path + " cannot draft for itself: " + fault + ".");
-    } else if (options.draft_model) {
-        headers.draft = check_gguf(options.draft_model->model.path);
+    } else if (options.draft.any()) {
+        headers.draft = check_gguf(options.draft.path);
     }
     return headers;
 }
@@ -118,7 +122,7 @@ Headers read_headers(const SessionOptions& options) {
 // Whether anybody drafts, be it the makers of requests; make_drafters then makes at least one
 // drafter.
 bool drafts(const SessionOptions& options, const Drafter* drafter) {
-    return drafter != nullptr || options.draft_model || !options.corpus.empty() || options.verifies;
+    return drafter != nullptr || options.draft.any() || !options.corpus.empty() || options.verifies;
 }
 
 // Most rows of logits of each sequence in a decode of the target.
@@ -130,41 +134,39 @@ int count_logits(bool drafts, bool exact, const Tree::Limits& wanted) {
     return drafts ? wanted.nodes + 1 : 1 + exact;
 }
 
-// Resolves what the options leave open besides exactness: of the target in the plan, of the draft
-// model in its options.
-void resolve_options(const Headers& headers, TargetPlan& plan, SessionOptions& options) {
-    if (options.draft_model) {
-        options.draft_model->context.n_seq = plan.context.n_seq;
-        options.draft_model->context.n_batch = plan.context.n_batch;
-        options.draft_model->context.rope = plan.context.rope;
-    }
+// Resolves what the options leave open besides exactness, in the plans. n_draft_logits: most rows
+// of logits of each sequence in a decode of the draft model.
+void resolve_options(const Headers& headers, TargetPlan& plan, DraftPlan* draft,
+                     int n_draft_logits) {
+    if (draft != nullptr) draft->context.n_batch = plan.context.n_batch;
     // A head may use its target's embeddings and output, which llama.cpp finds only if both lie on
     // the same devices.
     const auto place_head = [&] {
         if (!headers.draft || !headers.draft->traits.is_head()) return;
-        options.draft_model->model.n_gpu_layers = plan.model.n_gpu_layers;
-        options.draft_model->model.device = plan.model.device;
-        options.draft_model->model.rpc = plan.model.rpc;
+        draft->model.n_gpu_layers = plan.model.n_gpu_layers;
+        draft->model.device = plan.model.device;
+        draft->model.rpc = plan.model.rpc;
     };
     place_head();
     // Called for their errors, which name the options: the target's first, since the draft model's
     // may be copies of these.
     offload_devices(plan.model);
-    if (headers.draft) offload_devices(options.draft_model->model, "draft_");
-    resolve_memory(headers.target, plan, headers.draft ? &*headers.draft : nullptr,
-                  longest_draft(options), options);
+    if (headers.draft) offload_devices(draft->model, "draft_");
+    resolve_memory(headers.target, plan, headers.draft ? &*headers.draft : nullptr, n_draft_logits,
+                   draft);
     place_head();
-    if (options.draft_model) options.draft_model->context.n_ctx = plan.context.n_ctx;
+    if (draft != nullptr) draft->context.n_ctx = plan.context.n_ctx;
 }
 
-Drafters make_drafters(const SessionOptions& options, const Headers& headers,
-                       const std::shared_ptr<const Model>& target, std::shared_ptr<Drafter> given) {
+Drafters make_drafters(const SessionOptions& options, const std::optional<DraftPlan>& draft,
+                       const Headers& headers, const std::shared_ptr<const Model>& target,
+                       std::shared_ptr<Drafter> given) {
     Drafters drafters;
     const bool is_costly = given && given->costly();
     // With a fixed length, a draft model takes the place of these drafters, unless drafts are
     // trees.
     const bool branches = options.spec_tree.value_or(1) > 1;
-    if (!options.draft_model || !options.spec_length || branches) {
+    if (!draft || !options.spec_length || branches) {
         if (given && !is_costly) drafters.all.push_back(std::move(given));
         if (!options.corpus.empty())
             drafters.all.push_back(std::make_shared<CorpusDrafter>(
@@ -172,26 +174,24 @@ Drafters make_drafters(const SessionOptions& options, const Headers& headers,
     }
     // The costly drafter is the last, and there is at most one.
     if (is_costly) drafters.all.push_back(std::move(given));
-    if (!options.draft_model) {
+    if (!draft) {
         if (drafters.all.empty() && options.verifies)
             drafters.all.push_back(std::make_shared<NoDrafter>());
         return drafters;
     }
     if (!headers.draft || headers.draft->traits.kind == Architecture::Kind::eagle3) {
-        const auto head = std::make_shared<HeadDrafter>(target, *options.draft_model,
-                                                        headers.draft ? &*headers.draft : nullptr,
-                                                        options.load_progress);
+        const auto head = std::make_shared<HeadDrafter>(
+            target, *draft, headers.draft ? &*headers.draft : nullptr, options.load_progress);
         drafters.reader = head;
         drafters.all.push_back(head);
     } else if (headers.draft->traits.kind == Architecture::Kind::assistant) {
-        const auto assistant = std::make_shared<AssistantDrafter>(
-            target, *options.draft_model, *headers.draft, options.load_progress);
+        const auto assistant = std::make_shared<AssistantDrafter>(target, *draft, *headers.draft,
+                                                                  options.load_progress);
         drafters.reader = assistant;
         drafters.all.push_back(assistant);
     } else {
-        drafters.model =
-            std::make_shared<ModelDrafter>(*target, *options.draft_model, *headers.draft,
-                                           longest_draft(options), options.load_progress);
+        drafters.model = std::make_shared<ModelDrafter>(
+            *target, *draft, *headers.draft, longest_draft(options), options.load_progress);
         drafters.all.push_back(drafters.model);
     }
     return drafters;
@@ -199,16 +199,15 @@ Drafters make_drafters(const SessionOptions& options, const Headers& headers,
 
 // Gives the planner the time of the target's decodes and, if lengths are planned, of the draft
 // model's: known from an earlier session, or measured now. Returns the keys of these curves.
-CurveKeys resolve_costs(const SessionOptions& options, const Headers& headers,
-                        const TargetPlan& plan, Context& context, ModelDrafter* draft_model,
-                        Speculator& speculator) {
+CurveKeys resolve_costs(const SessionOptions& options, const std::optional<DraftPlan>& draft,
+                        const Headers& headers, const TargetPlan& plan, Context& context,
+                        ModelDrafter* draft_model, Speculator& speculator) {
     if (!speculator.plans() && !options.verifies) return {};
     if (!speculator.plans()) draft_model = nullptr;
     CurveKeys keys = {
         curve_key(headers.target, plan.model, plan.context, context.model().kernels())};
     if (draft_model != nullptr)
-        keys.push_back(curve_key(*headers.draft, options.draft_model->model,
-                                 {options.draft_model->context},
+        keys.push_back(curve_key(*headers.draft, draft->model, {draft->context},
                                  draft_model->context().model().kernels()));
     Planner& planner = speculator.planner();
     load_curves(keys, planner);
@@ -277,20 +276,21 @@ SessionInfo session_info(const Model& model, const Context& context, Engine& eng
 }  // namespace
 
 SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> drafter) {
-    check_options(options, drafter.get());
+    check(options, drafter.get());
     const Headers headers = read_headers(options);
     TargetPlan plan = resolve_exactness(headers.target, options);
     const bool anybody = drafts(options, drafter.get());
     const Tree::Limits wanted = limits(options, anybody ? kMaxSpecLength : 1);
     plan.n_logits = count_logits(anybody, plan.exact, wanted);
-    resolve_options(headers, plan, options);
+    std::optional<DraftPlan> draft = plan_draft(options);
+    resolve_options(headers, plan, draft ? &*draft : nullptr, longest_draft(options));
     // Exact sessions give the same bits anyway. Several requests change each other's widths. On a
     // GPU, what it costs has not been measured.
     plan.context.last_alone =
         !plan.exact && plan.context.n_seq == 1 && offload_devices(plan.model).empty();
     std::shared_ptr<const Model> model = Model::load(plan.model, plan.kernels, headers.target,
-                                                     options.load_progress, is_mtp(options));
-    Drafters drafters = make_drafters(options, headers, model, std::move(drafter));
+                                                     options.load_progress, options.draft.mtp);
+    Drafters drafters = make_drafters(options, draft, headers, model, std::move(drafter));
     auto context = std::make_unique<Context>(model, plan.context, plan.n_logits, wanted.leaves - 1);
     // A head has no states of tokens that others drafted.
     const bool takes_guesses = !drafters.reader;
@@ -305,8 +305,8 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
     if (plan.context.never_alone && memory.n_cuttable() == 0)
         throw InvalidArgument("exact cannot be had for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");
-    CurveKeys curve_keys =
-        resolve_costs(options, headers, plan, *context, drafters.model.get(), engine->speculator());
+    CurveKeys curve_keys = resolve_costs(options, draft, headers, plan, *context,
+                                         drafters.model.get(), engine->speculator());
     SessionInfo info = session_info(*model, *context, *engine);
     const int n_parts = memory.per_sequence_streams() ? info.n_seq : 1;
     return {.model = std::move(model),

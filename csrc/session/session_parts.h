@@ -10,8 +10,8 @@
 #include "runtime/context.h"
 #include "runtime/model.h"
 #include "session/cost_cache.h"
-#include "specllama/config.h"
 #include "specllama/session_info.h"
+#include "specllama/session_options.h"
 
 namespace specllama {
 

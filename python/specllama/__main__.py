@@ -6,10 +6,11 @@ import argparse
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import Any, NoReturn
 
-from specllama import __version__
+from specllama import __version__, _core
 from specllama.commands import (
     _arguments,
     alpha,
@@ -22,7 +23,7 @@ from specllama.commands import (
     serve,
     trace,
 )
-from specllama.commands.foreign_options import advice
+from specllama.commands.foreign_options import advice, read, translated
 from specllama.errors import SpecllamaError
 
 _COMMANDS = (alpha, bench, chat, corpus, demo, models, divergence, serve, trace)
@@ -56,9 +57,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help.\n")
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run a subcommand and return the exit code: 0, 1 (failure), 2 (bad input), 130 (Ctrl-C), 141
-    (the reader of its output has gone)."""
+def _make_parser() -> _Parser:
     parser = _Parser(
         prog="specllama",
         description="Lossless speculative decoding for GGUF models. Plain generation: spec-cli.",
@@ -67,6 +66,62 @@ def main(argv: list[str] | None = None) -> int:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in _COMMANDS:
         command.add_command(commands)
+    return parser
+
+
+def _known(parser: argparse.ArgumentParser) -> dict[str, bool]:
+    """Return the options of a command, with whether one value follows."""
+    return {option: one.nargs is None for one in parser._actions for option in one.option_strings}
+
+
+def options_of_commands() -> dict[str, dict[str, bool]]:
+    """Return the options of all programs, by the programs' names."""
+    parser = _make_parser()
+    (commands,) = (one for one in parser._actions if isinstance(one, argparse._SubParsersAction))
+    own = {one.prog: _known(one) for one in commands.choices.values()}
+    return {"spec-cli": _core.spec_cli_flags(), **own}
+
+
+def _command(parser: argparse.ArgumentParser, argv: Sequence[str]) -> tuple[Any, int]:
+    """Return the parser of the command that is called, and how many arguments name it."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction) and argv and argv[0] in action.choices:
+            command, n = _command(action.choices[argv[0]], argv[1:])
+            return command, n + 1
+    return parser, 0
+
+
+def _parsed(argv: Sequence[str], parser: _Parser) -> argparse.Namespace:
+    """Return the arguments; options of other programs are translated. Exits with all that is wrong
+    if something is unknown."""
+    command, n = _command(parser, argv)
+    if n == 0:
+        return parser.parse_args(argv)
+    known = _known(command)
+    own, refused = translated(argv[n:], known, command.prog)
+    typed = dict.fromkeys(one.name for one in read(own, known) if one.name.startswith("-"))
+    wrong = [*refused]
+    wrong += [
+        advice(name, known, options_of_commands)
+        for name in typed
+        if name not in known and not _is_number(name) and name != "-"
+    ]
+    if wrong:
+        command.error("; ".join(wrong))
+    arguments, rest = parser.parse_known_args([*argv[:n], *own])
+    if rest:
+        command.error(advice(rest[0].partition("=")[0], known, options_of_commands))
+    return arguments
+
+
+def _is_number(text: str) -> bool:
+    return text[1:2].isdigit()
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a subcommand and return the exit code: 0, 1 (failure), 2 (bad input), 130 (Ctrl-C), 141
+    (the reader of its output has gone)."""
+    parser = _make_parser()
     if sys.stderr is None:  # the caller closed it: nobody reads error messages
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if sys.stdout is None:  # the caller closed it
@@ -75,11 +130,7 @@ def main(argv: list[str] | None = None) -> int:
     if isinstance(sys.stdout, TextIOWrapper):  # its encoding may lack a model's characters
         sys.stdout.reconfigure(errors="replace")
     try:
-        arguments, unknown = parser.parse_known_args(argv)
-        if unknown:
-            actions = arguments.parser._actions
-            known = [option for action in actions for option in action.option_strings]
-            arguments.parser.error(advice(unknown, known))
+        arguments = _parsed(sys.argv[1:] if argv is None else argv, parser)
         code = int(arguments.run(arguments))
         sys.stdout.flush()
         return code

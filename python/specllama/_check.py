@@ -159,7 +159,7 @@ def tokens(name: str, value: Any) -> Tokens:
         for i in np.flatnonzero(array != value)[:1]:
             integer(f"{name}[{i}]", value[i])
         return array
-    if isinstance(value, (bytes, dict, set)) or not _has_several(value):
+    if isinstance(value, (bytes, dict, set)) or not has_several(value):
         raise ArgumentError(f"{name} must be a str or token ids, not {type(value).__name__}.")
     return [integer(f"{name}[{i}]", token) for i, token in enumerate(value)]
 
@@ -170,11 +170,11 @@ def texts(name: str, value: Any) -> list[str]:
         return []
     if isinstance(value, str):
         value = [value]
-    if isinstance(value, (bytes, dict)) or not _has_several(value):
+    if isinstance(value, (bytes, dict)) or not has_several(value):
         raise ArgumentError(f"{name} must be a str or several, not {type(value).__name__}.")
     return [text(f"{name}[{i}]", one) for i, one in enumerate(value)]
 
 
-def _has_several(value: Any) -> bool:
+def has_several(value: Any) -> bool:
     """Return whether it can be iterated over; a 0-d array only seems iterable."""
     return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from inspect import signature
 from typing import Any, Literal, cast, overload
 
 from typing_extensions import Self, Unpack
@@ -19,6 +18,7 @@ from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.model.chat_template import Message
 from specllama.model.core import Core
 from specllama.model.opening import check_draft, open_core
+from specllama.model.session_options import SessionOptions
 from specllama.model.template_options import TemplateOptions
 from specllama.remote.opening import TargetOptions, open_remote
 from specllama.requests import beams
@@ -54,53 +54,6 @@ class SpecSession(AsyncRequests):
             the model's own file; see docs/heads.md); a `Drafter`; or None for plain decoding.
             "auto": the bundled draft model for the bundled model, else "mtp" if the file has such
             layers, else "ngram".
-        n_ctx: Most tokens of one request, prompt and generation together. None: the context the
-            model was trained with, at most 8192, or less, with a notice, when memory is short.
-        n_seq: Requests that are worked at together, 1 to 64; others wait their turn.
-        n_batch: Most tokens decoded at once, n_seq to 8192; also the chunk of a prefill.
-        n_threads: Threads. None: one per performance core.
-        n_gpu_layers: Layers kept on GPUs: the last ones, the output counting as one more; -1: all
-            that fit, with a notice if some do not; 0: no GPU is used at all. None: -1, or 0 with
-            exact=True.
-        n_cpu_moe: Layers, the first ones, whose experts' weights stay in main memory in any case.
-            None: with n_gpu_layers -1 or None, of as few as are in the way of all layers fitting;
-            else 0.
-        tensor_split: Numbers in proportion to which the GPUs get layers, one for each GPU, in the
-            order of `list_devices` or `device`. None: in proportion to free memory, or, if they do
-            not fit so, as they fit.
-        device: Names of the GPUs that hold these layers, as `list_devices` gives them, separated by
-            commas; "none": no GPU is used. None: all GPUs.
-        rpc: RPC servers of llama.cpp on other machines, "host:port,host:port", whose devices hold
-            layers, too (docs/rpc.md; llama.cpp must have been built with it). The traffic is
-            neither authenticated nor encrypted, and if a server is lost the process ends. A draft
-            model stays on this machine.
-        lora: LoRA adapters of the model (GGUF files, by convert_lora_to_gguf.py of llama.cpp): the
-            path of one, or its name as above, a list of several (8 at most) or of pairs of a path
-            and a scale, or a dict with the scale of each (1: as it was trained). A session with
-            adapters is not exact, and a draft model has none.
-        load_mode: How weights get into main memory: "mmap" (mapped from the file), "none" (read
-            from it), "mlock" (and locked there, so that they are never swapped out), "mmap+mlock",
-            "dio" (read without the system's cache), or "auto": mapped, unless a GPU does not
-            support it.
-        rope_scaling, rope_scale, rope_freq_base, yarn_orig_ctx: How positions are turned, for
-            contexts longer than the model was trained with, of target and draft model alike:
-            "none", "linear" or "yarn"; by how much the context is stretched; the base of the
-            frequencies; for YaRN, the tokens of context that the model was trained with. None: as
-            the model's file says. For Qwen2.5 with 131072 tokens, e.g.: "yarn", 4, None, 32768.
-        flash_attn: Flash attention: True, False, or "auto" (where the device supports it, except
-            on a CPU for heads with which it is much slower: docs/attention.md).
-        kv_type: Type of the KV memory: "f16", "q8_0", or another of llama.cpp's; or two of them, of
-            keys and of values, such as "q8_0/q5_1". None: "f16", or "bf16/f16" with exact=True.
-        exact: Whether speculative and plain decoding must give the same tokens to the last one,
-            near-ties included. That takes an x86-64 processor and no GPU, a KV memory in "bf16/f16"
-            with flash attention, and weights of known types (docs/exactness.md). True: demand it;
-            an error names the obstacle, if there is one. Longer prompts then take up to twice as
-            long, and with weights of K-quant types (Q4_K_M and the like, without AMX) at most 7
-            tokens are decoded at once. "auto": exact where that costs nothing: if kv_type is
-            "bf16/f16", "bf16" or "q8_0", the fastest kernels for the weights are exact, and n_seq
-            is 1. False: the other options decide. `Stats.exact` says whether a run was exact. (If
-            n_seq is above 1, an exact session keeps the KV memory of each request apart, sliding
-            windows keep the whole text, and only drafts of equal length are verified together.)
         target: URL of a `specllama serve` that has the model, e.g. "http://192.168.0.7:8080".
             Drafts are made here, by "ngram" (also "auto"), or by the given draft model or
             `Drafter`, and verified there (docs/remote.md). The server decides about the model:
@@ -113,43 +66,6 @@ class SpecSession(AsyncRequests):
         target_timeout: Most seconds until an answer of the server's is complete.
         tokenizer: For an SGLang target: path or name of a GGUF with its vocabulary; the weights are
             not read. None: the draft model's.
-        corpus: Path of a file made by `specllama corpus build` with this model's vocabulary: texts
-            to copy from in every call, besides prompt and generation. None: none. (Without effect
-            with draft=None, and, unless drafts are trees, with a draft model and a fixed
-            spec_length.)
-        verifies: Whether drafts made elsewhere may be verified; `specllama serve` sets this.
-        cache_ram: MiB of main memory for copies of what earlier calls left in the KV memory. A
-            prompt that begins like one of them costs only its new tokens, as if that call had been
-            the previous one. What was not needed for the longest goes first. 0: none; -1: no limit.
-            (The copies take at most half of the memory that is free without them; on macOS, half of
-            all memory.)
-        spec_length: Most tokens drafted per round, 1 to 64; or "auto": as many as are expected to
-            pay (perhaps none), judging by the decode times of this machine and what was accepted so
-            far. (Which batch widths are decoded then depends on the clock: outside the exact
-            configuration, use a fixed number to repeat a run.)
-        spec_tree: Most guesses at a position that are verified in one decode, 1 to 8: second and
-            third choices of a draft model, and proposals of several drafters. With a fixed
-            spec_length all guesses are verified (spec_length times spec_tree at most 64), else
-            those that pay. "off": 1, drafts are chains. "auto": also chains, since no measurement
-            has shown trees to be faster by the clock. No value changes the tokens. (Drafts are
-            always chains with recurrent and hybrid models, sliding windows, and exact=True with
-            n_seq above 1; docs/trees.md.)
-        cascade: Whether n-grams and matches share the work with a draft model when spec_length is
-            "auto".
-        ngram_order: Longest n-gram, 2 to 8.
-        ngram_window: Number of latest tokens whose n-grams count; 0: all. (Matches to copy from
-            are looked for in the whole text.)
-        ngram_draw: Draw the n-gram drafts of sampled requests from relative frequencies, instead of
-            taking the most frequent token. With acceptance="rejection", more is then accepted.
-        ngram_max_bytes: Bound on the memory of the n-gram tables, at least 65536; finding matches
-            may take as much again. The oldest entries go first.
-        draft_n_gpu_layers, draft_device, draft_n_threads, draft_kv_type: As above, for the draft
-            model. None: as for the model.
-        draft_p_min: A draft ends before a token to which the draft model gives less than this
-            probability; 0: off. (With acceptance="rejection": before a position where even the
-            likeliest token has less.)
-        draft_temperature, draft_top_k, draft_top_p, draft_min_p: How the draft model's tokens are
-            chosen. None: as the model's. The output remains the model's own.
         chat_template: Jinja source of a chat template instead of the model's own, or a
             `pathlib.Path` of its file.
         template_args: What every chat passes to the chat template, e.g. {"enable_thinking": False};
@@ -159,6 +75,7 @@ class SpecSession(AsyncRequests):
         progress: True draws a bar for loading and for long prompts; a function is called with the
             stage ("load" or "prefill") and the fraction done, and may raise to stop the work.
         verbose: Show llama.cpp's log on stderr (for the whole process).
+        **options: See `SessionOptions`.
 
     Raises:
         ArgumentError: An option is out of range or of a wrong type.
@@ -174,119 +91,32 @@ class SpecSession(AsyncRequests):
         model: str | os.PathLike[str] | None = None,
         draft: Literal["auto", "mtp", "ngram"] | str | os.PathLike[str] | Drafter | None = "auto",
         *,
-        n_ctx: int | None = None,
-        n_seq: int = 1,
-        n_batch: int = 512,
-        n_threads: int | None = None,
-        n_gpu_layers: int | None = None,
-        n_cpu_moe: int | None = None,
-        tensor_split: Sequence[float] | None = None,
-        device: str | None = None,
-        rpc: str | None = None,
-        lora: str
-        | os.PathLike[str]
-        | Sequence[str | os.PathLike[str] | tuple[str | os.PathLike[str], float]]
-        | Mapping[Any, float]
-        | None = None,
-        load_mode: Literal["auto", "none", "mmap", "mlock", "mmap+mlock", "dio"] = "auto",
-        rope_scaling: Literal["none", "linear", "yarn"] | None = None,
-        rope_scale: float | None = None,
-        rope_freq_base: float | None = None,
-        yarn_orig_ctx: int | None = None,
-        flash_attn: bool | Literal["auto"] = "auto",
-        kv_type: str | None = None,
-        exact: bool | Literal["auto"] = "auto",
-        corpus: str | os.PathLike[str] | None = None,
-        verifies: bool = False,
-        cache_ram: int = 0,
         target: str | None = None,
         target_key: str | None = None,
         target_timeout: float = 600.0,
         tokenizer: str | os.PathLike[str] | None = None,
-        spec_length: int | Literal["auto"] = "auto",
-        spec_tree: int | Literal["auto", "off"] = "auto",
-        cascade: bool = True,
-        ngram_order: int = 4,
-        ngram_window: int = 0,
-        ngram_max_bytes: int = 64 << 20,
-        ngram_draw: bool = False,
-        draft_n_gpu_layers: int | None = None,
-        draft_device: str | None = None,
-        draft_n_threads: int | None = None,
-        draft_kv_type: str | None = None,
-        draft_p_min: float = 0.0,
-        draft_temperature: float | None = None,
-        draft_top_k: int | None = None,
-        draft_top_p: float | None = None,
-        draft_min_p: float | None = None,
         chat_template: str | os.PathLike[str] | None = None,
         template_args: Mapping[str, Any] | None = None,
         max_queue: int = 64,
         progress: bool | Callable[[str, float], object] = False,
         verbose: bool = False,
+        **options: Unpack[SessionOptions],
     ) -> None:
         if _check.flag("verbose", verbose):
             _core.set_verbose(True)
         template = TemplateOptions.checked(chat_template, template_args)
         self._progress = Progress(progress)
         max_queue = _check.integer("max_queue", max_queue, low=0)
-        options: dict[str, Any] = {
-            "n_ctx": n_ctx,
-            "n_seq": n_seq,
-            "n_batch": n_batch,
-            "n_threads": n_threads,
-            "n_gpu_layers": n_gpu_layers,
-            "n_cpu_moe": n_cpu_moe,
-            "tensor_split": tensor_split,
-            "device": device,
-            "rpc": rpc,
-            "lora": lora,
-            "load_mode": load_mode,
-            "rope_scaling": rope_scaling,
-            "rope_scale": rope_scale,
-            "rope_freq_base": rope_freq_base,
-            "yarn_orig_ctx": yarn_orig_ctx,
-            "flash_attn": flash_attn,
-            "kv_type": kv_type,
-            "exact": exact,
-            "corpus": corpus,
-            "verifies": verifies,
-            "cache_ram": cache_ram,
-            "spec_length": spec_length,
-            "spec_tree": spec_tree,
-            "cascade": cascade,
-            "ngram_order": ngram_order,
-            "ngram_window": ngram_window,
-            "ngram_max_bytes": ngram_max_bytes,
-            "ngram_draw": ngram_draw,
-            "draft_n_gpu_layers": draft_n_gpu_layers,
-            "draft_device": draft_device,
-            "draft_n_threads": draft_n_threads,
-            "draft_kv_type": draft_kv_type,
-            "draft_p_min": draft_p_min,
-            "draft_temperature": draft_temperature,
-            "draft_top_k": draft_top_k,
-            "draft_top_p": draft_top_p,
-            "draft_min_p": draft_min_p,
-        }
         check_draft(draft)
         elsewhere = TargetOptions.checked(target, target_key, target_timeout, tokenizer)
         core: Core
         # `on_load` keeps the bar alive: were it dropped when loading ends, a Ctrl-C at that moment
         # would be raised in the bar's __del__, and lost there.
         with self._progress.load() as on_load:
-            options["progress"] = on_load
             if elsewhere is None:
-                core, path = open_core(model, draft, **options)
+                core, path = open_core(model, draft, SessionOptions(**options), on_load)
             else:
-                arguments = signature(SpecSession).parameters
-                defaults = {name: one.default for name, one in arguments.items()}
-                core, path = open_remote(
-                    elsewhere,
-                    draft,
-                    {"model": model, **options},
-                    defaults | {"progress": on_load},
-                )
+                core, path = open_remote(elsewhere, draft, {"model": model, **options}, on_load)
         super().__init__(core, path, template, max_queue=max_queue)
         close_at_exit(self)
 
@@ -326,7 +156,9 @@ class SpecSession(AsyncRequests):
     @overload
     def generate(
         self, prompt: str | Iterable[int], *, n: int = 1, **options: Unpack[GenerateOptions]
-    ) -> Generation: ...
+    ) -> Generation:
+        raise NotImplementedError(GenerateOptions(**options))  # for jedi, see _editors
+
     @overload
     def generate(
         self, prompt: list[str] | list[list[int]], *, n: int = 1, **options: Unpack[GenerateOptions]
@@ -395,7 +227,7 @@ class SpecSession(AsyncRequests):
         generations are unfinished. `echo` affects only the text of `Stream.result()`. The stream
         may be left at any time.
         """
-        return self._start(Request.make(self, prompt, options))
+        return self._start(Request.make(self, prompt, GenerateOptions(**options)))
 
     def replay(
         self,
@@ -427,8 +259,9 @@ class SpecSession(AsyncRequests):
         )
         if len(tokens) == 0:
             raise ArgumentError("The text to replay is empty; give at least one token.")
-        options = {**options, "max_tokens": len(tokens)}
-        return self._start(Request.make(self, prompt, options, replayed=tokens)).run()
+        given = GenerateOptions(**options)
+        given["max_tokens"] = len(tokens)
+        return self._start(Request.make(self, prompt, given, replayed=tokens)).run()
 
     def chat(
         self,
@@ -450,7 +283,9 @@ class SpecSession(AsyncRequests):
             ModelError: The model has no chat template.
             ArgumentError: The template refuses the messages; or as for `generate`.
         """
-        return self._continued(self.render_chat(messages, template_args), n, options)
+        return self._continued(
+            self.render_chat(messages, template_args), n, GenerateOptions(**options)
+        )
 
     def stream_chat(
         self,
@@ -484,7 +319,7 @@ class SpecSession(AsyncRequests):
             ModelError: The model has no tokens for filling in the middle.
             ArgumentError: As for `generate`.
         """
-        prompt, options = self._infill_request(prefix, suffix, files, options)
+        prompt, options = self._infill_request(prefix, suffix, files, GenerateOptions(**options))
         return self._continued(prompt, n, options)
 
     def stream_infill(
@@ -496,7 +331,7 @@ class SpecSession(AsyncRequests):
         **options: Unpack[GenerateOptions],
     ) -> Stream:
         """The same as `infill`, chunk by chunk: see `stream`."""
-        prompt, options = self._infill_request(prefix, suffix, files, options)
+        prompt, options = self._infill_request(prefix, suffix, files, GenerateOptions(**options))
         return self.stream(prompt, **options)
 
     @property

@@ -20,6 +20,9 @@ void bind_model_file(py::module_& m) {
           "Read headers and vocabulary of a GGUF file, but no weights.");
     m.def("brings_head", &brings_head, py::arg("path"), py::call_guard<py::gil_scoped_release>(),
           "Whether a model's file brings a head along that can draft for it.");
+    m.def("automatic_draft", &automatic_draft, py::arg("target"), py::kw_only(),
+          py::arg("bundled_draft"), py::call_guard<py::gil_scoped_release>(),
+          "What drafts for a model if its user does not say.");
 }
 
 }  // namespace specllama

@@ -1,3 +1,5 @@
+#include <sstream>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -6,87 +8,122 @@
 
 #include "bind.h"
 #include "specllama/beam.h"
-#include "specllama/config.h"
+#include "specllama/generate_options.h"
 #include "specllama/ngram_drafter.h"
+#include "specllama/session_options.h"
 #include "token_array.h"
 
 namespace specllama {
 
 namespace {
 
-// The type in which Python gives a field.
-template <typename Field>
-using Argument = std::conditional_t<std::is_same_v<Field, std::vector<Token>>, Tokens, Field>;
+// A line of a table, with what its field's type says.
+struct Option {
+    OptionInfo info;
+    std::string kind;
+    bool optional;     // None is a value: it leaves the option out
+    py::object unset;  // the default value
+    std::string by_default;
+};
+
+py::tuple words(const char* text) {
+    std::istringstream stream(text);
+    py::list all;
+    for (std::string word; stream >> word;) all.append(word);
+    return py::tuple(all);
+}
 
 template <typename Value>
-Value&& to_field(Value& value) {
-    return std::move(value);
+std::string kind_of() {
+    using std::is_same_v;
+    if constexpr (is_optional<Value>) return kind_of<typename Value::value_type>();
+    if constexpr (is_same_v<Value, bool>) return "flag";
+    if constexpr (std::is_integral_v<Value>) return "integer";
+    if constexpr (std::is_floating_point_v<Value>) return "number";
+    if constexpr (is_same_v<Value, std::string>) return "text";
+    if constexpr (is_same_v<Value, Switch>) return "switch";
+    if constexpr (std::is_enum_v<Value>) return "choice";
+    if constexpr (is_same_v<Value, std::vector<std::string>>) return "texts";
+    if constexpr (is_same_v<Value, std::vector<float>>) return "numbers";
+    return "";
 }
-std::vector<Token> to_field(Tokens& tokens) { return tokens.to_vector(); }
 
-// Binds a struct. Python makes it with one keyword argument per field, and can read each field.
-template <typename Struct, typename... Fields>
-void bind_struct(py::module_& m, const char* name,
-                 std::pair<const char*, Fields Struct::*>... fields) {
-    py::class_<Struct> bound(m, name);
-    bound.def(py::init([=](Argument<Fields>... values) {
-                  Struct made;
-                  ((made.*fields.second = to_field(values)), ...);
-                  return made;
-              }),
-              py::kw_only(), py::arg(fields.first)...);
-    (bound.def_readonly(fields.first, fields.second), ...);
+template <typename Options>
+std::vector<Option> listed() {
+    std::vector<Option> all;
+    const Options defaults;
+    visit_options<Options>([&](const OptionInfo& info, auto get) {
+        const auto& value = get(defaults);
+        using Value = std::remove_cvref_t<decltype(value)>;
+        all.push_back({info, kind_of<Value>(), is_optional<Value> || *info.unset != '\0',
+                       py::cast(value), default_text(info, value)});
+    });
+    return all;
+}
+
+// Sets the option of this name; returns false if there is none.
+template <typename Options>
+bool set(Options& options, const std::string& name, const py::handle& value) {
+    bool found = false;
+    if constexpr (std::is_same_v<Options, GenerateOptions>) {
+        if (name == "sampling") {
+            options.sampling = value.cast<SamplingOptions>();
+            return true;
+        }
+    }
+    visit_options<Options>([&](const OptionInfo& info, auto get) {
+        if (name != info.name) return;
+        found = true;
+        auto& field = get(options);
+        using Field = std::remove_cvref_t<decltype(field)>;
+        if constexpr (std::is_same_v<Field, std::vector<Token>>)
+            field = value.cast<Tokens>().to_vector();
+        else
+            field = value.cast<Field>();
+    });
+    return found;
+}
+
+// Binds a struct of options. Python makes it with keyword arguments, and reads its options as
+// attributes; both by the names in the table.
+template <typename Options>
+void bind_struct(py::module_& m, const char* struct_name) {
+    const auto make = [=](const py::kwargs& values) {
+        Options options;
+        for (const std::pair<py::handle, py::handle> given : values) {
+            const std::string name = py::str(given.first);
+            bool known = false;
+            try {
+                known = set(options, name, given.second);
+            } catch (const py::cast_error&) {
+                const std::string value = py::repr(given.second);
+                throw py::type_error(name + " cannot be " + value + ".");
+            }
+            if (!known) throw py::type_error(std::string(struct_name) + " has no " + name + ".");
+        }
+        return options;
+    };
+    const auto get = [](const Options& options, const std::string& name) {
+        py::object found;
+        if constexpr (std::is_same_v<Options, GenerateOptions>)
+            if (name == "sampling") return py::cast(options.sampling);
+        visit_options<Options>([&](const OptionInfo& info, auto field) {
+            if (name == info.name) found = py::cast(field(options));
+        });
+        if (!found) throw py::attribute_error(name);
+        return found;
+    };
+    py::class_<Options>(m, struct_name).def(py::init(make)).def("__getattr__", get);
 }
 
 }  // namespace
 
 void bind_options(py::module_& m) {
-    using std::pair;
-
     py::native_enum<Switch>(m, "Switch", "enum.Enum", "What may be left to circumstances.")
         .value("automatic", Switch::automatic)
         .value("on", Switch::on)
         .value("off", Switch::off)
         .finalize();
-    bind_struct<LoraAdapter>(m, "LoraAdapter", pair("path", &LoraAdapter::path),
-                             pair("scale", &LoraAdapter::scale));
-    bind_struct<ModelOptions>(m, "ModelOptions", pair("path", &ModelOptions::path),
-                              pair("n_gpu_layers", &ModelOptions::n_gpu_layers),
-                              pair("n_cpu_moe", &ModelOptions::n_cpu_moe),
-                              pair("tensor_split", &ModelOptions::tensor_split),
-                              pair("device", &ModelOptions::device),
-                              pair("rpc", &ModelOptions::rpc), pair("lora", &ModelOptions::lora),
-                              pair("load_mode", &ModelOptions::load_mode));
-    bind_struct<RopeOptions>(m, "RopeOptions", pair("scaling", &RopeOptions::scaling),
-                             pair("scale", &RopeOptions::scale),
-                             pair("freq_base", &RopeOptions::freq_base),
-                             pair("yarn_orig_ctx", &RopeOptions::yarn_orig_ctx));
-    bind_struct<ContextOptions>(
-        m, "ContextOptions", pair("n_ctx", &ContextOptions::n_ctx),
-        pair("n_seq", &ContextOptions::n_seq), pair("n_batch", &ContextOptions::n_batch),
-        pair("n_threads", &ContextOptions::n_threads),
-        pair("flash_attn", &ContextOptions::flash_attn), pair("kv_type", &ContextOptions::kv_type),
-        pair("rope", &ContextOptions::rope));
-    bind_struct<NGramOptions>(m, "NGramOptions", pair("max_order", &NGramOptions::max_order),
-                              pair("window", &NGramOptions::window),
-                              pair("max_bytes", &NGramOptions::max_bytes),
-                              pair("draw", &NGramOptions::draw));
-    bind_struct<DraftModelOptions>(
-        m, "DraftModelOptions", pair("model", &DraftModelOptions::model),
-        pair("mtp", &DraftModelOptions::mtp), pair("context", &DraftModelOptions::context),
-        pair("p_min", &DraftModelOptions::p_min),
-        pair("temperature", &DraftModelOptions::temperature),
-        pair("top_k", &DraftModelOptions::top_k), pair("top_p", &DraftModelOptions::top_p),
-        pair("min_p", &DraftModelOptions::min_p));
-    bind_struct<SessionOptions>(
-        m, "SessionOptions", pair("model", &SessionOptions::model),
-        pair("context", &SessionOptions::context),
-        pair("spec_length", &SessionOptions::spec_length),
-        pair("spec_tree", &SessionOptions::spec_tree),
-        pair("draft_model", &SessionOptions::draft_model), pair("corpus", &SessionOptions::corpus),
-        pair("verifies", &SessionOptions::verifies), pair("cache_ram", &SessionOptions::cache_ram),
-        pair("exact", &SessionOptions::exact));
-
     py::native_enum<AcceptanceRule>(m, "AcceptanceRule", "enum.Enum",
                                     "What becomes of a draft token.")
         .value("coupled", AcceptanceRule::coupled)
@@ -98,55 +135,60 @@ void bind_options(py::module_& m) {
         .value("regex", GrammarSyntax::regex)
         .value("json_schema", GrammarSyntax::json_schema)
         .finalize();
-    bind_struct<SamplingOptions>(
-        m, "SamplingOptions", pair("temperature", &SamplingOptions::temperature),
-        pair("top_n_sigma", &SamplingOptions::top_n_sigma), pair("top_k", &SamplingOptions::top_k),
-        pair("typical_p", &SamplingOptions::typical_p), pair("top_p", &SamplingOptions::top_p),
-        pair("min_p", &SamplingOptions::min_p),
-        pair("xtc_probability", &SamplingOptions::xtc_probability),
-        pair("xtc_threshold", &SamplingOptions::xtc_threshold),
-        pair("repeat_penalty", &SamplingOptions::repeat_penalty),
-        pair("frequency_penalty", &SamplingOptions::frequency_penalty),
-        pair("presence_penalty", &SamplingOptions::presence_penalty),
-        pair("penalty_last_n", &SamplingOptions::penalty_last_n),
-        pair("dry_multiplier", &SamplingOptions::dry_multiplier),
-        pair("dry_base", &SamplingOptions::dry_base),
-        pair("dry_allowed_length", &SamplingOptions::dry_allowed_length),
-        pair("dry_penalty_last_n", &SamplingOptions::dry_penalty_last_n),
-        pair("dry_sequence_breakers", &SamplingOptions::dry_sequence_breakers),
-        pair("logit_bias", &SamplingOptions::logit_bias),
-        pair("ignore_eos", &SamplingOptions::ignore_eos),
-        pair("logprobs", &SamplingOptions::logprobs),
-        pair("processed_logprobs", &SamplingOptions::processed_logprobs),
-        pair("seed", &SamplingOptions::seed), pair("acceptance", &SamplingOptions::acceptance),
-        pair("lenience", &SamplingOptions::lenience), pair("grammar", &SamplingOptions::grammar),
-        pair("grammar_syntax", &SamplingOptions::grammar_syntax),
-        pair("grammar_triggers", &SamplingOptions::grammar_triggers),
-        pair("reasoning_budget", &SamplingOptions::reasoning_budget),
-        pair("reasoning_opening", &SamplingOptions::reasoning_opening),
-        pair("reasoning_closing", &SamplingOptions::reasoning_closing));
     py::native_enum<EarlyStopping>(m, "EarlyStopping", "enum.Enum", "When a beam search ends.")
         .value("no", EarlyStopping::no)
         .value("yes", EarlyStopping::yes)
         .value("never", EarlyStopping::never)
         .finalize();
-    bind_struct<BeamOptions>(m, "BeamOptions", pair("n_beams", &BeamOptions::n_beams),
-                             pair("length_penalty", &BeamOptions::length_penalty),
-                             pair("early_stopping", &BeamOptions::early_stopping),
-                             pair("max_tokens", &BeamOptions::max_tokens),
-                             pair("stop", &BeamOptions::stop),
-                             pair("reference", &BeamOptions::reference),
-                             pair("cache_prompt", &BeamOptions::cache_prompt));
-    bind_struct<RequestDraft>(m, "RequestDraft", pair("tokens", &RequestDraft::tokens),
-                              pair("branches", &RequestDraft::branches));
-    bind_struct<GenerateOptions>(
-        m, "GenerateOptions", pair("max_tokens", &GenerateOptions::max_tokens),
-        pair("stop", &GenerateOptions::stop), pair("sampling", &GenerateOptions::sampling),
-        pair("reference", &GenerateOptions::reference),
-        pair("replayed", &GenerateOptions::replayed),
-        pair("generated", &GenerateOptions::generated),
-        pair("cache_prompt", &GenerateOptions::cache_prompt),
-        pair("draft", &GenerateOptions::draft), pair("trace", &GenerateOptions::trace));
+    py::class_<LoraAdapter>(m, "LoraAdapter")
+        .def(py::init<std::string, float>(), py::kw_only(), py::arg("path"), py::arg("scale"))
+        .def_readonly("path", &LoraAdapter::path)
+        .def_readonly("scale", &LoraAdapter::scale);
+    py::class_<RequestDraft>(m, "RequestDraft")
+        .def(py::init([](const Tokens& tokens,
+                         std::vector<std::pair<int, std::vector<Token>>> branches) {
+                 return RequestDraft{tokens.to_vector(), std::move(branches)};
+             }),
+             py::kw_only(), py::arg("tokens"), py::arg("branches"))
+        .def_readonly("tokens", &RequestDraft::tokens)
+        .def_readonly("branches", &RequestDraft::branches);
+
+    py::class_<Option> option(m, "Option", "A line of the table of options; see option.h.");
+    const auto text = [&](const char* name, auto member) {
+        option.def_property_readonly(name, [=](const Option& one) { return one.info.*member; });
+    };
+    const auto list = [&](const char* name, auto member) {
+        option.def_property_readonly(name,
+                                     [=](const Option& one) { return words(one.info.*member); });
+    };
+    text("name", &OptionInfo::name);
+    text("help", &OptionInfo::help);
+    text("low", &OptionInfo::low);
+    text("high", &OptionInfo::high);
+    text("above_low", &OptionInfo::above_low);
+    text("special", &OptionInfo::special);
+    text("value", &OptionInfo::value);
+    text("field", &OptionInfo::field);
+    list("choices", &OptionInfo::choices);
+    list("words", &OptionInfo::words);
+    list("flags", &OptionInfo::flags);
+    list("aliases", &OptionInfo::aliases);
+    option.def_readonly("kind", &Option::kind)
+        .def_readonly("optional", &Option::optional)
+        .def_readonly("default", &Option::unset)
+        .def_readonly("by_default", &Option::by_default)
+        .def_property_readonly("range", [](const Option& one) { return range_text(one.info); });
+    m.def("generate_options", &listed<GenerateOptions>);
+    m.def("session_options", &listed<SessionOptions>);
+    m.def("ngram_options", &listed<NGramOptions>);
+    m.def("sampling_options", &listed<SamplingOptions>);
+    m.def("beam_options", &listed<BeamOptions>);
+
+    bind_struct<NGramOptions>(m, "NGramOptions");
+    bind_struct<SessionOptions>(m, "SessionOptions");
+    bind_struct<SamplingOptions>(m, "SamplingOptions");
+    bind_struct<BeamOptions>(m, "BeamOptions");
+    bind_struct<GenerateOptions>(m, "GenerateOptions");
 }
 
 }  // namespace specllama

@@ -10,7 +10,7 @@
 #include "sample/noise.h"
 #include "sample/probability.h"
 #include "sample/sampler.h"
-#include "specllama/config.h"
+#include "specllama/generate_options.h"
 #include "specllama/error.h"
 #include "token_array.h"
 

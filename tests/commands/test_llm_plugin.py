@@ -184,4 +184,4 @@ def test_llm_command_generates_and_reports_usage() -> None:
     assert "4 output" in process.stderr
     process = run(*arguments, "-o", "temperature", "-1")
     assert (process.returncode, process.stdout) == (1, "")
-    assert process.stderr == "Error: temperature must be 0 or more, not -1.\n"
+    assert process.stderr == "Error: temperature must be 0 or more (0: greedy), not -1.\n"

@@ -153,7 +153,7 @@ def test_cascade_false_drafts_with_the_model_alone(open_session: Open) -> None:
         ({"draft": "no/such.gguf"}, ModelError, "There is no file no/such.gguf"),
         ({"draft": 7}, ArgumentError, "draft must be"),
         ({"exact": "always"}, ArgumentError, 'exact must be True, False or "auto"'),
-        ({"n_ctx": -1}, ArgumentError, "n_ctx must be"),
+        ({"n_ctx": -2}, ArgumentError, "n_ctx must be"),
     ],
 )
 def test_bad_speculation_options_are_refused(

@@ -96,7 +96,7 @@ def test_the_trace_has_the_parents_of_a_tree(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"spec_tree": 0}, "spec_tree must be from 1"),
-        ({"spec_tree": 9}, "spec_tree must be from 1 .off. to 8, not 9"),
+        ({"spec_tree": 9}, "spec_tree must be from 1 to 8 .1: off., not 9"),
         ({"spec_tree": "on"}, "spec_tree must be"),
         ({"spec_tree": 2.5}, "spec_tree must be"),
         ({"spec_tree": 4, "spec_length": 17}, "spec_length times spec_tree must be 64 at most"),

@@ -142,7 +142,7 @@ MORE: dict[str, dict[str, Any]] = {
     "stop": {"stop": ["self.size", "offset)\n"], "max_tokens": 80, "logprobs": 0},
     "stop in a token": {"stop": "f.", "max_tokens": 60},
     "stop over rounds": {"stop": "name = name\n        self.offset", "max_tokens": 80},
-    "penalties": {"repeat_penalty": 1.3, "frequency_penalty": 0.5, "penalty_last_n": 8},
+    "penalties": {"repeat_penalty": 1.3, "frequency_penalty": 0.5, "repeat_last_n": 8},
     "creative": {
         "temperature": 1.0, "seed": 2, "top_n_sigma": 2.0, "typical_p": 0.9, "dry_multiplier": 2.0,
         "dry_sequence_breakers": "s", "xtc_probability": 0.5, "xtc_threshold": 0.05,

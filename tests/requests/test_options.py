@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import math
-from typing import Any
+import re
+from typing import Any, get_type_hints
 
 import pytest
 from folders import DOCS
-from specllama import ArgumentError, GenerateOptions, _core
+from specllama import ArgumentError, GenerateOptions, SpecSession, _core
 from specllama.__main__ import main
+from specllama.commands import _arguments
 from specllama.commands._arguments import with_flags
+from specllama.model.session_options import FIELDS as SESSION
+from specllama.model.session_options import SessionOptions
+from specllama.requests.field import Field
 from specllama.requests.options import FIELDS, checked, sampling_options
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
@@ -18,10 +24,21 @@ from specllama.server.sampling import read_options
 from specllama.server.settings import Settings
 
 SAMPLED = [
-    name
-    for name, field in FIELDS.items()
-    if field.range is not None and name != "max_tokens"  # which only a context can bound
+    one
+    for one in _core.sampling_options()
+    if one.kind in ("integer", "number") and one.name != "seed"  # which Python checks
 ]
+OF_KIND = {
+    "flag": "bool",
+    "integer": "int",
+    "number": "float",
+    "text": "str",
+    "texts": "Iterable",
+    "numbers": "Sequence",
+    "switch": "bool",
+    "choice": "Literal",
+}
+"""What an annotation holds for each kind of option."""
 
 
 def accept(name: str, value: float) -> None:
@@ -32,26 +49,72 @@ def accept(name: str, value: float) -> None:
     _core.Sampler(sampling_options(**options), 8)
 
 
-@pytest.mark.parametrize("name", SAMPLED)
-def test_the_core_enforces_the_documented_ranges(name: str) -> None:
-    field = FIELDS[name]
-    assert field.range is not None
-    low, high = field.range.low, field.range.high
-    step = 1 if field.kind is int else 1e-3
-    inside = [low + step if field.range.above else low, high]
-    outside = [low if field.range.above else low - step, high + step]
+@pytest.mark.parametrize("option", SAMPLED, ids=[one.name for one in SAMPLED])
+def test_the_core_enforces_the_documented_ranges(option: _core.Option) -> None:
+    kind = int if option.kind == "integer" else float
+    step = 1 if kind is int else 1e-3
+    inside = [option.low + step if option.above_low else option.low, option.high]
+    outside = [option.low if option.above_low else option.low - step, option.high + step]
     for value in (value for value in inside if math.isfinite(value)):
-        accept(name, field.kind(value))
+        accept(option.name, kind(value))
     for value in outside:
-        with pytest.raises(ArgumentError, match=name):
-            accept(name, field.kind(value) if math.isfinite(value) else value)
+        with pytest.raises(ArgumentError, match=option.name):
+            accept(option.name, kind(value) if math.isfinite(value) else value)
 
 
-def test_defaults_equal_explicit_default_values() -> None:
-    given: Any = {name: field.default for name, field in FIELDS.items()}
-    assert checked({})["stop"] == checked(given)["stop"] == []
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("top_p", 2, "top_p must be from 0 to 1 (1: off), not 2."),
+        ("repeat_penalty", 0, "repeat_penalty must be more than 0 (1: off), not 0."),
+        ("repeat_last_n", -2, "repeat_last_n must be -1 or more (-1: all; 0: off), not -2."),
+        (
+            "frequency_penalty",
+            math.inf,
+            "frequency_penalty must be a finite number (0: off), not inf.",
+        ),
+        ("temperature", -0.5, "temperature must be 0 or more (0: greedy), not -0.5."),
+    ],
+)
+def test_errors_name_the_range_special_values_and_the_value(
+    name: str, value: float, message: str
+) -> None:
+    with pytest.raises(ArgumentError) as error:
+        accept(name, value)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("typed", "fields", "lines"),
+    [
+        (GenerateOptions, FIELDS, _core.generate_options()),
+        (SessionOptions, SESSION, [*_core.session_options(), *_core.ngram_options()]),
+    ],
+)
+def test_typed_options_equal_the_table_of_the_core(
+    typed: type, fields: dict[str, Field], lines: list[_core.Option]
+) -> None:
+    """Editors complete the one, and the other is used."""
+    hints = get_type_hints(typed)
+    assert list(fields) == list(hints)
+    for line in lines:
+        if line.name != "verifies":  # which is for the server
+            assert (line.name in hints) == bool(line.help), line.name
+        if line.name not in hints or not line.kind:
+            continue
+        hint = str(hints[line.name])
+        assert ("None" in hint or "Optional" in hint) == line.optional, line.name
+        assert OF_KIND["choice" if line.kind == "text" and line.choices else line.kind] in hint
+        if line.kind != "switch":
+            assert all(repr(one) in hint for one in line.choices), line.name
+
+
+def test_defaults_are_those_of_the_core() -> None:
+    assert checked({})["stop"] == []
     assert checked({})["max_tokens"] is None
     assert checked({"max_tokens": None})["max_tokens"] == -1
+    assert checked({"logprobs": None})["logprobs"] == checked({})["logprobs"] == -1
+    assert checked({"dry_sequence_breakers": None})["dry_sequence_breakers"] == []
 
 
 def test_an_unknown_option_raises_type_error() -> None:
@@ -79,29 +142,55 @@ def test_minus_one_means_no_limit_and_a_fresh_seed() -> None:
     assert checked({"max_tokens": -1, "seed": -1})["seed"] is None
 
 
-def test_docstring_has_every_option() -> None:
-    text = " ".join((GenerateOptions.__doc__ or "").split())
-    for name, field in FIELDS.items():
-        assert f"{name}: {field.doc} ({field.by_default}" in text
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("model_path", "model_path is called model here"),
+        ("n_thread", "n_thread is called n_threads here"),
+        ("type_k", 'give kv_type="q8_0", or "q8_0/q5_1" for keys and values'),
+        ("chat_format", "chat_format is called chat_template here"),
+        ("seed", "seed is an option of generate and the others, not of a session"),
+        ("frob", "There is no option 'frob' of a session"),
+    ],
+)
+def test_session_options_of_other_libraries_give_a_hint(name: str, message: str) -> None:
+    options: Any = {name: 1}
+    with pytest.raises(TypeError, match=message):
+        SpecSession(**options)
 
 
-def test_docs_have_every_option() -> None:
-    rows = [
-        f"| `{name}` | {field.by_default} | {field.range or ''} | {field.brief} |"
-        for name, field in FIELDS.items()
-    ]
-    assert "\n".join(rows) in (DOCS / "python.md").read_text()
+def test_docstrings_have_every_option() -> None:
+    for typed, fields in ((GenerateOptions, FIELDS), (SessionOptions, SESSION)):
+        text = " ".join((typed.__doc__ or "").split())
+        for name, field in fields.items():
+            assert " ".join(f"{name}: {field.help} (Default: {field.by_default}".split()) in text
 
 
-def test_server_fields_are_documented_and_read() -> None:
-    document = (DOCS / "server.md").read_text()
-    named = {name: field.api for name, field in FIELDS.items() if field.api is not None}
-    for name, api in named.items():
-        assert f"`{api}`" in document
-        field = FIELDS[name]
-        assert field.range is not None
-        value = field.kind(max(0.5, field.range.low))
-        assert read_options(Fields({api: value}), {})[name] == value  # type: ignore[literal-required]
+def test_docs_have_the_tables_of_options() -> None:
+    """If not, run tools/write_options.py."""
+    path = DOCS.parent / "tools" / "write_options.py"
+    found = importlib.util.spec_from_file_location("write_options", path)
+    assert found is not None
+    assert found.loader is not None
+    found.loader.exec_module(writer := importlib.util.module_from_spec(found))
+    text = (DOCS / "options.md").read_text()
+    assert writer.page(text) == text
+
+
+def test_help_lines_begin_with_a_noun_or_a_verb() -> None:
+    for field in (*FIELDS.values(), *SESSION.values()):
+        assert field.help.rstrip(")").endswith(".")
+        assert field.brief[0].isupper()
+        assert not re.match(r"(the|a|an|how|what|who|whether|as|by|if) ", field.brief.lower())
+
+
+def test_server_reads_numbers_by_field_and_by_alias() -> None:
+    for name, option in FIELDS.items():
+        if not option.field or option.kind not in ("integer", "number"):
+            continue
+        value: float = 1 if option.kind == "integer" else 0.5
+        for field in (option.field, *option.aliases):
+            assert read_options(Fields({field: value}), {})[name] == value  # type: ignore[literal-required]
     assert read_options(Fields({}), Settings("model").sampling)["temperature"] == 1.0
 
 
@@ -123,37 +212,32 @@ def test_server_takes_dry_sequence_breakers_as_list_or_json() -> None:
             read_options(Fields({"dry_sequence_breakers": wrong}), {})
 
 
-@pytest.mark.parametrize(
-    ("command", "names"),
-    [
-        ("chat", [name for name in FIELDS if FIELDS[name].flags]),
-        ("trace", [name for name in FIELDS if FIELDS[name].flags]),
-        ("divergence", ["temperature"]),
-    ],
-)
-def test_command_help_has_every_option(
-    capsys: pytest.CaptureFixture[str], command: str, names: list[str]
-) -> None:
+@pytest.mark.parametrize("command", ["chat", "trace", "serve", "demo"])
+def test_command_help_has_every_option(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main([command, "--help"])
-    text = " ".join(capsys.readouterr().out.split())
-    assert len(names) > 0
-    for name in names:
-        field = FIELDS[name]
-        assert f"{field.brief[1:]} ({field.by_default})" in text
+    text = re.sub(r"-\s+", "-", " ".join(capsys.readouterr().out.split()))
+    fields = [SESSION[name] for name in _arguments.SESSION]
+    if command != "demo":
+        fields += [field for field in FIELDS.values() if field.field and field.flags]
+    for field in fields:
+        assert field.brief[1:] in text
         assert all(flag in text for flag in field.flags)
+        if (command, field.name) != ("serve", "temperature"):
+            assert f"(default: {field.by_default})" in text
 
 
 def test_errors_name_options_by_their_flags() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("-n", "--n-predict", type=int)
-    parser.add_argument("-c", "--ctx-size", type=int)
+    parser.add_argument("-c", "--ctx-size", dest="n_ctx", type=int)
     parser.add_argument("--top-p", type=float)
     parser.add_argument("--temp", dest="temperature", type=float)
     for message, said in (
         ("max_tokens is 9; lower it, or raise n_ctx.", "-n is 9; lower it, or raise -c."),
         ("top_p must be a number.", "--top-p must be a number."),
         ("temperature must be 0.", "--temp must be 0."),
+        ("Another temperature is needed.", "Another temperature is needed."),
         ("n_beams and n_ctx: no.", "n_beams and -c: no."),
         ("my/top_p cannot be read.", "my/top_p cannot be read."),
         ("There is no file top_p.txt; look.", "There is no file top_p.txt; look."),

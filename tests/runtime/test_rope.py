@@ -98,7 +98,7 @@ def test_a_state_with_other_rope_options_is_refused(open_session: Open, tmp_path
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rope_scaling": "long"}, 'rope_scaling must be "none", "linear" or "yarn", not "long"'),
+        ({"rope_scaling": "long"}, 'rope_scaling must be none, linear or yarn, not "long"'),
         ({"rope_scale": 0}, r"rope_scale must be from 0\.001 to 1000, not 0\."),
         ({"rope_scale": 1e300}, r"rope_scale must be from 0\.001 to 1000, not 1e\+300\."),
         ({"rope_scale": float("nan")}, "rope_scale must be from 0"),

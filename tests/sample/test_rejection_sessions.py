@@ -225,7 +225,7 @@ def test_bad_acceptance_options_are_refused(
     [
         ({"draft_temperature": -1.0}, "draft_temperature must be 0 or more, not -1"),
         ({"draft_temperature": "hot"}, "draft_temperature must be a number"),
-        ({"draft_top_k": -2}, "draft_top_k must be -1 or 0"),
+        ({"draft_top_k": -2}, "draft_top_k must be -1 or more, not -2"),
         ({"draft_top_p": -0.1}, "draft_top_p must be from 0 to 1"),
         ({"draft_min_p": 2.0}, "draft_min_p must be from 0"),
     ],

@@ -36,7 +36,7 @@ def some_options(rng: np.random.Generator, n_vocab: int) -> dict[str, Any]:
         "repeat_penalty": maybe(float(rng.uniform(0.5, 2)), 1.0),
         "frequency_penalty": maybe(float(rng.uniform(-1, 1)), 0.0),
         "presence_penalty": maybe(float(rng.uniform(-1, 1)), 0.0),
-        "penalty_last_n": int(rng.choice([-1, 0, 3, 64])),
+        "repeat_last_n": int(rng.choice([-1, 0, 3, 64])),
         "dry_multiplier": maybe(float(rng.uniform(0.1, 3)), 0.0),
         "dry_base": float(rng.uniform(1, 2)),
         "dry_allowed_length": int(rng.integers(1, 4)),
@@ -87,7 +87,7 @@ def test_a_long_penalty_window_allocates_nothing_in_advance() -> None:
         from specllama import _core
         from specllama.requests.options import sampling_options
         resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
-        _core.Sampler(sampling_options(penalty_last_n=2**31 - 1, repeat_penalty=1.1), 8)
+        _core.Sampler(sampling_options(repeat_last_n=2**31 - 1, repeat_penalty=1.1), 8)
     """
     subprocess.run([sys.executable, "-c", limited], check=True)
 
@@ -270,12 +270,12 @@ def test_tokens_with_a_bias_of_minus_infinity_are_not_generated(open_session: Op
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("temperature", -0.1, "temperature must be 0 or more, not -0.1"),
+        ("temperature", -0.1, "temperature must be 0 or more .0: greedy., not -0.1"),
         ("temperature", math.nan, "temperature must be"),
         ("temperature", math.inf, "temperature must be"),
         ("temperature", "hot", "temperature must be a number"),
         ("temperature", True, "temperature must be a number"),
-        ("top_k", -2, "top_k must be -1 or 0 \\(off\\) or more, not -2"),
+        ("top_k", -2, "top_k must be -1 or more .0: off., not -2"),
         ("top_k", 1.5, "top_k must be a whole number"),
         ("top_p", -0.1, "top_p must be from 0 to 1"),
         ("top_p", 1.1, "top_p must be"),
@@ -286,7 +286,7 @@ def test_tokens_with_a_bias_of_minus_infinity_are_not_generated(open_session: Op
         ("repeat_penalty", math.inf, "repeat_penalty must be"),
         ("frequency_penalty", math.nan, "frequency_penalty must be a finite number"),
         ("presence_penalty", -math.inf, "presence_penalty must be a finite number"),
-        ("penalty_last_n", -2, "penalty_last_n must be"),
+        ("repeat_last_n", -2, "repeat_last_n must be"),
         ("xtc_probability", 1.5, "xtc_probability must be from 0"),
         ("typical_p", 2, "typical_p must be from 0 to 1"),
         ("dry_base", 0.5, "dry_base must be 1 or more, not 0.5"),

@@ -356,7 +356,7 @@ def test_a_request_can_be_cancelled_during_a_step(open_session: Open) -> None:
         ({"n_seq": 0}, "n_seq must be from 1 to 64, not 0"),
         ({"n_seq": 65}, "n_seq must be from 1 to 64, not 65"),
         ({"n_seq": 2.5}, "n_seq"),
-        ({"n_seq": 8, "n_batch": 7}, "n_batch must be from 8 to 8192"),
+        ({"n_seq": 8, "n_batch": 7}, "n_batch must be at least n_seq, which is 8, not 7"),
     ],
 )
 def test_bad_batching_options_are_refused(

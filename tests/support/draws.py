@@ -175,7 +175,7 @@ class Draws:
             **self.maybe(0.2, {"repeat_penalty": rng.choice([0.9, 1.1, 1.5])}),
             **self.maybe(0.1, {"frequency_penalty": rng.choice([-0.5, 0.5])}),
             **self.maybe(0.1, {"presence_penalty": 0.7}),
-            **self.maybe(0.2, {"penalty_last_n": rng.choice([-1, 0, 5])}),
+            **self.maybe(0.2, {"repeat_last_n": rng.choice([-1, 0, 5])}),
             **self.maybe(0.1, {"top_n_sigma": rng.choice([0.5, 1.0])}),
             **self.maybe(0.1, {"typical_p": rng.choice([0.3, 0.9])}),
             **self.maybe(0.2, {"xtc_probability": rng.choice([0.3, 1.0]), "xtc_threshold": 0.05}),

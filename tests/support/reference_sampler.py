@@ -24,7 +24,7 @@ OFF: dict[str, Any] = {
     "repeat_penalty": 1.0,
     "frequency_penalty": 0.0,
     "presence_penalty": 0.0,
-    "penalty_last_n": 64,
+    "repeat_last_n": 64,
     "dry_multiplier": 0.0,
     "dry_base": 1.75,
     "dry_allowed_length": 2,
@@ -147,7 +147,7 @@ def kept_probabilities(
     row = logits.copy()
     for token, bias in o["logit_bias"]:
         row[token] += np.float32(bias)
-    n_last = o["penalty_last_n"] if o["penalty_last_n"] >= 0 else len(context)
+    n_last = o["repeat_last_n"] if o["repeat_last_n"] >= 0 else len(context)
     last = context[max(0, len(context) - n_last) :]
     for token in set(last):
         x = float(row[token])

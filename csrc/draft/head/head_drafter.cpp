@@ -8,14 +8,13 @@
 
 namespace specllama {
 
-HeadDrafter::HeadDrafter(const std::shared_ptr<const Model>& target,
-                         const DraftModelOptions& options, const Header* head,
-                         const ProgressFunction& progress)
-    : sampler_(options, target->vocab().size()), context_options_(options.context), head_(target) {
+HeadDrafter::HeadDrafter(const std::shared_ptr<const Model>& target, const DraftPlan& plan,
+                         const Header* head, const ProgressFunction& progress)
+    : sampler_(plan, target->vocab().size()), context_options_(plan.context), head_(target) {
     if (head == nullptr) return;
     kind_ = HeadContext::Kind::eagle3;
-    layers_ = check_eagle3(options.model.path, target->header());
-    head_ = Model::load(options.model, Kernels::fastest, *head, progress);
+    layers_ = check_eagle3(plan.model.path, target->header());
+    head_ = Model::load(plan.model, Kernels::fastest, *head, progress);
     check_vocabulary(*head_, *target, "The head");
 }
 

@@ -6,12 +6,12 @@
 #include <span>
 #include <vector>
 
+#include "device/context_plan.h"
 #include "draft/head/state_reader.h"
 #include "draft/model/draft_sampler.h"
 #include "runtime/context.h"
 #include "runtime/head_context.h"
 #include "runtime/model.h"
-#include "specllama/config.h"
 #include "specllama/drafter.h"
 
 namespace specllama {
@@ -31,7 +31,7 @@ class HeadDrafter final : public Drafter, public StateReader {
  public:
     // head: header of the EAGLE-3 file; null: the target's own file holds the head and was loaded
     // with it. Throws InvalidArgument; ModelError when the head cannot draft for the target.
-    HeadDrafter(const std::shared_ptr<const Model>& target, const DraftModelOptions& options,
+    HeadDrafter(const std::shared_ptr<const Model>& target, const DraftPlan& plan,
                 const Header* head, const ProgressFunction& progress);
 
     void attach(Context& target) override;

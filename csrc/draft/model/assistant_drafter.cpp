@@ -8,11 +8,11 @@
 namespace specllama {
 
 AssistantDrafter::AssistantDrafter(const std::shared_ptr<const Model>& target,
-                                   const DraftModelOptions& options, const Header& assistant,
+                                   const DraftPlan& plan, const Header& assistant,
                                    const ProgressFunction& progress)
-    : sampler_(options, target->vocab().size()) {
-    check_assistant(options.model.path, target->header());
-    assistant_ = Model::load(options.model, Kernels::fastest, assistant, progress);
+    : sampler_(plan, target->vocab().size()) {
+    check_assistant(plan.model.path, target->header());
+    assistant_ = Model::load(plan.model, Kernels::fastest, assistant, progress);
     check_vocabulary(*assistant_, *target, "The assistant");
 }
 

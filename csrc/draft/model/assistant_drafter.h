@@ -6,12 +6,12 @@
 #include <span>
 #include <vector>
 
+#include "device/context_plan.h"
 #include "draft/head/state_reader.h"
 #include "draft/model/draft_sampler.h"
 #include "runtime/context.h"
 #include "runtime/head_context.h"
 #include "runtime/model.h"
-#include "specllama/config.h"
 #include "specllama/drafter.h"
 
 namespace specllama {
@@ -27,7 +27,7 @@ class AssistantDrafter final : public Drafter, public StateReader {
  public:
     // assistant: header of its file. Throws InvalidArgument; ModelError when it cannot draft for
     // the target.
-    AssistantDrafter(const std::shared_ptr<const Model>& target, const DraftModelOptions& options,
+    AssistantDrafter(const std::shared_ptr<const Model>& target, const DraftPlan& plan,
                      const Header& assistant, const ProgressFunction& progress);
 
     void attach(Context& target) override;

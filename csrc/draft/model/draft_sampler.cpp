@@ -12,14 +12,7 @@ namespace specllama {
 
 DraftSampler::DraftSampler(const DraftModelOptions& options, std::size_t n_vocab)
     : options_(options), n_vocab_(n_vocab) {
-    if (!(options.p_min >= 0 && options.p_min <= 1))
-        throw InvalidArgument("draft_p_min must be from 0 (off) to 1, not " +
-                              std::to_string(options.p_min) + ".");
-    try {
-        sampler_like(Sampler({}, 1));
-    } catch (const InvalidArgument& error) {
-        throw InvalidArgument(std::string("draft_") + error.what());
-    }
+    check_options(options);
 }
 
 Sampler DraftSampler::sampler_like(const Sampler& target) const {

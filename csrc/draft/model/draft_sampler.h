@@ -8,8 +8,8 @@
 
 #include "sample/distribution.h"
 #include "sample/sampler.h"
-#include "specllama/config.h"
 #include "specllama/drafter.h"
+#include "specllama/session_options.h"
 
 namespace specllama {
 

@@ -10,22 +10,22 @@ namespace specllama {
 
 namespace {
 
-std::shared_ptr<const Model> load(const Model& target, const DraftModelOptions& options,
-                                  const Header& header, const ProgressFunction& progress) {
-    auto model = Model::load(options.model, Kernels::fastest, header, progress);
+std::shared_ptr<const Model> load(const Model& target, const DraftPlan& plan, const Header& header,
+                                  const ProgressFunction& progress) {
+    auto model = Model::load(plan.model, Kernels::fastest, header, progress);
     check_vocabulary(*model, target, "The draft model");
     return model;
 }
 
 }  // namespace
 
-ModelDrafter::ModelDrafter(const Model& target, const DraftModelOptions& options,
-                           const Header& header, int longest, const ProgressFunction& progress)
-    : sampler_(options, target.vocab().size()),
-      context_(load(target, options, header, progress), {options.context}, longest),
+ModelDrafter::ModelDrafter(const Model& target, const DraftPlan& plan, const Header& header,
+                           int longest, const ProgressFunction& progress)
+    : sampler_(plan, target.vocab().size()),
+      context_(load(target, plan, header, progress), {plan.context}, longest),
       batch_(context_.n_batch()) {
     if (context_.memory().n_cuttable() != Memory::kAnyNumber)
-        throw ModelError("The draft model " + options.model.path +
+        throw ModelError("The draft model " + plan.model.path +
                          " cannot draft: its memory (recurrent or hybrid) cannot be cut back.");
 }
 

@@ -5,11 +5,11 @@
 #include <span>
 #include <vector>
 
+#include "device/context_plan.h"
 #include "draft/model/draft_sampler.h"
 #include "runtime/batch.h"
 #include "runtime/context.h"
 #include "runtime/model.h"
-#include "specllama/config.h"
 #include "specllama/drafter.h"
 
 namespace specllama {
@@ -33,8 +33,8 @@ class ModelDrafter final : public Drafter {
  public:
     // longest: most tokens of a draft.
     // Throws InvalidArgument and OutOfMemory; ModelError when `model` cannot draft for `target`.
-    ModelDrafter(const Model& target, const DraftModelOptions& options, const Header& header,
-                 int longest, const ProgressFunction& progress);
+    ModelDrafter(const Model& target, const DraftPlan& plan, const Header& header, int longest,
+                 const ProgressFunction& progress);
 
     void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
     void propose(std::span<Proposal> proposals) override;

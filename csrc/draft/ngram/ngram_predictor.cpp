@@ -10,19 +10,6 @@ namespace specllama {
 
 namespace {
 
-void check(const NGramOptions& options) {
-    if (options.max_order < NGramPredictor::kMinOrder ||
-        options.max_order > NGramPredictor::kMaxOrder)
-        throw InvalidArgument("max_order (ngram_order) must be from 2 to 8, not " +
-                              std::to_string(options.max_order) + ".");
-    if (options.window < 0)
-        throw InvalidArgument("window (ngram_window) must be 0 (never forget) or more, not " +
-                              std::to_string(options.window) + ".");
-    if (options.max_bytes < NGramPredictor::kMinBytes)
-        throw InvalidArgument("max_bytes (ngram_max_bytes) must be at least 65536, not " +
-                              std::to_string(options.max_bytes) + ".");
-}
-
 // The context of an n-gram of this order at the end of the tail.
 template <typename Tail>
 TokenSpan context(const Tail& tail, std::size_t n_tail, int order) {
@@ -50,7 +37,7 @@ NGramPredictor::Prediction prediction(const FrequencyTable::Best& one, int order
 
 NGramPredictor::NGramPredictor(const NGramOptions& options)
     : max_order_(options.max_order), window_(static_cast<std::size_t>(options.window)) {
-    check(options);
+    check_options(options);
     const auto n_orders = static_cast<std::size_t>(max_order_) - kMinOrder + 1;
     capacity_ = std::min<std::size_t>(options.max_bytes / n_orders / FrequencyTable::kBytesPerPair,
                                       std::size_t{1} << 31);

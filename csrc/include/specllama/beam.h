@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "specllama/option.h"
 #include "specllama/stats.h"
 #include "specllama/types.h"
 
@@ -17,25 +18,45 @@ enum class EarlyStopping {
     never,  // when no running text can beat the worst ended text at any length
 };
 
+inline constexpr int kMaxBeams = 64;
+
 // Beam search with the rules of Hugging Face's transformers.
 struct BeamOptions {
-    // Texts kept at each step, 1 to kMaxBeams.
     int n_beams = 4;
-    // Score of a text: log-probability / length^length_penalty. The length counts tokens, including
-    // the one that ends the text. Above 0 favours longer texts, below 0 shorter ones.
     double length_penalty = 1;
     EarlyStopping early_stopping = EarlyStopping::no;
-    // Most tokens of a text, at least 1; the context must have room for that many of every beam.
-    // -1: as many as there is room for. None: the same, but at most 256.
+    // Of each text, at least 1; the context must have room for that many of every beam. -1: as many
+    // as there is room for. None: the same, but at most 256.
     std::optional<int> max_tokens;
-    // Stop strings, none empty: a text ends before the first that occurs in it.
     std::vector<std::string> stop;
-    // As in GenerateOptions.
     std::vector<Token> reference;
-    bool cache_prompt = true;  // as in GenerateOptions
+    bool cache_prompt = true;
 };
 
-inline constexpr int kMaxBeams = 64;
+template <typename Visit>
+void list_options(const BeamOptions*, Visit&& option) {
+    using Options = BeamOptions;
+    option(&Options::n_beams, {.name = "n_beams",
+                               .help = "Texts kept at each step.",
+                               .low = 1,
+                               .high = kMaxBeams,
+                               .aliases = "num_beams"});
+    option(&Options::length_penalty,
+           {.name = "length_penalty",
+            .help = "Exponent of the length in a text's score, log-probability / length ** "
+                    "length_penalty. The length counts tokens, including the one that ends the "
+                    "text. Above 0 favours longer texts, below 0 shorter ones.",
+            .low = -100,
+            .high = 100});
+    option(&Options::early_stopping,
+           {.name = "early_stopping",
+            .help = "End of the search once as many texts have ended as there are beams.",
+            .choices = "no yes never"});
+    option(&Options::max_tokens, {.name = "max_tokens"});
+    option(&Options::stop, {.name = "stop"});
+    option(&Options::reference, {.name = "reference"});
+    option(&Options::cache_prompt, {.name = "cache_prompt"});
+}
 
 // A text that a beam search found.
 struct Beam {

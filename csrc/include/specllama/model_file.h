@@ -34,4 +34,9 @@ ModelFile read_model_file(const std::string& path);
 // model. Reads the header only. Throws ModelError.
 bool brings_head(const std::string& path);
 
+// What drafts for a model if its user does not say: the bundled draft model for the bundled target
+// (bundled_draft: its path; "": the target is another one), "mtp" if the target's file contains a
+// head, else "ngram". Throws ModelError.
+std::string automatic_draft(const std::string& target, const std::string& bundled_draft);
+
 }  // namespace specllama

@@ -3,23 +3,44 @@
 #include <cstddef>
 #include <memory>
 
+#include "specllama/option.h"
+
 namespace specllama {
 
 class Drafter;
 
 // Options of the n-gram predictor and of the drafter built on it.
 struct NGramOptions {
-    // Longest n-gram, 2 to 8: a context has up to max_order - 1 tokens.
     int max_order = 4;
-    // Only counts of the last `window` tokens are kept; 0: of all tokens.
     int window = 0;
-    // Most bytes of the frequency tables; the oldest contexts are dropped first. To find matches,
-    // the drafter also keeps the text and a reference text, each within the same bound.
     std::size_t max_bytes = std::size_t{64} << 20;
-    // Above temperature 0, draw draft tokens from the relative frequencies instead of taking the
-    // most frequent one. With rejection, more of them are accepted that way.
     bool draw = false;
 };
+
+template <typename Visit>
+void list_options(const NGramOptions*, Visit&& option) {
+    using Options = NGramOptions;
+    option(&Options::max_order, {.name = "ngram_order",
+                                 .help = "Length of the longest n-gram, its last token included.",
+                                 .low = 2,
+                                 .high = 8});
+    option(&Options::window,
+           {.name = "ngram_window",
+            .help = "Number of latest tokens whose n-grams count. Matches to copy from are looked "
+                    "for in the whole text.",
+            .low = 0,
+            .special = "0: all"});
+    option(&Options::max_bytes,
+           {.name = "ngram_max_bytes",
+            .help = "Most bytes of the n-gram tables; the oldest contexts are dropped first. To "
+                    "find matches, text and reference are kept, each within the same bound.",
+            .low = 65536});
+    option(&Options::draw,
+           {.name = "ngram_draw",
+            .help = "Draw the n-gram drafts of sampled requests from relative frequencies. "
+                    "Otherwise the most frequent token is taken. With acceptance=\"rejection\", "
+                    "more is then accepted."});
+}
 
 // The n-gram drafter: proposes what followed the same tokens earlier in the sequence or in its
 // reference text, by frequency or as a copy. Throws InvalidArgument when an option is out of range.

@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "specllama/beam.h"
-#include "specllama/config.h"
+#include "specllama/generate_options.h"
 #include "specllama/ngram_drafter.h"
 #include "specllama/session_info.h"
+#include "specllama/session_options.h"
 #include "specllama/stream.h"
 #include "specllama/types.h"
 

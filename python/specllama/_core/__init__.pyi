@@ -7,7 +7,7 @@ NDArray that comes out belongs to the caller; the core moves it out and keeps no
 import enum
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,6 +114,10 @@ class ModelFile:
 
 def read_model_file(path: str) -> ModelFile:
     """Read headers and vocabulary of a GGUF file, but no weights. Raises ModelError."""
+
+def automatic_draft(target: str, *, bundled_draft: str) -> str:
+    """What drafts for a model if its user does not say: the bundled draft model (its path, for the
+    bundled target), "mtp", or "ngram"."""
 
 def brings_head(path: str) -> bool:
     """Return whether a model's file holds layers of multi-token prediction that can draft for it.
@@ -451,169 +455,74 @@ class LoraAdapter:
     @property
     def scale(self) -> float: ...
 
-class ModelOptions:
-    """Which model, and on which devices. n_gpu_layers None: all layers that fit, or none if
-    exactness is demanded; n_cpu_moe None: as few as needed."""
+class Option:
+    """A line of the tables of options, csrc/include/specllama/*_options.h: what is known of an
+    option, so that bindings, flags, fields of requests and documents need not repeat it."""
 
-    def __init__(
-        self,
-        *,
-        path: str,
-        n_gpu_layers: int | None,
-        n_cpu_moe: int | None,
-        tensor_split: list[float],
-        device: str,
-        rpc: str,
-        lora: list[LoraAdapter],
-        load_mode: str,
-    ) -> None: ...
     @property
-    def path(self) -> str: ...
+    def name(self) -> str: ...
     @property
-    def n_gpu_layers(self) -> int | None: ...
+    def help(self) -> str:
+        """The first sentence is one line of help; "": users do not give this option."""
     @property
-    def n_cpu_moe(self) -> int | None: ...
+    def kind(self) -> str:
+        """What its type is: "flag", "integer", "number", "text", "texts", "numbers", "choice",
+        "switch", or "" for others."""
     @property
-    def tensor_split(self) -> list[float]: ...
+    def optional(self) -> bool:
+        """Whether None leaves it out."""
     @property
-    def device(self) -> str: ...
+    def default(self) -> Any: ...
     @property
-    def rpc(self) -> str: ...
+    def by_default(self) -> str:
+        """The default in words, with what some values mean."""
     @property
-    def lora(self) -> list[LoraAdapter]: ...
+    def range(self) -> str:
+        """The numbers allowed, in words; "": any."""
     @property
-    def load_mode(self) -> str: ...
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def above_low(self) -> bool:
+        """Whether `low` itself is not allowed."""
+    @property
+    def choices(self) -> tuple[str, ...]: ...
+    @property
+    def special(self) -> str: ...
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Words for numbers, as "off=1"."""
+    @property
+    def flags(self) -> tuple[str, ...]: ...
+    @property
+    def value(self) -> str:
+        """What its value is called in the help of commands."""
+    @property
+    def field(self) -> str:
+        """Its name in the server's requests; "": they cannot give its plain value."""
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Its names in other programs."""
 
-class RopeOptions:
-    """How positions are turned. None: as the model's file says."""
-
-    def __init__(
-        self,
-        *,
-        scaling: str | None,
-        scale: float | None,
-        freq_base: float | None,
-        yarn_orig_ctx: int | None,
-    ) -> None: ...
-    @property
-    def scaling(self) -> str | None: ...
-    @property
-    def scale(self) -> float | None: ...
-    @property
-    def freq_base(self) -> float | None: ...
-    @property
-    def yarn_orig_ctx(self) -> int | None: ...
-
-class ContextOptions:
-    """The memory of a model and how it decodes. n_ctx or n_threads 0: the default."""
-
-    def __init__(
-        self,
-        *,
-        n_ctx: int,
-        n_seq: int,
-        n_batch: int,
-        n_threads: int,
-        flash_attn: Switch,
-        kv_type: str | None,
-        rope: RopeOptions,
-    ) -> None: ...
-    @property
-    def n_ctx(self) -> int: ...
-    @property
-    def n_seq(self) -> int: ...
-    @property
-    def n_batch(self) -> int: ...
-    @property
-    def n_threads(self) -> int: ...
-    @property
-    def flash_attn(self) -> Switch: ...
-    @property
-    def kv_type(self) -> str | None: ...
-    @property
-    def rope(self) -> RopeOptions: ...
+def generate_options() -> list[Option]: ...
+def sampling_options() -> list[Option]: ...
+def session_options() -> list[Option]: ...
+def ngram_options() -> list[Option]: ...
+def beam_options() -> list[Option]: ...
 
 class NGramOptions:
-    """Options of the n-gram predictor."""
+    """Options of the n-gram drafter, as `ngram_options` lists them."""
 
-    def __init__(self, *, max_order: int, window: int, max_bytes: int, draw: bool) -> None: ...
-    @property
-    def max_order(self) -> int: ...
-    @property
-    def window(self) -> int: ...
-    @property
-    def max_bytes(self) -> int: ...
-    @property
-    def draw(self) -> bool: ...
-
-class DraftModelOptions:
-    """A second GGUF that drafts; or, with mtp, layers in the target's own file. n_ctx, n_seq and
-    n_batch of its context are replaced by the target's."""
-
-    def __init__(
-        self,
-        *,
-        model: ModelOptions,
-        mtp: bool,
-        context: ContextOptions,
-        p_min: float,
-        temperature: float | None,
-        top_k: int | None,
-        top_p: float | None,
-        min_p: float | None,
-    ) -> None: ...
-    @property
-    def model(self) -> ModelOptions: ...
-    @property
-    def mtp(self) -> bool: ...
-    @property
-    def context(self) -> ContextOptions: ...
-    @property
-    def p_min(self) -> float: ...
-    @property
-    def temperature(self) -> float | None: ...
-    @property
-    def top_k(self) -> int | None: ...
-    @property
-    def top_p(self) -> float | None: ...
-    @property
-    def min_p(self) -> float | None: ...
+    def __init__(self, **options: Any) -> None: ...
+    def __getattr__(self, name: str) -> Any: ...
 
 class SessionOptions:
-    """Options of a session; see `specllama.SpecSession`. spec_length and spec_tree None: "auto";
-    corpus "": none."""
+    """Options of a session, as `session_options` lists them; see
+    `specllama.SpecSession`."""
 
-    def __init__(
-        self,
-        *,
-        model: ModelOptions,
-        context: ContextOptions,
-        spec_length: int | None,
-        spec_tree: int | None,
-        draft_model: DraftModelOptions | None,
-        corpus: str,
-        verifies: bool,
-        cache_ram: int,
-        exact: Switch,
-    ) -> None: ...
-    @property
-    def model(self) -> ModelOptions: ...
-    @property
-    def context(self) -> ContextOptions: ...
-    @property
-    def spec_length(self) -> int | None: ...
-    @property
-    def spec_tree(self) -> int | None: ...
-    @property
-    def draft_model(self) -> DraftModelOptions | None: ...
-    @property
-    def corpus(self) -> str: ...
-    @property
-    def verifies(self) -> bool: ...
-    @property
-    def cache_ram(self) -> int: ...
-    @property
-    def exact(self) -> Switch: ...
+    def __init__(self, **options: Any) -> None: ...
+    def __getattr__(self, name: str) -> Any: ...
 
 class AcceptanceRule(enum.Enum):
     """How it is decided whether a draft token is accepted."""
@@ -630,102 +539,11 @@ class GrammarSyntax(enum.Enum):
     json_schema = 3
 
 class SamplingOptions:
-    """Options of sampling; see `specllama.GenerateOptions`."""
+    """Options of sampling, as `sampling_options` lists them; see
+    `specllama.GenerateOptions`."""
 
-    def __init__(
-        self,
-        *,
-        temperature: float,
-        top_n_sigma: float,
-        top_k: int,
-        typical_p: float,
-        top_p: float,
-        min_p: float,
-        xtc_probability: float,
-        xtc_threshold: float,
-        repeat_penalty: float,
-        frequency_penalty: float,
-        presence_penalty: float,
-        penalty_last_n: int,
-        dry_multiplier: float,
-        dry_base: float,
-        dry_allowed_length: int,
-        dry_penalty_last_n: int,
-        dry_sequence_breakers: list[str],
-        logit_bias: list[tuple[int, float]],
-        ignore_eos: bool,
-        logprobs: int,
-        processed_logprobs: bool,
-        seed: int | None,
-        acceptance: AcceptanceRule,
-        lenience: float,
-        grammar: str,
-        grammar_syntax: GrammarSyntax,
-        grammar_triggers: list[str],
-        reasoning_budget: int,
-        reasoning_opening: str,
-        reasoning_closing: str,
-    ) -> None: ...
-    @property
-    def temperature(self) -> float: ...
-    @property
-    def top_n_sigma(self) -> float: ...
-    @property
-    def top_k(self) -> int: ...
-    @property
-    def typical_p(self) -> float: ...
-    @property
-    def top_p(self) -> float: ...
-    @property
-    def min_p(self) -> float: ...
-    @property
-    def xtc_probability(self) -> float: ...
-    @property
-    def xtc_threshold(self) -> float: ...
-    @property
-    def repeat_penalty(self) -> float: ...
-    @property
-    def frequency_penalty(self) -> float: ...
-    @property
-    def presence_penalty(self) -> float: ...
-    @property
-    def penalty_last_n(self) -> int: ...
-    @property
-    def dry_multiplier(self) -> float: ...
-    @property
-    def dry_base(self) -> float: ...
-    @property
-    def dry_allowed_length(self) -> int: ...
-    @property
-    def dry_penalty_last_n(self) -> int: ...
-    @property
-    def dry_sequence_breakers(self) -> list[str]: ...
-    @property
-    def logit_bias(self) -> list[tuple[int, float]]: ...
-    @property
-    def ignore_eos(self) -> bool: ...
-    @property
-    def logprobs(self) -> int: ...
-    @property
-    def processed_logprobs(self) -> bool: ...
-    @property
-    def seed(self) -> int | None: ...
-    @property
-    def acceptance(self) -> AcceptanceRule: ...
-    @property
-    def lenience(self) -> float: ...
-    @property
-    def grammar(self) -> str: ...
-    @property
-    def grammar_syntax(self) -> GrammarSyntax: ...
-    @property
-    def grammar_triggers(self) -> list[str]: ...
-    @property
-    def reasoning_budget(self) -> int: ...
-    @property
-    def reasoning_opening(self) -> str: ...
-    @property
-    def reasoning_closing(self) -> str: ...
+    def __init__(self, **options: Any) -> None: ...
+    def __getattr__(self, name: str) -> Any: ...
 
 class EarlyStopping(enum.Enum):
     """When a beam search ends."""
@@ -735,33 +553,11 @@ class EarlyStopping(enum.Enum):
     never = 2
 
 class BeamOptions:
-    """Options of a beam search; see `specllama.BeamOptions`. max_tokens as in GenerateOptions."""
+    """Options of a beam search, as `beam_options` lists them; see
+    `specllama.BeamOptions`."""
 
-    def __init__(
-        self,
-        *,
-        n_beams: int,
-        length_penalty: float,
-        early_stopping: EarlyStopping,
-        max_tokens: int | None,
-        stop: list[str],
-        reference: Iterable[int],
-        cache_prompt: bool,
-    ) -> None: ...
-    @property
-    def n_beams(self) -> int: ...
-    @property
-    def length_penalty(self) -> float: ...
-    @property
-    def early_stopping(self) -> EarlyStopping: ...
-    @property
-    def max_tokens(self) -> int | None: ...
-    @property
-    def stop(self) -> list[str]: ...
-    @property
-    def reference(self) -> list[int]: ...
-    @property
-    def cache_prompt(self) -> bool: ...
+    def __init__(self, **options: Any) -> None: ...
+    def __getattr__(self, name: str) -> Any: ...
 
 class RequestDraft:
     """A draft that a request brings. branches: alternatives to a part of the tokens, as pairs:
@@ -774,42 +570,14 @@ class RequestDraft:
     def branches(self) -> list[tuple[int, list[int]]]: ...
 
 class GenerateOptions:
-    """Options of a generation; see `specllama.GenerateOptions`. replayed: tokens to generate,
-    whatever the model chooses; []: the model decides. generated: tokens that an earlier request
-    generated before it broke off. draft: what to verify, in one round; None: the
-    session drafts."""
+    """Options of a generation, as `generate_options` lists them; see
+    `specllama.GenerateOptions`. replayed: tokens to generate, whatever the model chooses; [] (the
+    default): the model decides. generated: tokens that an earlier request generated before it broke
+    off. draft: what to verify, in one round; None: the session drafts. `sampling`: those of
+    sampling together."""
 
-    def __init__(
-        self,
-        *,
-        max_tokens: int | None,
-        stop: list[str],
-        sampling: SamplingOptions,
-        reference: Iterable[int],
-        replayed: Iterable[int],
-        generated: Iterable[int],
-        cache_prompt: bool,
-        draft: RequestDraft | None,
-        trace: bool,
-    ) -> None: ...
-    @property
-    def max_tokens(self) -> int | None: ...
-    @property
-    def stop(self) -> list[str]: ...
-    @property
-    def sampling(self) -> SamplingOptions: ...
-    @property
-    def reference(self) -> list[int]: ...
-    @property
-    def replayed(self) -> list[int]: ...
-    @property
-    def generated(self) -> list[int]: ...
-    @property
-    def cache_prompt(self) -> bool: ...
-    @property
-    def draft(self) -> RequestDraft | None: ...
-    @property
-    def trace(self) -> bool: ...
+    def __init__(self, **options: Any) -> None: ...
+    def __getattr__(self, name: str) -> Any: ...
 
 class Sampler:
     """The choice rule alone: the argmax over the kept tokens of logit / T + Gumbel noise. The noise
@@ -872,6 +640,9 @@ def probability(logits: NDArray[np.float32], token: int) -> float:
         logits: Shape [n_vocab], float32, without NaN.
         token: A token id with a finite logit. Raises ArgumentError if it is out of range.
     """
+
+def spec_cli_flags() -> dict[str, bool]:
+    """Return the options of spec-cli, with whether a value follows."""
 
 def spec_cli(arguments: Sequence[str | bytes]) -> int:
     """Run spec-cli in this process, and return its exit code. From then on Ctrl-C is its own.

@@ -5,33 +5,38 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from specllama.commands.whole_numbers import whole
 from specllama.errors import ArgumentError
 from specllama.model.hub import SCHEME
+from specllama.model.session_options import FIELDS as SESSION_FIELDS
 from specllama.requests.json_text import parsed
 from specllama.requests.options import FIELDS, GenerateOptions
 
-SWITCH: dict[str, Literal["auto"] | bool] = {"auto": "auto", "on": True, "off": False}
-"""SpecSession's value for each value of --exact and --flash-attn."""
+_NAME = re.compile(r"(?<!\S)[a-z]+(?:_[a-z]+)*(?=[.,;:]?(?:\s|$))")
+"""The Python name of an option in a message: between blanks, with at most one punctuation mark
+after it, so that no part of a path matches."""
 
-_DESTINATIONS = {
-    "n_ctx": "ctx_size", "n_threads": "threads", "max_tokens": "n_predict",
-    "draft_n_gpu_layers": "n_gpu_layers_draft", "draft_device": "device_draft",
-}  # fmt: skip
-"""Attributes of the parsed arguments, by the names that these options have in Python."""
-
-# The Python name of an option in a message: between blanks, with at most one punctuation mark after
-# it, so that no part of a path matches. Such names have an underscore, except `temperature`.
-_NAME = re.compile(r"(?<!\S)(?:[a-z]+(?:_[a-z]+)+|temperature)(?=[.,;:]?(?:\s|$))")
+_SWITCH: dict[str, Literal["auto"] | bool] = {"auto": "auto", "on": True, "off": False}
 
 _DRAFTERS: dict[str, str | None] = {"none": None}
 """SpecSession's values for those values of --draft that it calls otherwise."""
 
-_SAMPLING = [name for name, field in FIELDS.items() if field.flags]
+_OF_SERVERS = {"n_seq", "cache_ram"}
+"""Options of a session that are for several requests."""
+
+SESSION = [
+    name for name, field in SESSION_FIELDS.items() if field.flags and name not in _OF_SERVERS
+]
+"""The options of a session that all commands with a session share."""
+
+_OF_COMMANDS = {"max_tokens", "logprobs"}
+"""Options of a generation that each command has in its own way, or not at all."""
+
+_SAMPLING = [name for name, field in FIELDS.items() if field.flags and name not in _OF_COMMANDS]
 
 
 def filled(value: str) -> str:
@@ -69,88 +74,71 @@ def add_session(
     draft = add_models(parser, help=help, draft_help=draft_help)
     draft.add_argument(
         "--draft", choices=("auto", "mtp", "ngram", "none"), dest="drafter", default="auto",
-        help="who drafts without -md; none: nobody (auto)",
+        help='drafter used without -md; "none" disables speculation (default: auto)',
     )  # fmt: skip
     draft.add_argument(
         "--no-spec", action="store_const", const="none", dest="drafter",
-        help="the same as --draft none",
+        help="same as --draft none",
     )  # fmt: skip
-    parser.add_argument(
-        "-c", "--ctx-size", type=whole(), help="tokens of context, for each request"
-    )
-    parser.add_argument("-t", "--threads", type=whole(), help="threads (the performance cores)")
-    parser.add_argument(
-        "-ngl", "--n-gpu-layers", "--gpu-layers", type=whole(), help="GPU layers (as many as fit)"
-    )
-    parser.add_argument(
-        "-ts", "--tensor-split", type=_parts, metavar="N,N,...",
-        help="parts of the layers for each GPU (as they fit)",
-    )  # fmt: skip
-    parser.add_argument(
-        "-ncmoe", "--n-cpu-moe", type=whole(),
-        help="layers whose experts stay in main memory (as few as needed)",
-    )  # fmt: skip
-    parser.add_argument(
-        "-dev", "--device", metavar="NAME,...",
-        help="GPUs that hold them, by `spec-cli --list-devices`, or none (all)",
-    )  # fmt: skip
-    parser.add_argument(
-        "-ngld", "--n-gpu-layers-draft", "--gpu-layers-draft", type=whole(),
-        help="GPU layers of the draft model (as -ngl)",
-    )  # fmt: skip
-    parser.add_argument(
-        "-devd", "--device-draft", metavar="NAME,...", help="GPUs of the draft model (as -dev)"
-    )
-    parser.add_argument("-kv", "--kv-type", help="type of the KV memory (as a session chooses)")
-    add_rpc(parser)
-    add_lora(parser)
-    parser.add_argument(
-        "-lm", "--load-mode", default="auto",
-        choices=("auto", "none", "mmap", "mlock", "mmap+mlock", "dio"),
-        help="how weights get into main memory, e.g. mapped or locked there (auto)",
-    )  # fmt: skip
-    _add_rope(parser)
-    parser.add_argument(
-        "--spec-length", type=whole(1, 64, words={"auto": "auto"}), default="auto",
-        help="most drafted tokens, or auto: as many as pay (auto)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--spec-tree", type=whole(1, 8, words={"auto": "auto", "off": "off"}), default="auto",
-        metavar="auto|off|K",
-        help="most guesses at a position verified at once; auto: one, so far (auto)",
-    )  # fmt: skip
-    add_corpus(parser)
-
-
-def add_lora(parser: argparse.ArgumentParser) -> None:
-    """Add --lora and --lora-scaled: pairs of a path and its scale, in `lora`."""
-    parser.add_argument(
-        "--lora", type=_adapters, action="extend", default=[], metavar="FILE,...",
-        help="LoRA adapters of the model",
-    )  # fmt: skip
+    add_options(parser, *SESSION)
     parser.add_argument(
         "--lora-scaled", dest="lora", type=_scaled_adapters, action="extend",
-        default=argparse.SUPPRESS, metavar="FILE:SCALE,...",
-        help="the same, and how much of each counts (1)",
+        metavar="FILE:SCALE,...", help="LoRA adapters with a scale each (1: as trained)",
     )  # fmt: skip
 
 
-def _add_rope(parser: argparse.ArgumentParser) -> None:
-    """Add how positions are turned; what is left out is as the model's file says."""
-    parser.add_argument(
-        "--rope-scaling", choices=("none", "linear", "yarn"),
-        help="how positions are turned in contexts longer than trained (the file's)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--rope-scale", type=float, metavar="N", help="by how much the context is stretched"
-    )
-    parser.add_argument("--rope-freq-base", type=float, metavar="N", help="base of the frequencies")
-    parser.add_argument(
-        "--yarn-orig-ctx", type=whole(), help="for yarn: tokens of context trained with"
-    )
+def add_options(
+    parser: argparse.ArgumentParser, *names: str, defaults: Mapping[str, object] | None = None
+) -> None:
+    """Add options of a session or a generation by their Python names, with the flags and the help
+    of the table of options. What is left out is None, unless the command has a default of its own
+    for it in `defaults`."""
+    own = defaults or {}
+    for name in names:
+        field = SESSION_FIELDS.get(name) or FIELDS[name]
+        by_default = own.get(name, field.by_default)
+        kwargs: dict[str, Any] = {"dest": name, "default": own.get(name)}
+        kwargs["help"] = f"{_small(field.brief)} (default: {by_default})".replace("%", "%%")
+        if field.kind == "flag":
+            parser.add_argument(*field.flags, action="store_const", const=True, **kwargs)
+        elif name == "lora":
+            kwargs |= {"type": _adapters, "action": "extend", "metavar": field.value}
+            parser.add_argument(*field.flags, **kwargs)
+        elif field.choices:
+            parser.add_argument(*field.flags, choices=field.choices, **kwargs)
+        else:
+            # Ranges are checked with the rest of a request, or of a session.
+            kind = whole(words=field.words) if field.kind == "integer" else _KINDS[field.kind]
+            action = "append" if field.kind == "texts" else "store"
+            parser.add_argument(
+                *field.flags, type=kind, action=action, metavar=field.value, **kwargs
+            )
 
 
-def _parts(value: str) -> list[float]:
+def given_options(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
+    """Return those of the options that `add_options` added which were given, as Python takes
+    them."""
+    given = {}
+    for name in names:
+        value = getattr(arguments, name, None)
+        if value is None:
+            continue
+        kind = (SESSION_FIELDS.get(name) or FIELDS[name]).kind
+        if kind == "switch":
+            value = _SWITCH[value]
+        elif kind == "texts":
+            value = [text for text in value if text != "none"]
+        given[name] = value
+    return given
+
+
+def _small(text: str) -> str:
+    """Return a sentence with a small letter, unless it begins with a name."""
+    first = text.partition(" ")[0]
+    return text if first[1:] != first[1:].lower() else text[0].lower() + text[1:]
+
+
+def _numbers(value: str) -> list[float]:
     try:
         return [float(part) for part in value.split(",")]
     except ValueError:
@@ -173,9 +161,14 @@ def _scaled_adapters(value: str) -> list[tuple[str, float]]:
             adapters.append((path, float(scale)))
         except ValueError:
             raise argparse.ArgumentTypeError(
-                f"needs a number behind the colon, not {scale!r}"
+                f"needs a number after the colon, not {scale!r}"
             ) from None
     return adapters
+
+
+_KINDS: dict[str, Callable[[str], Any]] = {
+    "number": float, "text": filled, "texts": text, "numbers": _numbers,
+}  # fmt: skip
 
 
 def session_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -183,25 +176,7 @@ def session_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {
         "model": arguments.model,
         "draft": arguments.draft_model or _DRAFTERS.get(arguments.drafter, arguments.drafter),
-        "n_ctx": arguments.ctx_size,
-        "n_threads": arguments.threads,
-        "n_gpu_layers": arguments.n_gpu_layers,
-        "n_cpu_moe": arguments.n_cpu_moe,
-        "tensor_split": arguments.tensor_split,
-        "device": arguments.device,
-        "draft_n_gpu_layers": arguments.n_gpu_layers_draft,
-        "draft_device": arguments.device_draft,
-        "kv_type": arguments.kv_type,
-        "rpc": arguments.rpc,
-        "lora": arguments.lora or None,
-        "load_mode": arguments.load_mode,
-        "rope_scaling": arguments.rope_scaling,
-        "rope_scale": arguments.rope_scale,
-        "rope_freq_base": arguments.rope_freq_base,
-        "yarn_orig_ctx": arguments.yarn_orig_ctx,
-        "spec_length": arguments.spec_length,
-        "spec_tree": arguments.spec_tree,
-        "corpus": arguments.corpus,
+        **given_options(arguments, SESSION_FIELDS),
         "progress": True,
     }
 
@@ -286,59 +261,26 @@ def add_target(parser: argparse.ArgumentParser, *, help: str, required: bool = F
     )  # fmt: skip
 
 
-def add_rpc(parser: argparse.ArgumentParser) -> None:
-    """Add the option for RPC servers, parsed as SpecSession takes it."""
-    parser.add_argument(
-        "--rpc", metavar="HOST:PORT,...",
-        help="RPC servers that hold layers, too; unencrypted (docs/rpc.md) (none)",
-    )  # fmt: skip
-
-
-def add_corpus(parser: argparse.ArgumentParser) -> None:
-    """Add the option for a corpus, parsed as SpecSession takes it."""
-    parser.add_argument(
-        "--corpus", type=filled, metavar="FILE",
-        help="file by `specllama corpus build`, to copy from (none)",
-    )  # fmt: skip
-
-
-def add_exact(parser: argparse.ArgumentParser) -> None:
-    """Add --exact; its value is a key of `SWITCH`."""
-    parser.add_argument("--exact", choices=SWITCH, default="auto", help="as a session's (auto)")
-
-
-def add_sampling(
-    parser: argparse.ArgumentParser, *names: str, defaults: Mapping[str, float] | None = None
-) -> None:
-    """Add the options of a generation with these Python names; without names, all that have flags.
-    `defaults` has the defaults of options whose default here is not the one in Python."""
-    own = defaults or {}
-    for name in names or _SAMPLING:
-        field = FIELDS[name]
-        brief = field.brief[0].lower() + field.brief[1:]
-        # The range is checked with the rest of a request.
-        kind = whole() if field.kind is int else field.kind
-        parser.add_argument(
-            *field.flags, dest=name, type=kind, default=own.get(name, field.default),
-            help=f"{brief} ({own.get(name, field.by_default)})",
-        )  # fmt: skip
-
-
 def generate_options(arguments: argparse.Namespace) -> GenerateOptions:
-    """Return the values of all options that `add_sampling` added."""
-    found = {name: getattr(arguments, name) for name in _SAMPLING if hasattr(arguments, name)}
-    return cast(GenerateOptions, found)
+    """Return the values of the options of a generation that `add_options` added."""
+    return cast(GenerateOptions, given_options(arguments, _SAMPLING))
+
+
+def add_sampling(parser: argparse.ArgumentParser) -> None:
+    """Add all options of a generation that commands share."""
+    add_options(parser, *_SAMPLING)
 
 
 def with_flags(message: str, parser: argparse.ArgumentParser) -> str:
     """Return an error message of the package with the Python names of options replaced by the flags
     of the command that `parser` reads."""
-    flags = {one.dest: one.option_strings for one in parser._actions if one.option_strings}
+    flags = {one.dest: one.option_strings[0] for one in parser._actions if one.option_strings}
+    flags["max_tokens"] = flags.get("n_predict", "max_tokens")
 
     def flag(name: re.Match[str]) -> str:
-        known = flags.get(name[0]) or flags.get(_DESTINATIONS.get(name[0], ""))
-        same = "--" + name[0].replace("_", "-")
-        return name[0] if known is None else same if same in known else known[0]
+        # Names without "_" are also plain words, unless they are the subject of the sentence.
+        is_name = "_" in name[0] or name.start() == 0
+        return flags.get(name[0], name[0]) if is_name else name[0]
 
     return _NAME.sub(flag, message)
 

@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     drafts = _drafts(target, arguments)
     if arguments.speed and len(drafts) != 1:
         raise ArgumentError(f"--speed is for one draft model, not {len(drafts)}.")
-    options = {"n_threads": arguments.threads, "n_gpu_layers": arguments.n_gpu_layers}
+    options = {"n_threads": arguments.n_threads, "n_gpu_layers": arguments.n_gpu_layers}
     measured = Measured()
     n_ctx = arguments.prompt_length + arguments.n_predict
     with LogitsModel(target, n_ctx=n_ctx, **options) as model:
@@ -264,11 +264,6 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="also generate with every draft length and compare with what theory expects",
     )  # fmt: skip
     parser.add_argument("--repeat", type=whole(1), default=3, help="turns of --speed (3)")
-    parser.add_argument(
-        "-t", "--threads", type=whole(1, 512), help="threads (the performance cores)"
-    )
-    parser.add_argument(
-        "-ngl", "--n-gpu-layers", type=whole(-1), default=-1, help="GPU layers (all)"
-    )
+    _arguments.add_options(parser, "n_threads", "n_gpu_layers", defaults={"n_gpu_layers": -1})
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.set_defaults(run=run)

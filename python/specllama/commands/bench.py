@@ -58,11 +58,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.html is not None:
         _files.check_writable(arguments.html)
     options = {
-        "n_threads": arguments.threads,
+        "n_threads": arguments.n_threads,
         "n_gpu_layers": arguments.n_gpu_layers,
         "rpc": arguments.rpc,
         "kv_type": arguments.kv_type,
-        "n_ctx": arguments.ctx_size,
+        "n_ctx": arguments.n_ctx,
         "corpus": arguments.corpus,
         "progress": True,
     }
@@ -124,13 +124,15 @@ def _serve(
 ) -> int:
     draft_model = arguments.draft_model
     model = hub.local_path("model", arguments.model or BUNDLED_MODEL)
-    with SpecSession(model, None, n_ctx=64, n_threads=arguments.threads, n_gpu_layers=0) as session:
+    with SpecSession(
+        model, None, n_ctx=64, n_threads=arguments.n_threads, n_gpu_layers=0
+    ) as session:
         workloads = workload.for_model(workloads, session, arguments.texts, arguments.half)
         # Twice as many as run at once, so that a next one follows when one has been answered.
         prompts = throughput.mixed(
             workloads, 2 * max(at_once), lambda task: task.prompt_tokens(session)
         )
-        n_ctx = arguments.ctx_size or max(map(len, prompts)) + n_tokens
+        n_ctx = arguments.n_ctx or max(map(len, prompts)) + n_tokens
         setup = servers.Setup(
             model=model,
             draft_model=None if draft_model is None else hub.local_path("draft", draft_model),
@@ -180,7 +182,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="beside plain: ngram, match, model, cascade; with drafts of 1, 2, 4, 8 or 16 tokens "
         "ngram-N, model-N; or all (ngram, and cascade with a draft model)",
     )  # fmt: skip
-    _arguments.add_corpus(parser)
+    _arguments.add_options(parser, "corpus")
     parser.add_argument(
         "-n", "--n-predict", type=whole(8), default=192, help="tokens per text (192)"
     )
@@ -203,13 +205,10 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="no decoding: replayed texts at the costs of other machines, "
         '{"name": {"1": 1.0, "2": 1.24, ...}}',
     )  # fmt: skip
-    parser.add_argument("-t", "--threads", type=whole(), help="threads (the performance cores)")
-    parser.add_argument("-c", "--ctx-size", type=whole(), help="tokens of context")
-    parser.add_argument(
-        "-ngl", "--n-gpu-layers", type=whole(), default=-1, help="GPU layers (as many as fit)"
-    )
-    _arguments.add_rpc(parser)
-    parser.add_argument("-kv", "--kv-type", default="f16", help="type of the KV memory (f16)")
+    _arguments.add_options(
+        parser, "n_threads", "n_ctx", "n_gpu_layers", "rpc", "kv_type",
+        defaults={"n_gpu_layers": -1, "kv_type": "f16"},
+    )  # fmt: skip
     parser.add_argument("--html", metavar="FILE", help="write a page with tables and plots, too")
     parser.add_argument("--json", action="store_true", help="a JSON object per workload")
     parser.set_defaults(run=run)

@@ -20,6 +20,9 @@ from specllama.measure.divergence import N_LIKELIEST, compare, summarise, text
 from specllama.session import SpecSession
 from specllama.workloads import REPLAYED, longer_prompts, read_prompts
 
+_OPTIONS = ("spec_length", "kv_type", "exact", "n_seq", "n_threads", "n_ctx", "n_gpu_layers", "rpc")
+_DEFAULTS = {"temperature": 0.0, "spec_length": 4, "exact": "auto", "n_seq": 1}
+
 
 def run(arguments: argparse.Namespace) -> int:
     """Generate, compare and print; return the exit code, which is 0 whatever is found."""
@@ -30,25 +33,17 @@ def run(arguments: argparse.Namespace) -> int:
             f"--count is {count}, but there are {len(prompts)} prompts, and at temperature 0 each "
             "gives one text only."
         )
-    exact = _arguments.SWITCH[arguments.exact]
-    if n_seq > 1 and exact == "auto":
-        exact = False  # "auto" is off for several requests; off for both: the same KV type
-    options = {
-        "n_ctx": arguments.ctx_size,
-        "n_threads": arguments.threads,
-        "n_gpu_layers": arguments.n_gpu_layers,
-        "rpc": arguments.rpc,
-        "kv_type": arguments.kv_type,
-        "exact": exact,
-        "progress": True,
-    }
+    options = _arguments.given_options(arguments, _OPTIONS) | {"progress": True}
+    if n_seq > 1 and options["exact"] == "auto":
+        options["exact"] = (
+            False  # "auto" is off for several requests; off for both: the same KV type
+        )
+    speculating = {"spec_length": options.pop("spec_length"), "n_seq": options.pop("n_seq")}
     drafter = arguments.draft_model or "auto"
     comparisons = []
     with (
         SpecSession(arguments.model, None, **options) as plain,
-        SpecSession(
-            arguments.model, drafter, spec_length=arguments.spec_length, n_seq=n_seq, **options
-        ) as speculative,
+        SpecSession(arguments.model, drafter, **speculating, **options) as speculative,
     ):
         room = plain.n_ctx - n_tokens
         if room < 1:
@@ -99,19 +94,6 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "-f", "--file", type=_arguments.filled,
         help='JSON lines with a "prompt" (the package\'s replays)',
     )  # fmt: skip
-    _arguments.add_sampling(parser, "temperature")
-    parser.add_argument(
-        "--spec-length", type=whole(1, 64), default=4, help="most drafted tokens (4)"
-    )
-    parser.add_argument("-kv", "--kv-type", help="type of the KV memory (as a session chooses)")
-    _arguments.add_exact(parser)
-    parser.add_argument(
-        "-np", "--parallel", "--n-seq", dest="n_seq", type=whole(1, 64), default=1, metavar="N",
-        help="requests that speculate together, each compared with itself alone (1)",
-    )  # fmt: skip
-    parser.add_argument("-t", "--threads", type=whole(), help="threads (the performance cores)")
-    parser.add_argument("-c", "--ctx-size", type=whole(), help="tokens of context")
-    parser.add_argument("-ngl", "--n-gpu-layers", type=whole(), help="GPU layers (as many as fit)")
-    _arguments.add_rpc(parser)
+    _arguments.add_options(parser, "temperature", *_OPTIONS, defaults=_DEFAULTS)
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.set_defaults(run=run)

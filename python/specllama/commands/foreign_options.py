@@ -1,80 +1,283 @@
-"""Options of other programs, and what does the same here."""
+"""Options of llama.cpp's programs and of mlx-lm: those that ask for what is done anyway are left
+out, those that have an equal here become that, and the others are refused, all at once."""
 
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Collection, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-_BY_ITSELF = "what it asks for is always so; leave it out"
-_LENGTH = "say --spec-length N, the most tokens drafted; the default drafts what pays"
-_PLANNED = "what is drafted is decided round by round; leave it out, or see --spec-length"
-_KV = "say -kv TYPE, for keys and values alike"
-_THINK = """say --chat-template-kwargs '{"enable_thinking": false}'"""
 
-_FOREIGN_OPTIONS = {
-    **dict.fromkeys(("-ctk", "-ctv", "--cache-type-k", "--cache-type-v"), _KV),
+class Given(NamedTuple):
+    """An option as it was typed: the name, its value (None: none), and the arguments."""
+
+    name: str
+    value: str | None
+    arguments: list[str]
+
+
+_SWITCHES = (
+    "--jinja --metrics --slots --no-slots --props -cb --cont-batching --no-webui --no-ui --webui "
+    "--ui --warmup --no-warmup --perf --no-perf --show-timings --no-show-timings "
+    "--no-context-shift --no-escape --no-display-prompt --simple-io --swa-full --check-tensors "
+    "-kvu --kv-unified -no-kvu --no-kv-unified --log-prefix --no-log-prefix --log-timestamps "
+    "--no-log-timestamps --log-disable --no-mmproj --no-mmproj-auto --cache-prompt --op-offload "
+    "--kv-offload -kvo --repack"
+)
+_VALUES = (
+    "-ub --ubatch-size -tb --threads-batch -fit --fit -fitt --fit-target -dt --defrag-thold "
+    "--log-colors -lv --verbosity --log-verbosity -sps --slot-prompt-similarity --cache-reuse "
+    "--threads-http --prio --prio-batch --poll --poll-batch --draft-min --draft-n-min "
+    "--spec-draft-n-min --spec-draft-p-split --draft-p-split -tbd --threads-batch-draft "
+    "-ctxcp --ctx-checkpoints --swa-checkpoints -cms --checkpoint-min-step --keep"
+)
+"""Options, without and with a value, that ask for what is done anyway, or for what cannot change an
+answer."""
+
+_NOTHING_SWITCHES = frozenset(_SWITCHES.split())
+_NOTHING_VALUES = frozenset(_VALUES.split())
+
+_SPEC_TYPES = {"none": ["--draft", "none"], "draft-mtp": ["--draft", "mtp"]}
+"""What --spec-type means; draft models are named with -md, and n-grams draft by default."""
+
+_SAME: dict[str, str] = {
     **dict.fromkeys(
-        ("--draft-max", "--draft-n", "--spec-draft-n-max", "--num-draft-tokens"), _LENGTH
+        ("--draft-max", "--draft-n", "--spec-draft-n-max", "--num-draft-tokens"), "--spec-length"
     ),
-    **dict.fromkeys(
-        ("--draft-min", "--draft-p-min", "--spec-type", "--spec-draft-n-min"), _PLANNED
-    ),
-    **dict.fromkeys(
-        ("--no-escape", "-cb", "--cont-batching", "--no-context-shift"),
-        _BY_ITSELF,
-    ),
-    "--jinja": "chat templates are always Jinja's; leave it out",
-    **dict.fromkeys(("--metrics", "--slots"), "the server always has /metrics; leave it out"),
-    **dict.fromkeys(
-        ("-cnv", "--conversation", "-no-cnv", "-st", "--single-turn"),
-        "spec-cli continues a text, specllama chat converses; leave it out",
-    ),
-    **dict.fromkeys(("-rea", "--reasoning"), _THINK),
-    **dict.fromkeys(("-ub", "--ubatch-size"), "there is one size of batches; leave it out"),
-    **dict.fromkeys(("-hff", "--hf-file"), "say -hf user/repo/FILE.gguf"),
-    **dict.fromkeys(("-mg", "-ot"), "there is nothing like it here; leave it out"),
-    "--mlock": "say --load-mode mlock",
-    "--no-mmap": "say --load-mode none",
-    "--rope-freq-scale": "say --rope-scale N, with 1 / N",
-    **dict.fromkeys(("-cmoe", "--cpu-moe"), "say -ncmoe N, with the number of the model's layers"),
-    **dict.fromkeys(("-fit", "--fit"), "layers that do not fit stay in main memory; leave it out"),
-    **dict.fromkeys(("-mm", "--mmproj"), "models read texts only here"),
-    **dict.fromkeys(("--embedding", "--embeddings", "--reranking"), "there are no embeddings here"),
-    "--no-webui": "the page at / costs nothing; leave it out",
-    "--cors-origins": "say --cors-origin ORIGIN, once for each",
-    "--chat-template": "say --chat-template-file FILE",
+    "--spec-draft-p-min": "--draft-p-min",
+    "--spec-draft-threads": "--threads-draft",
+    "--spec-draft-device": "--device-draft",
+    "--spec-draft-ngl": "--n-gpu-layers-draft",
+    "--spec-draft-model": "--draft-model",
+    "--spec-draft-hf": "--hf-repo-draft",
+    "-hfrd": "--hf-repo-draft",
+    "-hfr": "--hf-repo",
+    "--cors-origins": "--cors-origin",
+    "--reverse-prompt": "--stop",
+    "-to": "--timeout",
+    "-co": "--color",
+}
+"""Options with another name here."""
+
+_KV = {
+    "-ctk": ("--kv-type", 0), "--cache-type-k": ("--kv-type", 0),
+    "-ctv": ("--kv-type", 1), "--cache-type-v": ("--kv-type", 1),
+    "-ctkd": ("--kv-type-draft", 0), "--cache-type-k-draft": ("--kv-type-draft", 0),
+    "-ctvd": ("--kv-type-draft", 1), "--cache-type-v-draft": ("--kv-type-draft", 1),
 }  # fmt: skip
-"""Options of llama.cpp's programs and of mlx-lm that do not exist here."""
+"""Types of keys (0) and of values (1)."""
+
+_LOADING = {"--mlock": "mlock", "--no-mmap": "none", "--mmap": "mmap", "-dio": "dio"}
+
+_ALL_LAYERS = "999"
+_THINK = """say --chat-template-kwargs '{"enable_thinking": false}'"""
+_AFFINITY = "threads are not pinned; start the program with taskset or numactl"
+_CONVERSES = "spec-cli continues a text, specllama chat converses; leave it out"
+_EMBEDDINGS = "embeddings and reranking are not supported"
+_IMAGES = "images and audio are not supported"
+_TLS = "TLS is not supported; put a proxy such as Caddy before the server"
+
+_REFUSED: dict[str, tuple[bool, str]] = {
+    **dict.fromkeys(("-rea", "--reasoning"), (True, _THINK)),
+    **dict.fromkeys(
+        ("--numa", "-C", "--cpu-mask", "-Cr", "--cpu-range", "--cpu-strict"), (True, _AFFINITY)
+    ),
+    **dict.fromkeys(
+        ("-cnv", "--conversation", "-no-cnv", "--no-conversation", "-st", "--single-turn", "-i",
+         "--interactive", "-if", "--interactive-first"), (False, _CONVERSES),
+    ),
+    **dict.fromkeys(("--embedding", "--embeddings", "--rerank", "--reranking"),
+                    (False, _EMBEDDINGS)),
+    **dict.fromkeys(("-mm", "--mmproj", "--image", "--audio"), (True, _IMAGES)),
+    **dict.fromkeys(("--ssl-key-file", "--ssl-cert-file"), (True, _TLS)),
+    **dict.fromkeys(("-mg", "--main-gpu"), (True, "say --device NAME")),
+    **dict.fromkeys(("-sm", "--split-mode"), (True, "layers are divided among GPUs; leave it out")),
+    **dict.fromkeys(("-ot", "--override-tensor"),
+                    (True, "single tensors are not placed; --n-cpu-moe N is for experts")),
+    **dict.fromkeys(("-nkvo", "--no-kv-offload"),
+                    (False, "the KV memory is where its layers are; say -ngl N with fewer layers")),
+    **dict.fromkeys(("-nr", "--no-repack"), (False, "say --exact on, for kernels that repeat")),
+    **dict.fromkeys(("-mu", "--model-url"), (True, "download the file and say -m FILE, or say -hf "
+                                             "user/repo:quant")),
+    **dict.fromkeys(("-hft", "--hf-token"), (True, "set the variable HF_TOKEN")),
+    "--offline": (False, "set the variable HF_HUB_OFFLINE=1"),
+    **dict.fromkeys(("--samplers", "--sampler-seq", "--sampling-seq"),
+                    (True, "the order of the steps is llama.cpp's default; leave it out")),
+    **dict.fromkeys(("--mirostat", "--mirostat-lr", "--mirostat-ent", "--dynatemp-range",
+                     "--dynatemp-exp", "--adaptive-target", "--adaptive-decay"),
+                    (True, "this way of sampling is not supported")),
+    **dict.fromkeys(("-l", "--logit-bias"), (True, "it is a field of requests, logit_bias")),
+    "--reasoning-format": (True, "thoughts are always given apart, as reasoning_content; leave it "
+                           "out"),
+    "--chat-template": (True, "say --chat-template-file FILE"),
+    "--no-jinja": (False, "chat templates are always Jinja's; leave it out"),
+    "--slot-save-path": (True, "conversations are kept in memory (--cache-ram) only; leave it out"),
+    "--prompt-cache": (True, "prompts are not kept in files; leave it out"),
+    "--prompt-cache-all": (False, "prompts are not kept in files; leave it out"),
+    "--api-key-file": (True, "say --api-key KEY, or set the variable SPECLLAMA_API_KEY"),
+    "--log-file": (True, "redirect standard error with 2> FILE"),
+    **dict.fromkeys(("--models-dir", "--models-preset", "--models-max"),
+                    (True, "a server has one model; say -m FILE")),
+    "--path": (True, "the page is the server's own; leave it out"),
+    "--api-prefix": (True, "put a proxy before the server"),
+    "--override-kv": (True, "the model's file decides; leave it out"),
+    "--context-shift": (False, "a full context ends the answer; raise -c"),
+}  # fmt: skip
+"""Options without an equal: whether a value follows, and what to do."""
 
 
-_OPTION = re.compile(r"(?<!\S)--?[a-z][a-z-]*")
+class _Translation:
+    """The translation of a command line.
+
+    Args:
+        known: The options of the command, with whether a value follows.
+
+    Attributes:
+        arguments: The command line, in the command's own options.
+        ignored: Names of options that change nothing.
+        refused: A sentence for each option without an equal.
+    """
+
+    def __init__(self, known: Mapping[str, bool]) -> None:
+        self._known = known
+        self.arguments: list[str] = []
+        self.ignored: list[str] = []
+        self.refused: list[str] = []
+        self._kv: dict[str, list[str]] = {}
+        self._loading: set[str] = set()
+
+    def add(self, given: Given) -> None:
+        """Translate one argument."""
+        name, value = given.name, given.value
+        if name == "--draft" and (value or "").isdigit():  # llama.cpp's name of --draft-max
+            self._put("--spec-length", value)
+        elif name in self._known or not name.startswith("-"):
+            self.arguments += given.arguments
+        elif name in _NOTHING_SWITCHES or name in _NOTHING_VALUES:
+            self.ignored.append(name)
+        elif name in _SAME and _SAME[name] in self._known:
+            self._put(_SAME[name], value)
+        elif name in _KV and value and _KV[name][0] in self._known:
+            option, part = _KV[name]
+            self._kv.setdefault(option, ["f16", "f16"])[part] = value
+        elif name in _LOADING and "--load-mode" in self._known:
+            self._loading.add(_LOADING[name])
+        elif name == "--spec-type" and "--draft" in self._known:
+            self.arguments += _SPEC_TYPES.get(value or "", [])
+        elif name in ("-cmoe", "--cpu-moe") and "--n-cpu-moe" in self._known:
+            self._put("--n-cpu-moe", _ALL_LAYERS)
+        elif name == "--rope-freq-scale" and "--rope-scale" in self._known and _positive(value):
+            self._put("--rope-scale", f"{1 / float(value or 1):g}")
+        elif name in ("-hff", "--hf-file") and value and self._name_file(value):
+            pass
+        elif name in _REFUSED:
+            self.refused.append(f"{name} is no option here: {_REFUSED[name][1]}")
+        else:
+            self.arguments += given.arguments
+
+    def end(self) -> list[str]:
+        """Return the translated command line."""
+        for option, (keys, values) in self._kv.items():
+            self._put(option, keys if keys == values else f"{keys}/{values}")
+        if self._loading:
+            self._put("--load-mode", _load_mode(self._loading))
+        return self.arguments
+
+    def _put(self, option: str, value: str | None) -> None:
+        self.arguments += [option] if value is None else [option, value]
+
+    def _name_file(self, file: str) -> bool:
+        """Add a file to the repository that was named before; return whether there was one."""
+        for i, one in enumerate(self.arguments[:-1]):
+            if one in ("-hf", "--hf-repo"):
+                self.arguments[i + 1] += f"/{file}"
+                return True
+        return False
 
 
-def foreign_option(name: str, known: Collection[str]) -> str | None:
-    """Return advice about an option of other programs, for a command with the options `known`. None
-    if there is no advice, or if it would name an option that this command does not have."""
-    said = _FOREIGN_OPTIONS.get(name)
-    if said is None or not all(one in known for one in _OPTION.findall(said)):
-        return None
-    return f"{name} is no option here: {said}"
+def _load_mode(wanted: set[str]) -> str:
+    """Return the mode for llama.cpp's switches: it maps files unless it is told not to."""
+    if "dio" in wanted:
+        return "dio"
+    if "mlock" in wanted:
+        return "mlock" if "none" in wanted else "mmap+mlock"
+    return "none" if "none" in wanted else "mmap"
 
 
-def advice(unknown: Sequence[str], known: Sequence[str]) -> str:
-    """Return advice about arguments `unknown` to a command with the options `known`: what does the
-    same here, if anything, or what may have been meant."""
-    option = next((one for one in unknown if one.startswith("-")), unknown[0])
-    name = option.partition("=")[0]
-    if said := foreign_option(name, known):
-        return said
-    if name in known:  # a short option
-        return f"the value of {name} stands behind a blank, not behind ="
-    if not option.startswith("-"):
-        if option.endswith(".gguf") and "-m" in known:
-            return f"what is {option} for? A model is named with -m {option}"
-        return f"what is {option!r:.80} for?"
-    is_begun = name.startswith("--") and len(name) > len("--")
-    begun = [one for one in known if is_begun and one.startswith(name)]
-    alike = begun or difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+def _positive(value: str | None) -> bool:
+    try:
+        return float(value or "") > 0
+    except ValueError:
+        return False
+
+
+def _takes_value(name: str, known: Mapping[str, bool]) -> bool:
+    if name in known:
+        return known[name]
+    return (
+        name in _NOTHING_VALUES
+        or name in _SAME
+        or name in _KV
+        or name in ("--spec-type", "--rope-freq-scale", "-hff", "--hf-file")
+        or _REFUSED.get(name, (False, ""))[0]
+    )
+
+
+def read(arguments: Sequence[str], known: Mapping[str, bool]) -> Iterator[Given]:
+    """Yield the options and arguments of a command line.
+
+    Args:
+        arguments: The command line, without the program's name.
+        known: The options of the command, with whether a value follows.
+    """
+    rest = iter(arguments)
+    for argument in rest:
+        name, equals, value = argument.partition("=")
+        if equals and name.startswith("-"):
+            yield Given(name, value, [argument])
+        elif argument.startswith("-") and _takes_value(argument, known):
+            after = next(rest, None)
+            yield Given(argument, after, [argument, *([] if after is None else [after])])
+        else:
+            yield Given(argument, None, [argument])
+
+
+def translated(
+    arguments: Sequence[str], known: Mapping[str, bool], program: str
+) -> tuple[list[str], list[str]]:
+    """Return a command line with foreign options in the command's own, and a sentence for each that
+    has no equal. Those that change nothing are named in one line on standard error."""
+    translation = _Translation(known)
+    for given in read(arguments, known):
+        translation.add(given)
+    if translation.ignored:
+        names = ", ".join(dict.fromkeys(translation.ignored))
+        change = "changes" if len(set(translation.ignored)) == 1 else "change"
+        print(f"{program}: {names} {change} nothing here.", file=sys.stderr)
+    return translation.end(), translation.refused
+
+
+def advice(
+    name: str, known: Collection[str], others: Callable[[], Mapping[str, Collection[str]]]
+) -> str:
+    """Return what to do about an argument that a command with the options `known` does not take.
+
+    Args:
+        name: The argument, without a value after "=".
+        known: The options of the command.
+        others: Returns the options of all programs, by their names.
+    """
+    if not name.startswith("-"):
+        if name.endswith(".gguf") and "-m" in known:
+            return f"what is {name} for? A model is named with -m {name}"
+        return f"what is {name!r:.80} for?"
+    if owners := [program for program, options in others().items() if name in options]:
+        return f"{name} is an option of {' and '.join(owners[:2])}, not of this program"
+    # Short options are no words: any of them would be near any other.
+    is_word = name.startswith("--") and len(name) > len("--")
+    begun = [one for one in known if is_word and one.startswith(name)]
+    words = [one for one in known if one.startswith("--")]
+    alike = begun or (difflib.get_close_matches(name, words, n=1, cutoff=0.75) if is_word else [])
     meant = f"; did you mean {alike[0]}?" if alike else ""
     return f"there is no option {name}{meant}"

@@ -21,7 +21,7 @@ from specllama.session import SpecSession
 
 _STDERR = 2
 
-_FOR_REQUESTS = [name for name, field in FIELDS.items() if field.api]
+_FOR_REQUESTS = [name for name, field in FIELDS.items() if field.field and field.flags]
 """Options of a generation that get a default here, for requests that leave them open."""
 
 
@@ -68,12 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
         SpecSession(
             **_arguments.session_options(arguments),
             **_arguments.template_options(arguments),
-            n_seq=arguments.n_seq,
-            exact=_arguments.SWITCH[arguments.exact],
-            flash_attn=_arguments.SWITCH[arguments.flash_attn],
             max_queue=arguments.max_queue,
             verifies=True,
-            cache_ram=arguments.cache_ram,
         ) as session,
     ):
         # A trial: raises what every answer would be refused for.
@@ -141,25 +137,13 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (127.0.0.1)")
     parser.add_argument("--port", type=whole(0, 65535), default=8080, help="port (8080); 0: any")
-    parser.add_argument(
-        "-np", "--parallel", "--n-seq", dest="n_seq", type=whole(1, 64), default=8, metavar="N",
-        help="requests worked at together (8)",
-    )  # fmt: skip
+    _arguments.add_options(parser, "n_seq", "cache_ram", defaults={"n_seq": 8, "cache_ram": 8192})
     # Defaults for requests that leave these open; the temperature is that of the OpenAI API.
-    _arguments.add_sampling(parser, *_FOR_REQUESTS, defaults={"temperature": 1.0})
+    _arguments.add_options(parser, *_FOR_REQUESTS, defaults={"temperature": 1.0})
     parser.add_argument(
         "-n", "--n-predict", type=whole(1, words=UNTIL_FULL), metavar="N",
         help="most tokens of an answer; requests may ask for fewer (all; 16 in /v1/completions "
         "where a request does not say)",
-    )  # fmt: skip
-    _arguments.add_exact(parser)
-    parser.add_argument(
-        "-fa", "--flash-attn", choices=_arguments.SWITCH, default="auto",
-        help="as a session's (auto); off helps copies from long texts on CPUs",
-    )  # fmt: skip
-    parser.add_argument(
-        "-cram", "--cache-ram", type=whole(-1), default=8192, metavar="MIB",
-        help="main memory for conversations whose place others have taken; -1: no limit (8192)",
     )  # fmt: skip
     parser.add_argument(
         "--max-queue", type=whole(0), default=64, help="requests that may wait (64)"

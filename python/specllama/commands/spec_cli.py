@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from specllama_light.default_model import installed_model
+
+from specllama.commands.foreign_options import read
 
 _NAMES = {"-hf": "-m", "--hf-repo": "-m", "-hfd": "-md", "--hf-repo-draft": "-md"}
 """Options that take a name on the Hub, mapped to the option that takes a file instead."""
@@ -36,37 +38,6 @@ _FILES_OF_GRAMMARS = ("--grammar-file", "-jf", "--json-schema-file")
 _ABOUT = frozenset(("-h", "--help", "--version", "--list-devices"))
 """Options with which the executable opens no model."""
 
-SWITCHES = _ABOUT.union((
-    "-", "-e", "--escape", "--speculative-decoding", "--no-spec", "--stats", "--json",
-    "-v", "--verbose", "--ignore-eos",
-))  # fmt: skip
-"""Options without a value. After any other option the next argument is its value, whatever it looks
-like."""
-
-OPTIONS = SWITCHES.union(_PROMPTS, _NAMES, _FILES, _SCHEMAS, _FOR_BUNDLED, (_REGEX,), (
-    "-n", "--n-predict", "--predict", "-r", "--stop", "--temp", "--temperature", "--top-nsigma",
-    "--top-n-sigma", "--top-k", "--typical", "--typical-p", "--top-p", "--min-p",
-    "--xtc-probability", "--xtc-threshold", "--repeat-penalty", "--presence-penalty",
-    "--frequency-penalty", "--repeat-last-n", "--dry-multiplier", "--dry-base",
-    "--dry-allowed-length", "--dry-penalty-last-n", "--dry-sequence-breaker", "--logprobs",
-    "--acceptance", "--lenience", "--grammar", "--grammar-file", "-s", "--seed", "-c", "--ctx-size",
-    "-b", "--batch-size", "-t", "--threads", "-ngl", "--n-gpu-layers", "--gpu-layers", "-ts",
-    "--tensor-split", "-ncmoe", "--n-cpu-moe", "-dev", "--device", "--rpc", "-fa", "--flash-attn",
-    "-kv", "--kv-type", "-ngld", "--n-gpu-layers-draft", "--gpu-layers-draft", "-devd",
-    "--device-draft", "--lora", "--lora-scaled", "-lm", "--load-mode", "--rope-scaling",
-    "--rope-scale", "--rope-freq-base", "--yarn-orig-ctx", "--draft", "--spec-length",
-    "--spec-tree", "--color",
-))  # fmt: skip
-"""All options that the executable knows."""
-
-
-class _Argument(NamedTuple):
-    """An option, its value (None: it has none, or none was given), and the arguments as given."""
-
-    option: str
-    value: str | None
-    given: list[str]
-
 
 def executable() -> Path:
     """Return the path of the executable."""
@@ -75,17 +46,11 @@ def executable() -> Path:
     return Path(_build.__file__).parent / "bin" / "spec-cli"
 
 
-def _read(arguments: Sequence[str]) -> Iterator[_Argument]:
-    rest = iter(arguments)
-    for argument in rest:
-        option, equals, value = argument.partition("=")
-        if equals and option.startswith("--"):
-            yield _Argument(option, value, [argument])
-        elif argument in SWITCHES or not argument.startswith("-"):
-            yield _Argument(argument, None, [argument])
-        else:
-            behind = next(rest, None)
-            yield _Argument(argument, behind, [argument, *([] if behind is None else [behind])])
+def _known() -> dict[str, bool]:
+    """Return the executable's options, with whether a value follows."""
+    from specllama._core import spec_cli_flags
+
+    return spec_cli_flags()
 
 
 def with_files(arguments: Sequence[str]) -> list[str]:
@@ -97,13 +62,13 @@ def with_files(arguments: Sequence[str]) -> list[str]:
     from specllama.errors import ArgumentError
     from specllama.model.hub import SCHEME, fetch
 
-    options = {one.option for one in _read(arguments)}
+    options = {one.name for one in read(arguments, _known())}
     for what, ways in (("model", _TARGETS), ("draft model", _DRAFTS)):
         files, names = ([one for one in ways if one in kind] for kind in (_FILES, _NAMES))
         if options.intersection(files) and options.intersection(names):
             raise ArgumentError(f"Give the {what} with {files[0]} or with {names[0]}, not both.")
     result: list[str] = []
-    for option, value, given in _read(arguments):
+    for option, value, given in read(arguments, _known()):
         is_name = option in _NAMES or (option in _FILES and (value or "").startswith(SCHEME))
         if value is not None and is_name:
             file = value if options & _ABOUT else fetch(value)
@@ -120,11 +85,11 @@ def with_grammar(arguments: Sequence[str]) -> list[str]:
     from specllama import _files
     from specllama.errors import ArgumentError
 
-    forms = [one.option for one in _read(arguments) if one.option in _FORMS]
+    forms = [one.name for one in read(arguments, _known()) if one.name in _FORMS]
     if len(set(forms)) > 1 or (len(forms) > 1 and forms[0] not in _GRAMMARS):
         raise ArgumentError(f"Give one of {', '.join(_FORMS)}.")
     result: list[str] = []
-    for option, value, given in _read(arguments):
+    for option, value, given in read(arguments, _known()):
         if option not in _FORMS or not value:  # the core says that a value is missing
             result += given
             continue
@@ -159,7 +124,7 @@ def _lark(option: str, value: str) -> str:
 def with_default_model(arguments: Sequence[str]) -> list[str]:
     """Return the arguments with SmolLM2 added as the model, if it is installed and they have a
     prompt but no option that determines the model; else return them unchanged."""
-    options = {one.option for one in _read(arguments)}
+    options = {one.name for one in read(arguments, _known())}
     named = options.intersection([*_NAMES, *_FILES, *_FOR_BUNDLED])
     model = installed_model()
     if model is None or named or not options.intersection(_PROMPTS):
@@ -167,16 +132,24 @@ def with_default_model(arguments: Sequence[str]) -> list[str]:
     return ["-m", str(model), *arguments]
 
 
-def _check_options(arguments: Sequence[str]) -> None:
-    """Raise ArgumentError for an unknown option; the message says what does the same, if known."""
-    options = [one.option for one in _read(arguments)]
-    unknown = [one for one in options if one.startswith("-") and one not in OPTIONS]
-    if unknown:
-        from specllama.commands.foreign_options import advice
-        from specllama.errors import ArgumentError
+def with_own_options(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with options of other programs replaced by this one's. Raises
+    ArgumentError for all that are unknown."""
+    from specllama.__main__ import options_of_commands
+    from specllama.commands.foreign_options import advice, translated
+    from specllama.errors import ArgumentError
 
-        said = advice(unknown[:1], sorted(OPTIONS))
-        raise ArgumentError(f"{said}; see spec-cli --help.")
+    known = _known()
+    own, refused = translated(arguments, known, "spec-cli")
+    unknown = [one.name for one in read(own, known) if one.name.startswith("-")]
+    refused += [
+        advice(name, known, options_of_commands)
+        for name in dict.fromkeys(unknown)
+        if name not in known and name != "-"
+    ]
+    if refused:
+        raise ArgumentError(f"{'; '.join(refused)}; see spec-cli --help.")
+    return own
 
 
 def main() -> NoReturn:
@@ -188,8 +161,7 @@ def main() -> NoReturn:
     check_version()
     path = executable()
     try:
-        given = sys.argv[1:]
-        _check_options(given)
+        given = with_own_options(sys.argv[1:])
         arguments = with_files(with_default_model(with_grammar(given)))
     except SpecllamaError as error:
         print(f"spec-cli: {error}", file=sys.stderr)
@@ -197,7 +169,7 @@ def main() -> NoReturn:
     # Python ignores SIGPIPE, and execv keeps that: the executable would go on writing into a pipe
     # that nobody reads any more.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    if not {one.option for one in _read(arguments)}.intersection(_FORMS):
+    if not {one.name for one in read(arguments, _known())}.intersection(_FORMS):
         os.execv(path, [str(path), *arguments])
     from specllama import _core
 

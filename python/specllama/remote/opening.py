@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 from specllama import _check, _core
@@ -13,7 +12,7 @@ from specllama.drafter import Drafter
 from specllama.errors import ArgumentError
 from specllama.formats.wire import MOST_DRAFTED
 from specllama.model import hub
-from specllama.model.draft_options import draft_options
+from specllama.model.session_options import FIELDS, checked
 from specllama.remote.core import RemoteCore
 from specllama.remote.link import Link
 from specllama.remote.served import Served
@@ -22,7 +21,7 @@ from specllama.remote.target import Target
 
 _HERE = frozenset({
     "n_seq", "spec_length", "spec_tree", "cascade", "draft_n_gpu_layers", "draft_device",
-    "draft_n_threads", "draft_kv_type", "n_threads", "progress",
+    "draft_n_threads", "draft_kv_type", "n_threads",
 })  # fmt: skip
 """Options that are decided here; the server decides all others."""
 _SGLANG = "sglang+"
@@ -73,22 +72,24 @@ def open_remote(
     target: TargetOptions,
     draft: str | os.PathLike[str] | Drafter | None,
     options: Mapping[str, Any],
-    defaults: Mapping[str, Any],
+    progress: Callable[[float], None] | None,
 ) -> tuple[RemoteCore, str]:
     """Connect, load a draft model if there is one, and return the session's core and the address of
-    its target. Arguments and errors are those of `SpecSession`."""
+    its target. Arguments and errors are those of `SpecSession`, except `progress`: it is called
+    with the fraction of the draft model loaded."""
     for name, value in options.items():
-        if name not in _HERE and _check.differ(value, defaults[name]):
+        if name not in _HERE and value is not None and _asks(name, value):
             raise ArgumentError(f"{name} is for the server of the target to decide; leave it out.")
     if draft == "mtp":
         raise ArgumentError('draft="mtp" needs the model here; let the server draft so.')
-    n_seq = _check.integer("n_seq", options["n_seq"], low=1, high=64)
-    length = _check.integer_or(
-        "spec_length", options["spec_length"], {"auto": None}, low=1, high=64
-    )
-    guesses = _guesses(options["spec_tree"], length)
-    n_threads = _check.optional(_check.integer, "n_threads", options["n_threads"])
-    cascade = _check.flag("cascade", options["cascade"])
+    given = {name: value for name, value in options.items() if name in _HERE}
+    values = {name: FIELDS[name].default for name in _HERE} | checked(given)
+    n_seq = _check.integer("n_seq", values["n_seq"], low=1, high=64)
+    length: int | None = values["spec_length"]
+    if length is not None:
+        _check.integer("spec_length", length, low=1, high=64)
+    guesses = _guesses(values["spec_tree"] or 1, length)
+    cascade = values["cascade"]
     is_file = not (draft is None or isinstance(draft, Drafter) or draft in ("auto", "ngram"))
     cheap: Literal["ngram"] | Drafter | None = None
     if isinstance(draft, Drafter):
@@ -100,7 +101,7 @@ def open_remote(
         core = RemoteCore(
             served,
             cheap,
-            _loader(draft, options, n_seq, n_threads) if is_file else None,
+            _loader(draft, values, n_seq, progress) if is_file else None,
             n_seq=n_seq,
             spec_length=length,
             guesses=guesses,
@@ -141,10 +142,15 @@ def _closing(link: Link, connect: Callable[[], Target]) -> Target:
         raise
 
 
-def _guesses(spec_tree: int | str, spec_length: int | None) -> int:
+def _asks(name: str, value: Any) -> bool:
+    """Return whether a value of an option asks for anything else than the default does."""
+    field = FIELDS.get(name)
+    return field is None or not field.kind or _check.differ(field.check(name, value), field.default)
+
+
+def _guesses(guesses: int, spec_length: int | None) -> int:
     """Return the most guesses at a position, checked."""
-    words = {"auto": None, "off": 1}
-    guesses = _check.integer_or("spec_tree", spec_tree, words, low=1, high=8) or 1
+    _check.integer("spec_tree", guesses, low=1, high=8)
     if spec_length is not None and spec_length * guesses > MOST_DRAFTED:
         raise ArgumentError(
             f"spec_length times spec_tree must be {MOST_DRAFTED} at most, not "
@@ -154,43 +160,25 @@ def _guesses(spec_tree: int | str, spec_length: int | None) -> int:
 
 
 def _loader(
-    draft: Any, options: Mapping[str, Any], n_seq: int, n_threads: int | None
+    draft: Any,
+    values: Mapping[str, Any],
+    n_seq: int,
+    progress: Callable[[float], None] | None,
 ) -> Callable[[int], _core.Session]:
     """Return a function that loads the draft model with a context of n_ctx tokens."""
 
     def load(n_ctx: int) -> _core.Session:
-        model, context = draft_options(
-            hub.local_path("draft", draft),
-            partial(
-                _core.ContextOptions,
-                n_ctx=n_ctx,
-                n_seq=n_seq,
-                n_batch=max(_BATCH, n_seq),
-                flash_attn=_core.Switch.automatic,
-                rope=_core.RopeOptions(
-                    scaling=None, scale=None, freq_base=None, yarn_orig_ctx=None
-                ),
-            ),
-            n_gpu_layers=options["draft_n_gpu_layers"],
-            device=options["draft_device"],
-            n_threads=_check.first(options["draft_n_threads"], n_threads),
-            kv_type=options["draft_kv_type"],
+        options = _core.SessionOptions(
+            model=hub.local_path("draft", draft),
+            n_ctx=n_ctx,
+            n_seq=n_seq,
+            n_batch=max(_BATCH, n_seq),
+            n_threads=_check.first(values["draft_n_threads"], values["n_threads"]),
+            n_gpu_layers=values["draft_n_gpu_layers"],
+            device=values["draft_device"] or "",
+            kv_type=values["draft_kv_type"],
+            exact=_core.Switch.off,
         )
-        return _core.Session(
-            _core.SessionOptions(
-                model=model,
-                context=context,
-                spec_length=None,
-                spec_tree=None,
-                draft_model=None,
-                corpus="",
-                verifies=False,
-                cache_ram=0,
-                exact=_core.Switch.off,
-            ),
-            drafter=None,
-            ngram=None,
-            progress=options["progress"],
-        )
+        return _core.Session(options, drafter=None, ngram=None, progress=progress)
 
     return load

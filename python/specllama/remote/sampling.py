@@ -9,4 +9,4 @@ from specllama import _core
 
 def named(options: _core.SamplingOptions) -> dict[str, Any]:
     """Return all options, as they are named in `GenerateOptions`."""
-    return {name: getattr(options, name) for name in dir(options) if not name.startswith("_")}
+    return {one.name: getattr(options, one.name) for one in _core.sampling_options()}

@@ -36,7 +36,7 @@ class AsyncRequests(BackgroundRequests, Closing):
 
         Raises: what `submit` and `Handle.result` raise.
         """
-        return await self._acontinued(lambda: (prompt, options), n)
+        return await self._acontinued(lambda: (prompt, GenerateOptions(**options)), n)
 
     def astream(
         self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]
@@ -46,7 +46,7 @@ class AsyncRequests(BackgroundRequests, Closing):
         Arguments and errors are those of `submit`. Leaving the loop, or cancelling the task, ends
         the request. (After a `break` it ends when the iterator is closed or collected.)
         """
-        return self._achunks(lambda: (prompt, options))
+        return self._achunks(lambda: (prompt, GenerateOptions(**options)))
 
     async def achat(
         self,
@@ -59,7 +59,7 @@ class AsyncRequests(BackgroundRequests, Closing):
         """Answer the last message of a conversation; see `agenerate`. Arguments and errors are
         those of `SpecSession.chat`."""
         return await self._acontinued(
-            lambda: (self.render_chat(messages, template_args), options), n
+            lambda: (self.render_chat(messages, template_args), GenerateOptions(**options)), n
         )
 
     def astream_chat(
@@ -70,7 +70,9 @@ class AsyncRequests(BackgroundRequests, Closing):
         **options: Unpack[GenerateOptions],
     ) -> AsyncGenerator[Chunk, None]:
         """The same as `achat`, chunk by chunk: see `astream`."""
-        return self._achunks(lambda: (self.render_chat(messages, template_args), options))
+        return self._achunks(
+            lambda: (self.render_chat(messages, template_args), GenerateOptions(**options))
+        )
 
     async def ainfill(
         self,
@@ -84,7 +86,7 @@ class AsyncRequests(BackgroundRequests, Closing):
         """Fill a gap in a text; see `agenerate`. Arguments and errors are those of
         `SpecSession.infill`."""
         return await self._acontinued(
-            lambda: self._infill_request(prefix, suffix, files, options), n
+            lambda: self._infill_request(prefix, suffix, files, GenerateOptions(**options)), n
         )
 
     def astream_infill(
@@ -96,7 +98,9 @@ class AsyncRequests(BackgroundRequests, Closing):
         **options: Unpack[GenerateOptions],
     ) -> AsyncGenerator[Chunk, None]:
         """The same as `ainfill`, chunk by chunk: see `astream`."""
-        return self._achunks(lambda: self._infill_request(prefix, suffix, files, options))
+        return self._achunks(
+            lambda: self._infill_request(prefix, suffix, files, GenerateOptions(**options))
+        )
 
     async def __aenter__(self) -> Self:
         return self

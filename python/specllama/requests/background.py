@@ -63,7 +63,9 @@ class BackgroundRequests(LoadedModel):
                 all n choices are taken.)
             ClosedError: The session is closed.
         """
-        return Handle.of_choices(submitted(self, prepared(self, [prompt], n, options)))
+        return Handle.of_choices(
+            submitted(self, prepared(self, [prompt], n, GenerateOptions(**options)))
+        )
 
     def submit_chat(
         self,
@@ -88,7 +90,7 @@ class BackgroundRequests(LoadedModel):
     ) -> Handle:
         """Queue a request to fill a gap in a text. Arguments are those of `SpecSession.infill`; for
         the rest see `submit`."""
-        prompt, options = self._infill_request(prefix, suffix, files, options)
+        prompt, options = self._infill_request(prefix, suffix, files, GenerateOptions(**options))
         return self.submit(prompt, n=n, **options)
 
     def _infill_request(

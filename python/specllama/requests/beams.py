@@ -130,7 +130,7 @@ def _asks(name: str, value: Any) -> bool:
     """Return whether a value of an option asks for anything else than the default does. Raises
     ArgumentError if it is of a wrong type."""
     field = FIELDS[name]
-    return _check.differ(field.check(name, value), field.check(name, field.default))
+    return _check.differ(field.check(name, value), field.default)
 
 
 def _early_stopping(value: Any) -> _core.EarlyStopping:

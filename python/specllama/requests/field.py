@@ -1,64 +1,150 @@
-"""The description of one option of a generation."""
+"""One option, as callers, command lines, the server and the documents know it: a line of the core's
+table, or an option that only Python has."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from specllama import _check, _core
+from specllama.errors import ArgumentError
+
 INT32 = 2**31 - 1
 
-
-@dataclass(frozen=True)
-class Range:
-    """The numbers that an option may be. For people to read, in help texts; the check itself is
-    done by the core, for every caller.
-
-    Attributes:
-        low, high: The bounds, themselves allowed.
-        above: Whether `low` itself is not allowed.
-    """
-
-    low: float = -math.inf
-    high: float = math.inf
-    above: bool = False
-
-    def __str__(self) -> str:
-        if self.low == -math.inf:
-            return "any"
-        if self.high in (math.inf, INT32):
-            return f"more than {self.low:g}" if self.above else f"{self.low:g} or more"
-        high = "2^64 - 1" if self.high == 2**64 - 1 else f"{self.high:g}"
-        return f"more than {self.low:g} to {high}" if self.above else f"{self.low:g} to {high}"
+Check = Callable[[str, Any], Any]
 
 
 @dataclass(frozen=True)
 class Field:
-    """An option: how it is read, what it means, and its names on command lines and in the API.
+    """An option.
 
     Attributes:
-        default: The value of an option that is left out.
-        by_default: The default in words.
-        check: Called with the option's name (for error messages) and the given value; returns the
-            value in the form the core takes. Raises ArgumentError.
-        doc: What the option is for. Tables and command lines show only the first sentence.
-        kind: int or float if the option is a number, else str.
-        range: The numbers allowed; None: the option is not a number.
-        flags: The option's flags on command lines; empty: no flag that commands share.
-        api: The option's name in the server's requests, if its value there is a plain number.
+        name: Its name in Python.
+        check: Called with the name (for error messages) and a given value; returns the value in the
+            form the core takes. Raises ArgumentError. Ranges are checked by the core.
+        help: What it does. Tables and command lines show only the first sentence.
+        kind: "flag", "integer", "number", "text", "texts", "numbers", "choice", "switch", or "" for
+            what else there is.
+        default: The value of an option that is left out, in the form the core takes.
+        by_default: The default in words, with what some values mean.
+        range: The numbers allowed, in words; "": any, or it is none.
+        low, high: The same.
+        choices: The texts allowed; (): any, or it is none.
+        words: Numbers for which there are words.
+        flags: Its flags on command lines; (): none that commands share.
+        value: What its value is called in their help.
+        field: Its name in the server's requests; "": they cannot give its plain value.
+        aliases: Its names in other programs.
     """
 
-    default: Any
-    by_default: str
-    check: Callable[[str, Any], Any]
-    doc: str
-    kind: type[Any] = str
-    range: Range | None = None
+    name: str
+    check: Check
+    help: str
+    kind: str = ""
+    default: Any = None
+    by_default: str = "none"
+    range: str = ""
+    low: float = -math.inf
+    high: float = math.inf
+    choices: tuple[str, ...] = ()
+    words: Mapping[str, int | None] | None = None
     flags: tuple[str, ...] = ()
-    api: str | None = None
+    value: str = ""
+    field: str = ""
+    aliases: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, option: _core.Option, check: Check | None = None) -> Field:
+        """Return the option of a line of the core's table. `check` is given where its type does not
+        say how Python's values are read."""
+        words: dict[str, int | None] = {
+            word: int(number) for word, _, number in (one.partition("=") for one in option.words)
+        }
+        if option.by_default.startswith("auto"):
+            words = {"auto": None, **words}
+        return cls(
+            name=option.name,
+            check=check or _checker(option, words),
+            help=option.help,
+            kind=option.kind,
+            default=option.default,
+            by_default=option.by_default,
+            range=option.range,
+            low=option.low,
+            high=option.high,
+            choices=option.choices,
+            words=words,
+            flags=option.flags,
+            value=option.value,
+            field=option.field,
+            aliases=option.aliases,
+        )
 
     @property
     def brief(self) -> str:
         """The first sentence, without its full stop."""
-        return self.doc.split(". ")[0].rstrip(".")
+        return self.help.split(". ")[0].rstrip(".")
+
+
+def described(fields: Mapping[str, Field], groups: Mapping[str, str]) -> str:
+    """Return the options as a docstring lists them.
+
+    Args:
+        fields: The options by their names.
+        groups: Headings, each by the name of the first option after it.
+    """
+    lines = []
+    for name, field in fields.items():
+        if name in groups:
+            lines += ["", f"    {groups[name]}:"]
+        values = f"; {field.range}" if field.range else ""
+        text = f"{name}: {field.help} (Default: {field.by_default}{values}.)"
+        lines.append(textwrap.fill(text, 96, initial_indent=" " * 8, subsequent_indent=" " * 12))
+    return "\n".join(lines)
+
+
+def _checker(option: _core.Option, words: Mapping[str, int | None]) -> Check:
+    """Return what checks the type of an option's values."""
+    check: Check
+    if option.kind == "integer":
+        high = 2**62 if option.name == "ngram_max_bytes" else INT32
+
+        def check(name: str, value: Any) -> Any:
+            low = 0 if high > INT32 else -INT32 - 1
+            if words:
+                return _check.integer_or(name, value, words, low=low, high=high)
+            return _check.integer(name, value, low=low, high=high)
+
+    elif option.kind == "choice":
+
+        def check(name: str, value: Any) -> Any:
+            if not isinstance(value, str) or value not in option.choices:
+                allowed = " or ".join(f'"{one}"' for one in option.choices)
+                raise ArgumentError(f"{name} must be {allowed}, not {_check.quoted(value)}.")
+            return type(option.default)[value]
+
+    else:
+        check = _CHECKS[option.kind]
+    if not option.optional:
+        return check
+    return lambda name, value: option.default if value is None else check(name, value)
+
+
+def _numbers(name: str, value: Any) -> list[float]:
+    if isinstance(value, (str, bytes)) or not _check.has_several(value):
+        raise ArgumentError(f"{name} must be a list of numbers, not {_check.quoted(value)}.")
+    return [_check.number(name, one) for one in value]
+
+
+_CHECKS: dict[str, Check] = {
+    "flag": _check.flag,
+    "number": _check.number,
+    "text": _check.named,
+    "texts": _check.texts,
+    "numbers": _numbers,
+    "switch": _check.switch,
+    "": lambda name, value: value,  # whoever makes it of the value checks it
+}

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from specllama import _check, _core
+from specllama import _check
 from specllama.errors import ArgumentError
 
 
@@ -16,17 +16,9 @@ def anything(name: str, value: Any) -> Any:
     return value
 
 
-def most_tokens(name: str, value: Any) -> int | None:
-    """Return the limit: -1 is until the context is full, None (for `...`) the core's default."""
-    if value is None:
-        return -1
-    return None if value is ... else _check.integer(name, value, low=-1)
-
-
-def most_likely(name: str, value: Any) -> int:
-    """Return how many of the most likely tokens may be chosen; 0, for -1 as well: all."""
-    number = _check.integer(name, value)
-    return 0 if number == -1 else number
+def most_tokens(name: str, value: Any) -> int:
+    """Return the limit; -1, for None as well: until the context is full."""
+    return -1 if value is None else _check.integer(name, value, low=-1)
 
 
 def biases(name: str, value: Any) -> list[tuple[int, float]]:
@@ -49,29 +41,12 @@ def biases(name: str, value: Any) -> list[tuple[int, float]]:
     return biases
 
 
-def logprobs(name: str, value: Any) -> int:
-    """Return how many of the most likely tokens to report; -1: no log-probabilities at all."""
-    return -1 if value is None else _check.integer(name, value, low=0)
-
-
-def budget(name: str, value: Any) -> int:
-    """Return a number of tokens; -1, for None as well: any."""
-    return -1 if value is None else _check.integer(name, value, low=-1)
-
-
 def seed(name: str, value: Any) -> int | None:
     """Return the seed. None stands for a fresh one; -1 is read as None, as in llama.cpp."""
     if value is None:
         return None
     seed = _check.integer(name, value, low=-1, high=2**64 - 1)
     return None if seed == -1 else seed
-
-
-def acceptance(name: str, value: Any) -> _core.AcceptanceRule:
-    """Return the rule."""
-    if not isinstance(value, str) or value not in ("coupled", "rejection"):
-        raise ArgumentError(f'{name} must be "coupled" or "rejection", not {_check.quoted(value)}.')
-    return _core.AcceptanceRule[value]
 
 
 def reference(name: str, value: Any) -> str | _check.Tokens:

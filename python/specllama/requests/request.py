@@ -15,7 +15,7 @@ from specllama.errors import ArgumentError
 from specllama.formats.trace import shortened
 from specllama.model.core import Core
 from specllama.model.loaded_model import LoadedModel, piece
-from specllama.requests.options import GenerateOptions, checked, sampling
+from specllama.requests.options import GenerateOptions, checked
 from specllama.requests.stream import Record
 
 _OPENING_TOKENS = 24
@@ -106,16 +106,15 @@ class Request:
         core.check(self.tokens, self._core_options())
 
     def _core_options(self) -> _core.GenerateOptions:
+        of_core = {name: value for name, value in self.options.items() if name != "echo"}
         return _core.GenerateOptions(
-            max_tokens=self.options["max_tokens"],
-            stop=self.options["stop"],
-            sampling=sampling(self.options),
-            reference=self.reference,
-            replayed=self.replayed,
-            generated=[] if self.verification is None else self.verification.generated,
-            cache_prompt=self.options["cache_prompt"],
-            draft=None if self.verification is None else self.verification.draft,
-            trace=self.options["trace"],
+            **of_core
+            | {
+                "reference": self.reference,
+                "replayed": self.replayed,
+                "generated": [] if self.verification is None else self.verification.generated,
+                "draft": None if self.verification is None else self.verification.draft,
+            }
         )
 
     def begin(self, core: Core) -> Record:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from specllama.requests.field import INT32
+from specllama.requests.field import INT32, Field
 from specllama.requests.json_text import parsed
 from specllama.requests.options import FIELDS, GenerateOptions
 from specllama.server.constraint import read_constraint
@@ -16,30 +16,28 @@ from specllama.server.limits import MOST_BIASES, check_number, check_texts
 def read_options(fields: Fields, defaults: GenerateOptions) -> GenerateOptions:
     """Return the options that all kinds of calls have in common. Raises ApiError."""
     options: dict[str, Any] = {**defaults}
-    if "repetition_penalty" in fields:  # the name in vLLM and mlx-lm
-        options["repeat_penalty"] = fields.number("repetition_penalty")
-    if "thinking_budget_tokens" in fields:  # another name in llama-server
-        options["reasoning_budget"] = fields.integer("thinking_budget_tokens", low=-1, high=INT32)
-    for name, field in FIELDS.items():
-        if field.api is None or field.api not in fields:
-            continue
-        if field.kind is int and field.range is not None:
-            low, high = int(field.range.low), int(field.range.high)
-            options[name] = fields.integer(field.api, low=low, high=high)
-        else:
-            options[name] = fields.number(field.api)
-    seed = fields.integer("seed", low=-(2**63), high=2**64 - 1)
-    if seed is not None and seed != -1:  # -1 is a fresh one, as for llama-server
-        options["seed"] = seed % 2**64
+    for name, option in FIELDS.items():
+        given = [one for one in (*option.aliases, option.field) if one and one in fields]
+        if option.field and given:
+            options[name] = _value(fields, given[-1], option)
     options["stop"] = stop_strings(fields)
-    if "dry_sequence_breakers" in fields:
-        options["dry_sequence_breakers"] = _texts(fields, "dry_sequence_breakers")
-    options["logit_bias"] = _logit_bias(fields)
-    for name in ("ignore_eos", "cache_prompt"):
-        if name in fields:
-            options[name] = fields.flag(name)
     options.update(read_constraint(fields))
     return cast(GenerateOptions, options)
+
+
+def _value(fields: Fields, name: str, option: Field) -> Any:
+    """Return the value of an option from the field of this name. Raises ApiError."""
+    if option.name == "seed":
+        seed = fields.integer(name, low=-(2**63), high=2**64 - 1)
+        # -1 is a fresh one, as for llama-server.
+        return None if seed is None or seed == -1 else seed % 2**64
+    if option.name == "logit_bias":
+        return _logit_bias(fields)
+    if option.kind == "integer":
+        return fields.integer(name, low=int(option.low), high=INT32)
+    if option.kind == "flag":
+        return fields.flag(name)
+    return _texts(fields, name) if option.kind == "texts" else fields.number(name)
 
 
 def most_tokens(fields: Fields, *names: str, default: int | None = None) -> int | None:

@@ -193,7 +193,7 @@ TEST(errors_of_a_sequential_drafter_are_recorded) {
 
 TEST(a_session_takes_one_sequential_drafter) {
     SessionOptions options = options_of({});
-    options.draft_model.emplace().model = options.model;
+    options.draft.path = options.model.path;
     const auto costly = std::make_shared<Ruled>([](Proposal&) {}, true);
     CHECK_THROWS(InvalidArgument, Session(options, costly));
 }

@@ -125,7 +125,7 @@ class SGLang:
             sampling.frequency_penalty,
             sampling.presence_penalty,
         )
-        if sampling.penalty_last_n != 0 and penalties != (1, 0, 0):
+        if sampling.repeat_last_n != 0 and penalties != (1, 0, 0):
             _refuse("penalties")
         if sampling.dry_multiplier > 0 and sampling.dry_penalty_last_n != 0:
             _refuse("DRY")

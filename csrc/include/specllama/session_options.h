@@ -1,0 +1,365 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "specllama/option.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+// Options of a session. What each does, its range and what is special about some values says the
+// table below each struct.
+
+// An option that may be left to the library to decide.
+enum class Switch { automatic, on, off };
+
+// A LoRA adapter: a change of a model's weights (Hu et al., 2021), in a GGUF file of its own.
+struct LoraAdapter {
+    std::string path;
+    // How much of the change counts; 1: as much as it was trained with, 0: nothing.
+    float scale = 1;
+};
+
+// Which model, and on which devices.
+struct ModelOptions {
+    std::string path;
+    std::optional<int> n_gpu_layers;
+    std::optional<int> n_cpu_moe;
+    std::vector<float> tensor_split;
+    std::string device;
+    std::string rpc;
+    std::vector<LoraAdapter> lora;
+    std::string load_mode = "auto";
+};
+
+template <typename Visit>
+void list_options(const ModelOptions*, Visit&& option) {
+    using Options = ModelOptions;
+    option(&Options::path, {.name = "model"});
+    option(&Options::n_gpu_layers,
+           {.name = "n_gpu_layers",
+            .help = "Layers on GPUs: the last ones, the output counting as one more. With a notice "
+                    "if not all fit. 0: no device is used at all.",
+            .low = -1,
+            .special = "-1: all that fit",
+            .unset = "-1, or 0 with exact",
+            .words = "auto=-1 all=-1",
+            .flags = "-ngl --n-gpu-layers --gpu-layers"});
+    option(&Options::n_cpu_moe,
+           {.name = "n_cpu_moe",
+            .help = "Layers, the first ones, whose experts' weights stay in main memory.",
+            .low = 0,
+            .unset = "the minimum needed to fit all layers",
+            .flags = "-ncmoe --n-cpu-moe"});
+    option(&Options::tensor_split,
+           {.name = "tensor_split",
+            .help = "Proportions in which the GPUs get layers. One number for each GPU, in the "
+                    "order of `list_devices` or `device`.",
+            .unset = "by free memory",
+            .flags = "-ts --tensor-split",
+            .value = "N,N,..."});
+    option(&Options::device,
+           {.name = "device",
+            .help = "GPUs that hold the layers, by `spec-cli --list-devices`, or none. Names with "
+                    "commas between them.",
+            .unset = "all",
+            .flags = "-dev --device",
+            .value = "NAME,..."});
+    option(&Options::rpc,
+           {.name = "rpc",
+            .help = "RPC servers that hold layers, too; not encrypted (docs/rpc.md). Their devices "
+                    "come before this machine's GPUs, and layers are divided by free memory. "
+                    "Nothing is authenticated, and the process ends if a server is lost. A draft "
+                    "model stays on this machine.",
+            .unset = "none",
+            .flags = "--rpc",
+            .value = "HOST:PORT,..."});
+    option(&Options::lora,
+           {.name = "lora",
+            .help = "LoRA adapters of the model. GGUF files, by convert_lora_to_gguf.py of "
+                    "llama.cpp; 8 at most. A session with adapters is not exact, and a draft model "
+                    "has none.",
+            .unset = "none",
+            .flags = "--lora",
+            .value = "FILE,..."});
+    option(&Options::load_mode,
+           {.name = "load_mode",
+            .help = "Loading of weights into main memory. mmap: mapped from the file; none: read "
+                    "from it; mlock: and locked, so that they are never swapped out; dio: read "
+                    "without the system's cache; auto: mapped, unless a GPU does not support it.",
+            .choices = "auto none mmap mlock mmap+mlock dio",
+            .flags = "-lm --load-mode",
+            .value = "MODE"});
+}
+
+// How positions are turned, for contexts longer than a model was trained with; of target and draft
+// model alike.
+struct RopeOptions {
+    std::optional<std::string> scaling;
+    std::optional<double> scale;
+    std::optional<double> freq_base;
+    std::optional<int> yarn_orig_ctx;
+};
+
+template <typename Visit>
+void list_options(const RopeOptions*, Visit&& option) {
+    using Options = RopeOptions;
+    option(&Options::scaling,
+           {.name = "rope_scaling",
+            .help = "RoPE scaling method, for contexts longer than trained. For Qwen2.5 with "
+                    "131072 tokens, e.g.: yarn, with rope_scale 4 and yarn_orig_ctx 32768 (Peng et "
+                    "al., \"YaRN\", 2023).",
+            .choices = "none linear yarn",
+            .unset = "from the model file",
+            .flags = "--rope-scaling",
+            .value = "METHOD"});
+    option(&Options::scale, {.name = "rope_scale",
+                             .help = "RoPE context scaling factor.",
+                             .low = 0.001,
+                             .high = 1000,
+                             .unset = "from the model file",
+                             .flags = "--rope-scale"});
+    option(&Options::freq_base, {.name = "rope_freq_base",
+                                 .help = "RoPE base frequency.",
+                                 .low = 1,
+                                 .high = 1e12,
+                                 .unset = "from the model file",
+                                 .flags = "--rope-freq-base"});
+    option(&Options::yarn_orig_ctx, {.name = "yarn_orig_ctx",
+                                     .help = "Tokens of context that the model was trained with, "
+                                             "for yarn.",
+                                     .low = 1,
+                                     .unset = "from the model file",
+                                     .flags = "--yarn-orig-ctx"});
+}
+
+// The memory of a model, and how it decodes.
+struct ContextOptions {
+    int n_ctx = -1;
+    int n_seq = 1;
+    int n_batch = 512;
+    int n_threads = 0;
+    Switch flash_attn = Switch::automatic;
+    std::optional<std::string> kv_type;
+    RopeOptions rope;
+};
+
+template <typename Visit>
+void list_options(const ContextOptions*, Visit&& option) {
+    using Options = ContextOptions;
+    option(&Options::n_ctx,
+           {.name = "n_ctx",
+            .help = "Tokens of context of each request, prompt and generation together. Unless it "
+                    "is set, it is reduced, with a notice, when memory is short.",
+            .low = -1,
+            .high = 1 << 30,
+            .special = "0: the model's own",
+            .unset = "the model's own, at most 8192",
+            .flags = "-c --ctx-size"});
+    option(&Options::n_seq, {.name = "n_seq",
+                             .help = "Maximum number of concurrent requests; others wait.",
+                             .low = 1,
+                             .high = 64,
+                             .flags = "-np --parallel --n-seq"});
+    option(&Options::n_batch,
+           {.name = "n_batch",
+            .help = "Most tokens decoded at once, at least n_seq; also the chunk of a prefill.",
+            .low = 1,
+            .high = 8192,
+            .flags = "-b --batch-size"});
+    option(&Options::n_threads, {.name = "n_threads",
+                                 .help = "Threads.",
+                                 .low = 0,
+                                 .high = 512,
+                                 .unset = "one per performance core",
+                                 .flags = "-t --threads"});
+    option(&Options::flash_attn,
+           {.name = "flash_attn",
+            .help = "Flash attention. auto: where the device supports it, except on a CPU for "
+                    "heads with which it is much slower (docs/attention.md).",
+            .choices = "auto on off",
+            .flags = "-fa --flash-attn",
+            .value = "WHEN"});
+    option(&Options::kv_type,
+           {.name = "kv_type",
+            .help = "Type of the KV memory: f16, q8_0 or another; or KEYS/VALUES, like q8_0/q5_1. "
+                    "One of f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 and iq4_nl.",
+            .unset = "f16, or bf16/f16 with exact",
+            .flags = "-kv --kv-type",
+            .value = "TYPE"});
+    option(&Options::rope);
+}
+
+// A second model that drafts: a smaller one, or a head for the target (EAGLE-3, or an assistant of
+// Gemma 4). It must have the target's vocabulary.
+struct DraftModelOptions {
+    // Path of its GGUF file; "": none, unless the target's own layers draft.
+    std::string path;
+    // Whether the layers of multi-token prediction in the target's own file draft.
+    bool mtp = false;
+    std::optional<int> n_gpu_layers;
+    std::optional<std::string> device;
+    std::optional<int> n_threads;
+    std::optional<std::string> kv_type;
+    double p_min = 0;
+    std::optional<double> temperature;
+    std::optional<int> top_k;
+    std::optional<double> top_p;
+    std::optional<double> min_p;
+
+    bool any() const { return mtp || !path.empty(); }
+};
+
+template <typename Visit>
+void list_options(const DraftModelOptions*, Visit&& option) {
+    using Options = DraftModelOptions;
+    option(&Options::path, {.name = "draft_model"});
+    option(&Options::mtp, {.name = "draft_mtp"});
+    option(&Options::n_gpu_layers, {.name = "draft_n_gpu_layers",
+                                    .help = "Layers of the draft model on GPUs.",
+                                    .low = -1,
+                                    .special = "-1: all that fit",
+                                    .unset = "as n_gpu_layers",
+                                    .words = "auto=-1 all=-1",
+                                    .flags = "-ngld --n-gpu-layers-draft --gpu-layers-draft"});
+    option(&Options::device, {.name = "draft_device",
+                              .help = "GPUs that hold the draft model's layers.",
+                              .unset = "as device",
+                              .flags = "-devd --device-draft",
+                              .value = "NAME,..."});
+    option(&Options::n_threads, {.name = "draft_n_threads",
+                                 .help = "Threads of the draft model.",
+                                 .low = 0,
+                                 .high = 512,
+                                 .unset = "as n_threads",
+                                 .flags = "-td --threads-draft"});
+    option(&Options::kv_type, {.name = "draft_kv_type",
+                               .help = "Type of the draft model's KV memory.",
+                               .unset = "as kv_type",
+                               .flags = "-kvd --kv-type-draft",
+                               .value = "TYPE"});
+    option(&Options::p_min,
+           {.name = "draft_p_min",
+            .help = "Probability by the draft model below which a draft ends before a token. With "
+                    "acceptance=\"rejection\", the likeliest token's counts, not the drawn one's.",
+            .low = 0,
+            .high = 1,
+            .special = "0: off",
+            .flags = "--draft-p-min",
+            .value = "P"});
+    option(&Options::temperature, {.name = "draft_temperature",
+                                   .help = "Temperature of the draft model; the output remains the "
+                                           "model's own.",
+                                   .low = 0,
+                                   .unset = "the model's"});
+    option(&Options::top_k, {.name = "draft_top_k",
+                             .help = "The draft model's top_k.",
+                             .low = -1,
+                             .unset = "the model's"});
+    option(&Options::top_p, {.name = "draft_top_p",
+                             .help = "The draft model's top_p.",
+                             .low = 0,
+                             .high = 1,
+                             .unset = "the model's"});
+    option(&Options::min_p, {.name = "draft_min_p",
+                             .help = "The draft model's min_p.",
+                             .low = 0,
+                             .high = 1,
+                             .unset = "the model's"});
+}
+
+// Called with the fraction done, 0 to 1. Returning false cancels with Interrupted; what it throws
+// is passed on.
+using ProgressFunction = std::function<bool(float)>;
+
+struct SessionOptions {
+    ModelOptions model;
+    ContextOptions context;
+    // None: as many as pay, given the measured time of decodes and the acceptance seen so far.
+    std::optional<int> spec_length;
+    // None: 1, since trees have not been seen to save any time.
+    std::optional<int> spec_tree;
+    // Drafts in addition to the drafter that the session is given; with a fixed spec_length and no
+    // trees, in its place.
+    DraftModelOptions draft;
+    // Drafts from the corpus are used, too, except beside a draft model with a fixed spec_length
+    // and no trees.
+    std::string corpus;
+    // Whether the session is laid out for verifying drafts though it may have no drafter: for
+    // requests that bring theirs (GenerateOptions::draft).
+    bool verifies = false;
+    int cache_ram = 0;
+    // Whether speculative and plain decoding must give exactly the same tokens; otherwise they may
+    // differ where two tokens are nearly tied. automatic: exact if that costs nothing beyond what
+    // the other options ask for (the list is in device/exact.h). on: a session that cannot be exact
+    // is refused, with the reason.
+    Switch exact = Switch::automatic;
+    ProgressFunction load_progress;
+};
+
+template <typename Visit>
+void list_options(const SessionOptions*, Visit&& option) {
+    using Options = SessionOptions;
+    option(&Options::model);
+    option(&Options::context);
+    option(&Options::spec_length,
+           {.name = "spec_length",
+            .help = "Most tokens drafted per round, or auto: as many as pay. By the decode times "
+                    "of this machine and what was accepted so far, perhaps none. (Which batch "
+                    "widths are decoded then depends on the clock: outside the exact "
+                    "configuration, use a fixed number to repeat a run.)",
+            .low = 1,
+            .high = kMaxSpecLength,
+            .unset = "auto",
+            .flags = "--spec-length"});
+    option(&Options::spec_tree,
+           {.name = "spec_tree",
+            .help = "Most candidates for a position verified at once. Second and third choices of "
+                    "a draft model, and proposals of several drafters. With a fixed spec_length "
+                    "all are verified (spec_length times spec_tree at most 64), else those that "
+                    "pay. auto: 1, chains, since no measurement has shown trees to be faster. "
+                    "Drafts are always chains with recurrent and hybrid models, sliding windows, "
+                    "and exact=True with n_seq above 1 (docs/trees.md).",
+            .low = 1,
+            .high = kMaxGuesses,
+            .special = "1: off",
+            .unset = "auto",
+            .words = "off=1",
+            .flags = "--spec-tree",
+            .value = "K"});
+    option(&Options::draft);
+    option(&Options::corpus,
+           {.name = "corpus",
+            .help = "File by `specllama corpus build` to copy from in every call. It must have "
+                    "been made with this model's vocabulary. Without effect with draft=None, and, "
+                    "unless drafts are trees, with a draft model and a fixed spec_length.",
+            .unset = "none",
+            .flags = "--corpus",
+            .value = "FILE"});
+    option(&Options::verifies, {.name = "verifies"});
+    option(&Options::cache_ram,
+           {.name = "cache_ram",
+            .help = "RAM in MiB for copies of prompts evicted from their slot. A prompt that "
+                    "begins like one of them costs only its new tokens. Entries unused for longest "
+                    "are dropped first. At most half of the memory that is free without them (on "
+                    "macOS, of all memory).",
+            .low = -1,
+            .special = "0: off; -1: unlimited",
+            .flags = "-cram --cache-ram",
+            .value = "MIB"});
+    option(&Options::exact,
+           {.name = "exact",
+            .help = "Exactness: the same tokens with and without speculation, near-ties included. "
+                    "It needs an x86-64 processor and no GPU, a KV memory in bf16/f16 with flash "
+                    "attention, and weights of known types (docs/exactness.md). on: demand it; an "
+                    "error names the obstacle, if there is one. auto: exact where that costs "
+                    "nothing. `Stats.exact` says whether a run was exact.",
+            .choices = "auto on off",
+            .flags = "--exact",
+            .value = "WHEN"});
+}
+
+}  // namespace specllama
