@@ -15,7 +15,7 @@ from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.model.draft_options import draft_options
 
 
-def open_core(
+def open_backend(
     model: str | os.PathLike[str] | None,
     draft: str | os.PathLike[str] | Drafter | None,
     *,
@@ -137,10 +137,10 @@ def open_core(
         exact=_check.switch("exact", exact),
     )
     by_ngrams = draft is not None and drafter is None and (draft_model is None or cascade)
-    core = _core.Session(
+    backend = _core.Session(
         options, drafter=drafter, ngram=ngram if by_ngrams else None, progress=progress
     )
-    return core, path
+    return backend, path
 
 
 def check_draft(draft: Any) -> None:
