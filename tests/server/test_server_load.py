@@ -15,8 +15,7 @@ from typing import Any
 import httpx
 import pytest
 from prompts import PROMPTS
-from session_options import EXACT, EXACT_FLAG, EXACT_HERE
-from specllama import SpecSession
+from session_options import EXACT_FLAG, open_exact
 from specllama.requests.queue_load import HALF_LIFE, ThroughputMeter
 
 N_REQUESTS = 2000
@@ -102,7 +101,7 @@ async def _text(answer: httpx.Response, *, streamed: bool) -> str:
 
 
 def test_two_thousand_mixed_requests_give_right_answers() -> None:
-    with SpecSession(**EXACT, exact=EXACT_HERE) as session:
+    with open_exact(None, None) as session:
         expected = {
             (name, seed, n): session.generate(**body(name, seed, n)).text
             for name in NAMES
