@@ -313,7 +313,7 @@ class Worker:
 
 
 def _leave(job: QueuedRequest) -> None:
-    """Take a request out of the core, whatever its drafter raises when it is told."""
+    """Take a request out of the core, whatever its drafter raises when it is notified."""
     if job.state is not None:
         with suppress(BaseException):
             job.state.stream.cancel()
