@@ -165,7 +165,7 @@ def write_answers(model: Path, asked: Iterator[Request], n_tokens: int, out: Pat
         left = itertools.islice(by_length(fitting), len(known), None)
         n_known = len(known)
         while written < n_tokens and (prompts := list(itertools.islice(left, TOGETHER))):
-            answers = answer(network, prompts, session.core.eos, seed=n_known)
+            answers = answer(network, prompts, session._backend.eos, seed=n_known)
             for prompt, tokens in zip(prompts, answers, strict=True):
                 file.write(json.dumps({"prompt": prompt, "answer": tokens}) + "\n")
                 written += len(prompt) + len(tokens)

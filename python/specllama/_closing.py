@@ -11,7 +11,7 @@ from time import sleep
 
 from typing_extensions import Self
 
-from specllama._home import Home
+from specllama._process_guard import ProcessGuard
 from specllama.errors import SpecllamaError
 
 _MOMENT = 0.02
@@ -46,7 +46,7 @@ def close_at_exit(one: Closing) -> None:
 def _close_held() -> None:
     """Close what is held, which waits until no daemon thread is inside any more: one that comes
     back from C++ to a Python that has ended would abort the process."""
-    Home.end()
+    ProcessGuard.end()
     for one in list(_held):
         with suppress(SpecllamaError):
             one.close()

@@ -14,10 +14,10 @@ from specllama._progress import Progress
 from specllama.drafter import Drafter
 from specllama.errors import ArgumentError, BusyError
 from specllama.model import hub
+from specllama.model.backend import Backend
 from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.model.chat_template import Message
-from specllama.model.core import Core
-from specllama.model.opening import check_draft, open_core
+from specllama.model.opening import check_draft, open_backend
 from specllama.model.session_options import SessionOptions
 from specllama.model.template_options import TemplateOptions
 from specllama.remote.opening import TargetOptions, open_remote
@@ -109,15 +109,15 @@ class SpecSession(AsyncRequests):
         max_queue = _check.integer("max_queue", max_queue, low=0)
         check_draft(draft)
         elsewhere = TargetOptions.checked(target, target_key, target_timeout, tokenizer)
-        core: Core
+        backend: Backend
         # `on_load` keeps the bar alive: were it dropped when loading ends, a Ctrl-C at that moment
         # would be raised in the bar's __del__, and lost there.
         with self._progress.load() as on_load:
             if elsewhere is None:
-                core, path = open_core(model, draft, SessionOptions(**options), on_load)
+                backend, path = open_backend(model, draft, SessionOptions(**options), on_load)
             else:
-                core, path = open_remote(elsewhere, draft, {"model": model, **options}, on_load)
-        super().__init__(core, path, template, max_queue=max_queue)
+                backend, path = open_remote(elsewhere, draft, {"model": model, **options}, on_load)
+        super().__init__(backend, path, template, max_queue=max_queue)
         close_at_exit(self)
 
     @classmethod
@@ -218,7 +218,7 @@ class SpecSession(AsyncRequests):
             OutOfMemoryError: There is not enough memory for the beams.
         """
         self._last = lambda: None
-        return beams.search(self, self._free_core, prompt, n_beams, options)
+        return beams.search(self, self._free_backend, prompt, n_beams, options)
 
     def stream(self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]) -> Stream:
         """Continue a prompt and return an iterator over the chunks as they become certain.
@@ -349,7 +349,7 @@ class SpecSession(AsyncRequests):
         Raises:
             BusyError: A drafter of the session called this.
         """
-        if not self._home.is_here:
+        if not self._process.is_here:
             return
         if self._opened.entered:
             raise BusyError("A drafter may not close its own session.")
@@ -357,7 +357,7 @@ class SpecSession(AsyncRequests):
         self._opened.close()
 
     def __repr__(self) -> str:
-        if not self._home.is_here or self._opened.closed:
+        if not self._process.is_here or self._opened.closed:
             return "<SpecSession, closed>"
         return f"<SpecSession {self.model_description}, n_ctx={self.n_ctx}>"
 
@@ -366,14 +366,14 @@ class SpecSession(AsyncRequests):
     ) -> Generation:
         """Continue one prompt: in the calling thread, which saves a hand-over, if there is one
         place and one choice."""
-        if n == 1 and self._core.n_seq == 1:
+        if n == 1 and self._backend.n_seq == 1:
             return self.stream(prompt, **options).run()
         (whole,) = self._wait_for_all([prompt], n, options)
         return whole
 
     def _start(self, request: Request) -> Stream:
-        record = request.begin(self._free_core)
+        state = request.begin(self._free_backend)
         # The stream comes first: where Ctrl-C interrupts this, it is dropped, and so cancelled.
-        stream = Stream(record, len(request.tokens), self._progress.prefill())
-        self._last = record.result
+        stream = Stream(state, len(request.tokens), self._progress.prefill())
+        self._last = state.result
         return stream

@@ -60,7 +60,7 @@ def test_beams_of_the_bundled_model_match_the_reference_search(bundled_model: Pa
         for prompt in (PROMPT, PROMPTS["counting"]):
             tokens = [int(token) for token in session.tokenize(prompt)]
             expected = beam_search(
-                logits_after, tokens, session._core.eos, n_beams=4, max_tokens=16
+                logits_after, tokens, session._backend.eos, n_beams=4, max_tokens=16
             )
             beams = session.beam_search(prompt, n_beams=4, max_tokens=16)
             assert [beam.tokens for beam in beams] == [tokens for tokens, _ in expected]

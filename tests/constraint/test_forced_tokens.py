@@ -97,7 +97,7 @@ def test_limits_and_stop_strings_end_a_text_of_forced_tokens(
         stream = drafting.stream([BOS], grammar=LITERAL, **options)
         assert "".join(chunk.text for chunk in stream) == expected.text
         # The memory holds nothing that a stop string has taken off.
-        assert stream._core.n_prefilled <= 1 + len(expected.tokens)
+        assert stream._stream.n_prefilled <= 1 + len(expected.tokens)
 
 
 @pytest.mark.parametrize(

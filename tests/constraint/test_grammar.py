@@ -132,7 +132,7 @@ def test_an_empty_schema_gives_any_json(open_session: Open) -> None:
 def test_a_text_that_the_grammar_cannot_continue_finishes_with_stop(open_session: Open) -> None:
     """Also where the token that ends a text may not come."""
     session = open_session()
-    bias = {session._core.eos: -math.inf, 0: -math.inf}
+    bias = {session._backend.eos: -math.inf, 0: -math.inf}
     for acceptance in ("coupled", "rejection"):
         for temperature in (0.0, 1.0):
             generation = session.generate(
@@ -244,7 +244,7 @@ def test_a_grammar_for_a_replayed_text_is_refused(open_session: Open) -> None:
         trace=False,
     )
     with pytest.raises(ArgumentError, match="replayed follows no grammar"):
-        session._core.start(session.tokenize("abc"), options)
+        session._backend.start(session.tokenize("abc"), options)
     assert session.generate("import", max_tokens=2).stats.generated_tokens == 2
 
 

@@ -251,7 +251,7 @@ def test_nan_logits_of_the_draft_model_affect_one_request_only(
     session = open_session(target, draft, n_seq=3)
     options: dict[str, Any] = {"max_tokens": 20, "logit_bias": {2: -math.inf, damaged: -math.inf}}
     streams = [session.stream([1, token, 6], **options) for token in (damaged, 7, 8)]
-    while session._core.step():
+    while session._backend.step():
         pass
     failed, *others = (stream.result() for stream in streams)
     assert failed.stats.drafter_errors > 0

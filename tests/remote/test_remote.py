@@ -115,7 +115,7 @@ def test_drafts_keep_to_the_servers_longest_draft(server: Server, local: SpecSes
         drafter = Longest(expected.tokens, {}, n_most=64)
         options: dict[str, Any] = {"draft": drafter, **given}
         with SpecSession(target=server.url, **options) as session:
-            assert session.core.longest_draft == FIXED["spec_length"]
+            assert session._backend.longest_draft == FIXED["spec_length"]
             same(session.generate(MODULE, max_tokens=N), expected)
         assert drafter.longest == FIXED["spec_length"]
 
@@ -236,7 +236,7 @@ def test_chat_and_tokenizer_of_a_served_target_equal_the_models(smollm2: Path) -
             assert session.detokenize(tokens) == there.detokenize(tokens)
         for name in ("n_ctx", "n_vocab", "n_threads", "has_chat_template", "has_infill"):
             assert getattr(session, name) == getattr(there, name), name
-        assert session.core.vocabulary == there.core.vocabulary
+        assert session._backend.vocabulary == there._backend.vocabulary
         assert there.model_description in session.model_description
 
 

@@ -15,9 +15,8 @@ from typing import Any
 import httpx
 import pytest
 from prompts import PROMPTS
-from session_options import EXACT, EXACT_FLAG, EXACT_HERE
-from specllama import SpecSession
-from specllama.requests.meter import HALF_LIFE, Meter
+from session_options import EXACT_FLAG, open_exact
+from specllama.requests.queue_load import HALF_LIFE, ThroughputMeter
 
 N_REQUESTS = 2000
 N_CLIENTS = 24  # more than there are places, in the server and in its queue
@@ -102,7 +101,7 @@ async def _text(answer: httpx.Response, *, streamed: bool) -> str:
 
 
 def test_two_thousand_mixed_requests_give_right_answers() -> None:
-    with SpecSession(**EXACT, exact=EXACT_HERE) as session:
+    with open_exact(None, None) as session:
         expected = {
             (name, seed, n): session.generate(**body(name, seed, n)).text
             for name in NAMES
@@ -135,7 +134,7 @@ def test_two_thousand_mixed_requests_give_right_answers() -> None:
 
 def test_the_throughput_meter_follows_recent_load() -> None:
     """After a load of another kind the rate is soon that of the new one."""
-    meter = Meter()
+    meter = ThroughputMeter()
     assert meter.tokens_per_second == 0
     for tokens in (10, 100):
         for _ in range(10 * int(HALF_LIFE)):

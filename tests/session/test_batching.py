@@ -171,38 +171,38 @@ def test_a_long_prompt_does_not_stall_others(open_session: Open) -> None:
     next(quick)
     slow = session.stream([1, *range(5, 405)], max_tokens=1)
     n_steps = 0
-    while slow._core.in_prompt:
-        assert session._core.step()
+    while slow._backend.in_prompt:
+        assert session._backend.step()
         n_steps += 1
         assert len(quick.result().tokens) == 1 + n_steps
         # The last tokens come with the round, as many as each of two may have.
-        assert slow._core.n_prefilled <= 16 * n_steps + 8
+        assert slow._backend.n_prefilled <= 16 * n_steps + 8
 
 
 def test_long_prompts_are_decoded_in_turns(open_session: Open) -> None:
     session = open_session(draft=None, n_seq=3, n_batch=16)
     streams = [session.stream([n, *range(5, 205)], max_tokens=1) for n in range(3)]
     for _ in range(9):
-        session._core.step()
-    assert [stream._core.n_prefilled for stream in streams] == [48, 48, 48]
+        session._backend.step()
+    assert [stream._stream.n_prefilled for stream in streams] == [48, 48, 48]
 
 
 def test_short_prompts_are_decoded_together(open_session: Open) -> None:
     session = open_session(draft=None, n_seq=3, n_batch=90)
     streams = [session.stream([n, *range(5, 35)], max_tokens=9) for n in range(3)]
-    session._core.step()
-    assert [stream._core.n_prefilled for stream in streams] == [31, 31, 31]
+    session._backend.step()
+    assert [stream._stream.n_prefilled for stream in streams] == [31, 31, 31]
     assert [len(stream.result().tokens) for stream in streams] == [1, 1, 1]
 
 
 def test_a_prompt_gets_a_batch_next_to_the_round(open_session: Open) -> None:
     session = open_session(draft=None, n_seq=2, n_batch=90)
     first = session.stream([1, 5, 6], max_tokens=9)
-    session._core.step()
+    session._backend.step()
     second = session.stream([2, *range(5, 137)], max_tokens=9)
     for n_prefilled, n_generated in ((90, 2), (133, 3)):
-        session._core.step()
-        assert second._core.n_prefilled == n_prefilled
+        session._backend.step()
+        assert second._backend.n_prefilled == n_prefilled
         assert len(first.result().tokens) == n_generated
     assert len(second.result().tokens) == 1
 
@@ -213,23 +213,23 @@ def test_the_tail_of_a_prompt_is_decoded_with_a_round(open_session: Open) -> Non
     session = open_session(draft=None, n_seq=2, n_batch=90)
     prompt = [2, *range(5, 113)]
     with session.stream(prompt, max_tokens=1) as alone:
-        session._core.step()
-        assert alone._core.n_prefilled == 90
+        session._backend.step()
+        assert alone._backend.n_prefilled == 90
     first = session.stream([1, 5, 6], max_tokens=9)
-    session._core.step()
+    session._backend.step()
     second = session.stream([3, *prompt[1:]], max_tokens=9)
-    session._core.step()
-    assert second._core.n_prefilled == len(prompt)
+    session._backend.step()
+    assert second._backend.n_prefilled == len(prompt)
     assert [len(stream.result().tokens) for stream in (first, second)] == [2, 1]
 
 
 def test_chunks_of_others_steps_are_kept_for_their_streams(open_session: Open) -> None:
     session = open_session(draft=None, n_seq=3)
-    core = session._core
+    core = session._backend
     assert core.n_seq == core.n_free == 3
     assert not core.step()  # nothing to do
     requests = [session.stream([1, 5, n], max_tokens=4) for n in (6, 7)]
-    streams = [request._core for request in requests]
+    streams = [request._backend for request in requests]
     assert core.n_free == 1
     assert streams[0].take() == []
     assert core.step()
@@ -264,7 +264,7 @@ def test_an_error_ends_its_own_request_only(open_session: Open, tmp_path: Path) 
     good = [session.stream([1, 5, n], max_tokens=30, logit_bias=bias) for n in (6, 7)]
     bad = session.stream([1, 5, 6], logit_bias=dict.fromkeys(range(N_VOCAB), -math.inf))
     assert [len([chunk.token for chunk in stream]) for stream in good] == [30, 30]
-    assert session._core.n_free == 3
+    assert session._backend.n_free == 3
     with pytest.raises(DecodeError, match="nothing to choose from"):
         next(bad)
     assert list(bad) == []
@@ -285,7 +285,7 @@ def test_an_error_of_a_drafter_affects_its_own_request_only(open_session: Open) 
     session = open_session(draft=FailsForSome(), n_seq=3, n_batch=64)
     options: dict[str, Any] = {"max_tokens": 20, "logit_bias": {0: -math.inf}}
     streams = [session.stream([first, 5, 6], **options) for first in (9, 7, 8)]
-    while session._core.step():
+    while session._backend.step():
         pass
     failed, *others = (stream.result() for stream in streams)
     assert failed.stats.drafter_errors > 0
@@ -342,10 +342,10 @@ def test_a_request_can_be_cancelled_during_a_step(open_session: Open) -> None:
     drafter = Calling()
     session = open_session(draft=drafter, n_seq=2)
     streams = [session.stream([1, 5, n], max_tokens=20) for n in (6, 7)]
-    drafter.call = streams[0]._core.cancel  # as another thread might
-    session._core.step()  # of the prompts' ends, for which nobody is asked
-    session._core.step()
-    assert session._core.n_free == 1
+    drafter.call = streams[0]._backend.cancel  # as another thread might
+    session._backend.step()  # of the prompts' ends, for which nobody is asked
+    session._backend.step()
+    assert session._backend.n_free == 1
     assert len(list(streams[0])) == 2
     assert len(list(streams[1])) == 20
 

@@ -64,7 +64,7 @@ def test_a_state_saved_before_the_first_decode_is_complete(
     exact: Any = EXACT_HERE if kind in ("bundled", "sliding window") else "auto"
 
     def core() -> Any:
-        return open_session(model, None, n_seq=2, exact=exact, n_ctx=512)._core
+        return open_session(model, None, n_seq=2, exact=exact, n_ctx=512)._backend
 
     common = [1, *words(80, seed=1)]
     prompt = [*common, *words(3, seed=3)]

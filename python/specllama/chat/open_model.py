@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from specllama._closing import Closing
+from specllama.model.loaded_model import path_of
 from specllama.model.opening import automatic_draft
 from specllama.session import SpecSession
 
@@ -74,5 +75,5 @@ def _drafter_of(session: SpecSession, options: Mapping[str, Any]) -> str:
     if draft == "auto":
         is_remote = options.get("target") is not None
         bundled = options["model"] is None
-        draft = "ngram" if is_remote else automatic_draft(session.path, bundled=bundled)
+        draft = "ngram" if is_remote else automatic_draft(path_of(session), bundled=bundled)
     return _IN_WORDS.get(draft, str(draft))

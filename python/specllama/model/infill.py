@@ -39,7 +39,7 @@ class Infill:
 
 class InfillPrompts:
     """Makes prompts in the form of Qwen2.5-Coder and llama.cpp's server: other files, the text
-    before the gap, the text after it, each behind its special token.
+    before the gap, the text after it, each after its special token.
 
     Args:
         fim: The model's tokens for filling in.
@@ -66,23 +66,23 @@ class InfillPrompts:
         """Return a prompt.
 
         Args:
-            prefix, suffix: The text before the gap and behind it.
+            prefix, suffix: The text before and after the gap.
             files: Names and texts of other files that may help, the most important last.
             most: Most tokens of the prompt. What is farthest from the gap is left out: first other
-                files, from the first on; then the ends of this text. The part behind the gap may
+                files, from the first on; then the ends of this text. The part after the gap may
                 take a quarter, or what the part before it leaves free.
         """
-        before, behind = self._tokenize(prefix), self._tokenize(suffix)
+        before, after = self._tokenize(prefix), self._tokenize(suffix)
         room = max(0, most - len(self._bos) - 3)
-        n_behind = min(len(behind), max(room // 4, room - len(before)))
-        n_before = min(len(before), room - n_behind)
+        n_after = min(len(after), max(room // 4, room - len(before)))
+        n_before = min(len(before), room - n_after)
         far, near = before[: len(before) - n_before], before[len(before) - n_before :]
-        others, left_out = self._others(files, room - n_before - n_behind)
+        others, left_out = self._others(files, room - n_before - n_after)
         tokens = [
             *self._bos, *others,
-            self._fim.prefix, *near, self._fim.suffix, *behind[:n_behind], self._fim.middle,
+            self._fim.prefix, *near, self._fim.suffix, *after[:n_after], self._fim.middle,
         ]  # fmt: skip
-        return Infill(tokens, left_out + far + behind[n_behind:])
+        return Infill(tokens, left_out + far + after[n_after:])
 
     def _others(self, files: Iterable[tuple[str, str]], room: int) -> tuple[list[int], list[int]]:
         """Return the tokens of the last files, as many as fit, and the tokens of the others."""

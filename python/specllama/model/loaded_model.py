@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from specllama import _check
-from specllama._home import Home
+from specllama._process_guard import ProcessGuard
 from specllama.formats import state_file
+from specllama.model.backend import Backend
 from specllama.model.chat_template import ChatTemplate, Message
-from specllama.model.core import Core
 from specllama.model.infill import FimTokens, Infill, InfillPrompts
 from specllama.model.template_options import TemplateOptions
 
@@ -21,23 +21,23 @@ class LoadedModel:
     """The model of a session: everything about it except how to generate. May be used from any
     thread; after `close`, and in a forked process, everything raises ClosedError."""
 
-    def __init__(self, core: Core, path: str, template: TemplateOptions) -> None:
-        self._home = Home()
-        self._opened = core
+    def __init__(self, backend: Backend, path: str, template: TemplateOptions) -> None:
+        self._process = ProcessGuard()
+        self._opened = backend
         self._path = path
         self._template = template
         self._chat_template: ChatTemplate | None = None
         self._infill_prompts: InfillPrompts | None = None
 
     @property
-    def _core(self) -> Core:
-        self._home.check()
+    def _backend(self) -> Backend:
+        self._process.check()
         return self._opened
 
     @property
-    def _free_core(self) -> Core:
-        """The core, for work in the calling thread."""
-        return self._core
+    def _free_backend(self) -> Backend:
+        """The backend, for work in the calling thread."""
+        return self._backend
 
     def tokenize(
         self, text: str, *, add_special: bool = True, parse_special: bool = True
@@ -52,7 +52,7 @@ class LoadedModel:
         Returns:
             Always a list. (Methods that take token ids also take int32 arrays.)
         """
-        tokens: list[int] = self._core.tokenize(
+        tokens: list[int] = self._backend.tokenize(
             _check.text("text", text),
             add_special=bool(add_special),
             parse_special=bool(parse_special),
@@ -66,17 +66,17 @@ class LoadedModel:
             tokens: Token ids.
             special: Show the texts of special tokens, too.
         """
-        return self._core.detokenize(_check.tokens("tokens", tokens), special=bool(special))
+        return self._backend.detokenize(_check.tokens("tokens", tokens), special=bool(special))
 
     def token_text(self, token: int) -> str:
         """Return the text that a token adds, also that of special tokens, with U+FFFD for bytes
         that are no UTF-8 by themselves."""
-        return piece(self._core, _check.integer("token", token))
+        return piece(self._backend, _check.integer("token", token))
 
     def token_bytes(self, token: int) -> bytes:
         """Return the bytes that a token adds, also those of special tokens. They may begin or end
         inside a character."""
-        return self._core.piece(_check.integer("token", token))
+        return self._backend.piece(_check.integer("token", token))
 
     def render_chat(
         self, messages: Sequence[Message], template_args: Mapping[str, Any] | None = None
@@ -100,7 +100,7 @@ class LoadedModel:
         if self._chat_template is None:
             bos, eos = (
                 self.detokenize([token], special=True) if token >= 0 else ""
-                for token in (self._core.bos, self._core.eos)
+                for token in (self._backend.bos, self._backend.eos)
             )
             self._chat_template = ChatTemplate(
                 self.chat_template_source, bos=bos, eos=eos, begins_with_bos=bool(self._begin),
@@ -112,12 +112,12 @@ class LoadedModel:
     def _begin(self) -> list[int]:
         """The BOS token, if the model wants every text to begin with it."""
         begin = self.tokenize("")[:1]
-        return begin if begin == [self._core.bos] else []
+        return begin if begin == [self._backend.bos] else []
 
     @property
     def chat_template_source(self) -> str | None:
         """The chat template as Jinja source, even if it cannot be parsed; None: there is none."""
-        own = self._core.chat_template
+        own = self._backend.chat_template
         return own if self._template.source is None else self._template.source
 
     def render_infill(
@@ -141,10 +141,10 @@ class LoadedModel:
             ArgumentError: A name or a text is no str.
         """
         if self._infill_prompts is None:
-            fim = FimTokens(*self._core.fim)
+            fim = FimTokens(*self._backend.fim)
             # A method of the session here would make a reference cycle.
             self._infill_prompts = InfillPrompts(
-                fim, self._begin, partial(_plain_tokens, self._core)
+                fim, self._begin, partial(_plain_tokens, self._backend)
             )
         most = self.n_ctx * 3 // 4 if max_prompt is None else max_prompt
         texts = (_check.text("prefix", prefix), _check.text("suffix", suffix))
@@ -165,7 +165,7 @@ class LoadedModel:
             SpecllamaError: The file cannot be written.
         """
         place = Path(_check.path("path", path))
-        key, tokens, memory = self._free_core.save()
+        key, tokens, memory = self._free_backend.save()
         kind = state_file.Kind(state_file.fingerprint(self._path), key)
         state_file.write(place, kind, tokens, memory)
 
@@ -183,7 +183,7 @@ class LoadedModel:
             BusyError: All slots are in use.
         """
         saved = state_file.read(Path(_check.path("path", path)), state_file.fingerprint(self._path))
-        self._free_core.load(*saved)
+        self._free_backend.load(*saved)
 
     @property
     def has_chat_template(self) -> bool:
@@ -193,57 +193,56 @@ class LoadedModel:
     @property
     def has_infill(self) -> bool:
         """Whether the model can `infill`."""
-        return min(FimTokens(*self._core.fim)[:3]) >= 0
-
-    @property
-    def core(self) -> Core:
-        """The core of the session; for the package's own use."""
-        return self._core
-
-    @property
-    def path(self) -> str:
-        """The model's file, or the address of the server that has the model; for the package's own
-        use."""
-        return self._path
+        return min(FimTokens(*self._backend.fim)[:3]) >= 0
 
     @property
     def n_ctx(self) -> int:
         """Most tokens of one request, prompt and generation together."""
-        return self._core.n_ctx
+        return self._backend.n_ctx
 
     @property
     def n_seq(self) -> int:
         """Requests that are worked at together."""
-        return self._core.n_seq
+        return self._backend.n_seq
 
     @property
     def n_vocab(self) -> int:
         """Number of tokens the model knows."""
-        return self._core.n_vocab
+        return self._backend.n_vocab
 
     @property
     def n_threads(self) -> int:
         """Threads that compute."""
-        return self._core.n_threads
+        return self._backend.n_threads
 
     @property
     def model_description(self) -> str:
         """What the model file says it is: architecture, size and weight type."""
-        return self._core.model_description
+        return self._backend.model_description
 
     @property
     def cpu_kernels(self) -> str:
         """Which of llama.cpp's CPU kernels multiply which share of the weights, e.g. "AMX 76 %,
         plain 24 %". AMX: by its tiles; repacked: weights repacked for the processor; plain: weights
         as they are in the file. "" if a GPU holds weights."""
-        return self._core.cpu_kernels
+        return self._backend.cpu_kernels
 
 
-def piece(core: Core, token: int) -> str:
+def backend_of(model: LoadedModel) -> Backend:
+    """Return what a session is built on."""
+    return model._backend
+
+
+def path_of(model: LoadedModel) -> str:
+    """Return the model's file, or the address of the server that has the model."""
+    return model._path
+
+
+def piece(backend: Backend, token: int) -> str:
     """See `LoadedModel.token_text`."""
-    return core.piece(token).decode(errors="replace")
+    return backend.piece(token).decode(errors="replace")
 
 
-def _plain_tokens(core: Core, text: str) -> list[int]:
-    tokens: list[int] = core.tokenize(text, add_special=False, parse_special=False).tolist()
+def _plain_tokens(backend: Backend, text: str) -> list[int]:
+    tokens: list[int] = backend.tokenize(text, add_special=False, parse_special=False).tolist()
     return tokens

@@ -15,7 +15,7 @@ from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.model.session_options import NGRAM, checked
 
 
-def open_core(
+def open_backend(
     model: str | os.PathLike[str] | None,
     draft: str | os.PathLike[str] | Drafter | None,
     options: Mapping[str, Any],
@@ -42,10 +42,10 @@ def open_core(
         **values,
     )
     by_ngrams = draft is not None and drafter is None and (draft == "ngram" or cascade)
-    core = _core.Session(
+    backend = _core.Session(
         core_options, drafter=drafter, ngram=ngram if by_ngrams else None, progress=progress
     )
-    return core, path
+    return backend, path
 
 
 def automatic_draft(path: str, *, bundled: bool) -> str:

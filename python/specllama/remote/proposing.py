@@ -198,7 +198,7 @@ class DraftModel:
     """
 
     def __init__(self, core: _core.Session, guesses: int = 1) -> None:
-        self._core = core
+        self._backend = core
         self.guesses = guesses
         self._decoded: list[int] = []
 
@@ -213,7 +213,7 @@ class DraftModel:
     ) -> Iterator[Drafted | None]:
         """Yield the tokens with which the model continues a text, n at most. A step without a token
         yields None; such steps take in the text. Tokens decoded before are not decoded again."""
-        room = min(n, self._core.n_ctx - len(text))
+        room = min(n, self._backend.n_ctx - len(text))
         if room < 1:
             return
         options = _core.GenerateOptions(
@@ -222,9 +222,9 @@ class DraftModel:
         )  # fmt: skip
         guesses = None
         if self.guesses > 1:
-            guesses = Guesses(sampling, self._core.n_vocab, self.guesses - 1)
+            guesses = Guesses(sampling, self._backend.n_vocab, self.guesses - 1)
         before = [*text]
-        stream = self._core.start(text, options)
+        stream = self._backend.start(text, options)
         try:
             while (chunks := stream.step()) is not None:
                 if not chunks:
@@ -242,7 +242,7 @@ class DraftModel:
 
     def close(self) -> None:
         """Free the model."""
-        self._core.close()
+        self._backend.close()
 
 
 def draft_sampling(

@@ -13,8 +13,8 @@ from specllama._closing import Closing
 from specllama._core import Chunk
 from specllama.model.chat_template import Message
 from specllama.requests.background import BackgroundRequests, prepared
-from specllama.requests.job import Job
 from specllama.requests.options import GenerateOptions
+from specllama.requests.queued_request import QueuedRequest
 from specllama.requests.request import Request
 from specllama.requests.stream import Generation
 
@@ -113,7 +113,7 @@ class AsyncRequests(BackgroundRequests, Closing):
     ) -> Generation:
         """Do what `agenerate` does. `make` returns prompt and options, in another thread."""
 
-        def prepare() -> list[Job]:
+        def prepare() -> list[QueuedRequest]:
             prompt, options = make()
             return prepared(self, [prompt], n, options)
 
@@ -130,9 +130,9 @@ class AsyncRequests(BackgroundRequests, Closing):
         self, make: Callable[[], tuple[str | Iterable[int], GenerateOptions]]
     ) -> AsyncGenerator[Chunk, None]:
         """Do what `astream` does. `make` is as for `_acontinued`."""
-        jobs: list[Job] = []
+        jobs: list[QueuedRequest] = []
 
-        def prepare() -> list[Job]:
+        def prepare() -> list[QueuedRequest]:
             prompt, options = make()
             return self._jobs([Request.make(self, prompt, options)])
 

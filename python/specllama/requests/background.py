@@ -12,14 +12,14 @@ from typing_extensions import Unpack
 
 from specllama import _check, _core
 from specllama.errors import ArgumentError
+from specllama.model.backend import Backend
 from specllama.model.chat_template import Message
-from specllama.model.core import Core
 from specllama.model.loaded_model import LoadedModel
 from specllama.model.template_options import TemplateOptions
 from specllama.requests.handle import Handle
-from specllama.requests.job import Job
 from specllama.requests.options import GenerateOptions
 from specllama.requests.queue_load import QueueLoad
+from specllama.requests.queued_request import QueuedRequest
 from specllama.requests.request import Request, Verification
 from specllama.requests.stream import Generation
 from specllama.requests.worker import Worker
@@ -34,18 +34,20 @@ MOST_CHOICES = 4096
 class BackgroundRequests(LoadedModel):
     """A loaded model that takes requests from any thread, and has its own thread to run them."""
 
-    def __init__(self, core: Core, path: str, template: TemplateOptions, *, max_queue: int) -> None:
-        super().__init__(core, path, template)
+    def __init__(
+        self, backend: Backend, path: str, template: TemplateOptions, *, max_queue: int
+    ) -> None:
+        super().__init__(backend, path, template)
         self._last: Callable[[], Generation | None] = lambda: None
-        self._worker = Worker(core, max_queue)
+        self._worker = Worker(backend, max_queue)
         # Also runs when the process ends: by then the thread must have left the core.
         weakref.finalize(self, self._worker.close)
 
     @property
-    def _free_core(self) -> Core:
-        """The core, for work in the calling thread, once what was cancelled has left it."""
+    def _free_backend(self) -> Backend:
+        """The backend, for work in the calling thread, once what was cancelled has left it."""
         self._worker.wait_for_cancelled()
-        return self._core
+        return self._backend
 
     def submit(
         self, prompt: str | Iterable[int], *, n: int = 1, **options: Unpack[GenerateOptions]
@@ -119,17 +121,17 @@ class BackgroundRequests(LoadedModel):
         self._last = jobs[-1].so_far
         return [Generation.of_choices(answers[i : i + n]) for i in range(0, len(answers), n)]
 
-    def _jobs(self, requests: Iterable[Request]) -> list[Job]:
+    def _jobs(self, requests: Iterable[Request]) -> list[QueuedRequest]:
         """Return a job for each request. They are there before the first is submitted, so that they
         can be cancelled wherever Ctrl-C comes. Raises ArgumentError if one could never begin."""
-        jobs = [Job(request) for request in requests]
+        jobs = [QueuedRequest(request) for request in requests]
         for job in jobs:
-            job.request.check(self._core)
+            job.request.check(self._backend)
         return jobs
 
     def _submit(
         self,
-        jobs: Sequence[Job],
+        jobs: Sequence[QueuedRequest],
         *,
         wait: bool = False,
         keep: bool = False,
@@ -155,10 +157,10 @@ class BackgroundRequests(LoadedModel):
             self._cancel(jobs)
             raise
 
-    def _handles(self, jobs: Iterable[Job]) -> list[Handle]:
+    def _handles(self, jobs: Iterable[QueuedRequest]) -> list[Handle]:
         return [Handle(self, self._worker, job) for job in jobs]
 
-    def _cancel(self, jobs: Sequence[Job]) -> None:
+    def _cancel(self, jobs: Sequence[QueuedRequest]) -> None:
         """Cancel all, the last first, so that no waiting job takes the place of one that ends."""
         for job in reversed(jobs):
             self._worker.cancel(job)
@@ -169,7 +171,7 @@ def prepared(
     prompts: Iterable[str | Iterable[int]],
     n: int,
     options: GenerateOptions,
-) -> list[Job]:
+) -> list[QueuedRequest]:
     """Return requests to continue several prompts, checked but not submitted. That may take a
     while, but changes nothing. Raises ArgumentError, and ClosedError if the session is closed.
 
@@ -194,7 +196,7 @@ def verification(
     generated: Iterable[int],
     draft: _core.RequestDraft,
     options: GenerateOptions,
-) -> list[Job]:
+) -> list[QueuedRequest]:
     """Return a request, as `prepared` does, that verifies a draft made elsewhere in one round.
 
     Args:
@@ -211,7 +213,7 @@ def verification(
 
 
 def submitted(
-    model: BackgroundRequests, jobs: Sequence[Job], *, beside: bool = False
+    model: BackgroundRequests, jobs: Sequence[QueuedRequest], *, beside: bool = False
 ) -> list[Handle]:
     """Submit what `prepared` returned, all or none: if there is room for one request, all are
     taken; with beside, even if there is none. Never waits. Raises QueueFullError and
@@ -225,7 +227,7 @@ def queue_load(model: BackgroundRequests) -> QueueLoad:
     return model._worker.load
 
 
-def _latest(jobs: Sequence[Job]) -> Generation | None:
+def _latest(jobs: Sequence[QueuedRequest]) -> Generation | None:
     """Return what there is so far of the last job that has begun; None if none has."""
     begun = (job.so_far() for job in reversed(jobs))
     return next((one for one in begun if one is not None), None)

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from specllama import _check, _core
 from specllama._core import Stats
 from specllama.errors import ArgumentError
-from specllama.model.core import Core
+from specllama.model.backend import Backend
 from specllama.model.loaded_model import LoadedModel
 from specllama.requests.options import FIELDS
 from specllama.requests.request import Request, are_several
@@ -78,7 +78,7 @@ class Beam:
 
 def search(
     model: LoadedModel,
-    core: Core,
+    backend: Backend,
     prompt: str | Iterable[int],
     n_beams: int,
     options: Mapping[str, Any],
@@ -100,7 +100,7 @@ def search(
                 "likely by the model's own probabilities."
             )
     request = Request.make(model, prompt, rest)  # type: ignore[arg-type]
-    result = core.beam_search(
+    result = backend.beam_search(
         request.tokens,
         _core.BeamOptions(
             n_beams=n_beams,

@@ -13,9 +13,9 @@ from typing import Any
 from specllama import _check
 from specllama._core import Chunk
 from specllama.errors import ArgumentError
-from specllama.requests.bell import Bell
-from specllama.requests.job import Job
+from specllama.requests.queued_request import QueuedRequest
 from specllama.requests.stream import Generation
+from specllama.requests.wakeup import Wakeup
 from specllama.requests.worker import Worker
 
 _LOG = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class Handle:
     something holds the session. In a forked process waiting raises ClosedError.
     """
 
-    def __init__(self, owner: object, worker: Worker, job: Job) -> None:
+    def __init__(self, owner: object, worker: Worker, job: QueuedRequest) -> None:
         self._owner = owner  # the session: kept alive as long as somebody holds a handle
         self._job = job
         self._worker = worker
@@ -66,8 +66,8 @@ class Handle:
         timeout = _check.optional(_check.number, "timeout", timeout)
         if not self.done():
             self._worker.check_may_wait()
-            ended = Bell()
-            with self._job.awaited(ended.ring):
+            ended = Wakeup()
+            with self._job.awaited(ended.wake):
                 ended.wait(timeout)
             if not self.done():
                 raise concurrent.futures.TimeoutError
@@ -80,7 +80,7 @@ class Handle:
     @property
     def begun(self) -> bool:
         """Whether the request has left the queue and begun; never waits."""
-        return self._job.record is not None
+        return self._job.state is not None
 
     def cancel(self) -> None:
         """End the request before its next round. Nothing happens if it has ended already."""
@@ -115,8 +115,8 @@ class Handle:
         """
         self._worker.check_process()
         while True:
-            news = Bell()
-            chunks = self._job.take(news.ring)
+            news = Wakeup()
+            chunks = self._job.take(news.wake)
             if chunks is None:
                 return
             if not chunks:

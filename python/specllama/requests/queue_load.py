@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+HALF_LIFE = 10.0
+"""Seconds of work after which a measurement counts half."""
+
 
 @dataclass(frozen=True)
 class QueueLoad:
@@ -21,3 +24,22 @@ class QueueLoad:
     n_running: int
     generated_tokens: int
     tokens_per_second: float
+
+
+class ThroughputMeter:
+    """Tokens per second of work; recent work counts more, and time without work does not count."""
+
+    def __init__(self) -> None:
+        self._tokens = 0.0
+        self._seconds = 0.0
+
+    def add(self, tokens: int, seconds: float) -> None:
+        """Add a measurement: `tokens` tokens took `seconds` seconds."""
+        decay = 0.5 ** (seconds / HALF_LIFE)
+        self._tokens = self._tokens * decay + tokens
+        self._seconds = self._seconds * decay + seconds
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Rate in tokens per second; 0 before anything was measured."""
+        return self._tokens / self._seconds if self._seconds > 0 else 0.0

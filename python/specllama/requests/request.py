@@ -13,10 +13,10 @@ import numpy as np
 from specllama import _check, _core
 from specllama.errors import ArgumentError
 from specllama.formats.trace import shortened
-from specllama.model.core import Core
+from specllama.model.backend import Backend
 from specllama.model.loaded_model import LoadedModel, piece
 from specllama.requests.options import GenerateOptions, checked
-from specllama.requests.stream import Record
+from specllama.requests.stream import GenerationState
 
 _OPENING_TOKENS = 24
 """More than the opening of a thought has, and the blanks behind it."""
@@ -101,9 +101,9 @@ class Request:
             for i in range(n)
         ]
 
-    def check(self, core: Core) -> None:
+    def check(self, backend: Backend) -> None:
         """Raise ArgumentError if the request could never begin. Its grammar is read here."""
-        core.check(self.tokens, self._core_options())
+        backend.check(self.tokens, self._core_options())
 
     def _core_options(self) -> _core.GenerateOptions:
         of_core = {name: value for name, value in self.options.items() if name != "echo"}
@@ -117,14 +117,14 @@ class Request:
             }
         )
 
-    def begin(self, core: Core) -> Record:
+    def begin(self, backend: Backend) -> GenerationState:
         """Begin the generation in the core."""
-        return Record(
-            core.start(self.tokens, self._core_options()),
+        return GenerationState(
+            backend.start(self.tokens, self._core_options()),
             echo=self.text if self.options["echo"] else "",
             prompt=shortened(self.text) if self.options["trace"] else "",
-            # Not a method of the session: the session holds the record, so it would hold itself.
-            piece=partial(piece, core) if self.options["trace"] else None,
+            # Not a method of the session: the session holds the state, so it would hold itself.
+            piece=partial(piece, backend) if self.options["trace"] else None,
         )
 
 

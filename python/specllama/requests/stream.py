@@ -10,10 +10,10 @@ from typing import Literal
 
 from specllama._closing import Closing
 from specllama._core import Chunk, RoundTrace, Stats, TokenLogprobs
-from specllama._home import Home
+from specllama._process_guard import ProcessGuard
 from specllama.errors import ClosedError
 from specllama.formats.trace import Trace
-from specllama.model.core import CoreStream
+from specllama.model.backend import BackendStream
 
 FinishReason = Literal["stop", "length"]
 
@@ -61,41 +61,41 @@ class Generation:
 
 
 @dataclass(frozen=True)
-class Record:
+class GenerationState:
     """A generation in the core, and what else its result needs.
 
     Attributes:
-        core: The generation.
+        stream: The generation.
         echo: Text to put before the generated text.
         prompt: The end of the prompt, for the trace.
         piece: Returns the text of a token, from any thread; None if no trace is kept.
         pieces: Texts of tokens read so far, by token id: the session may be closed at the next use.
-        home: The process in which it runs. In a forked one everything raises ClosedError.
+        process: The process in which it runs. In a forked one everything raises ClosedError.
     """
 
-    core: CoreStream
+    stream: BackendStream
     echo: str
     prompt: str
     piece: Callable[[int], str] | None
     pieces: dict[int, str] = field(default_factory=dict)
-    home: Home = field(default_factory=Home)
+    process: ProcessGuard = field(default_factory=ProcessGuard)
 
     @property
     def finish_reason(self) -> FinishReason | None:
         """As in `Generation`; None while the generation runs."""
-        self.home.check()
-        return self.core.finish_reason if self.core.done else None
+        self.process.check()
+        return self.stream.finish_reason if self.stream.done else None
 
     def result(self) -> Generation:
         """Return what has been generated so far. May be called from any thread, at any time."""
-        self.home.check()
+        self.process.check()
         return Generation(
-            text=self.echo + self.core.text,
-            tokens=self.core.tokens,
+            text=self.echo + self.stream.text,
+            tokens=self.stream.tokens,
             finish_reason=self.finish_reason,
-            stop_string=(self.finish_reason and self.core.stop_string) or None,
-            stats=self.core.stats,
-            logprobs=self.core.logprobs,
+            stop_string=(self.finish_reason and self.stream.stop_string) or None,
+            stats=self.stream.stats,
+            logprobs=self.stream.logprobs,
             trace=self.trace(),
         )
 
@@ -103,12 +103,12 @@ class Record:
         """As in `Generation`. Texts of tokens read while the session was open are kept."""
         if self.piece is None:
             return None
-        rounds = self.core.trace
+        rounds = self.stream.trace
         with suppress(ClosedError):
             for token in _tokens(rounds):
                 if token not in self.pieces:
                     self.pieces[token] = self.piece(token)
-        return Trace(rounds, self.prompt, dict(self.pieces), self.core.stats)
+        return Trace(rounds, self.prompt, dict(self.pieces), self.stream.stats)
 
 
 def _tokens(rounds: list[RoundTrace]) -> Iterator[int]:
@@ -127,22 +127,22 @@ class Stream(Iterator[Chunk], Closing):
     """
 
     def __init__(
-        self, record: Record, n_prompt: int, on_prefill: Callable[[float], None] | None
+        self, state: GenerationState, n_prompt: int, on_prefill: Callable[[float], None] | None
     ) -> None:
-        self._record = record
+        self._state = state
         self._n_prompt = n_prompt
         self._on_prefill = on_prefill
         self._chunks: deque[Chunk] = deque()
 
     @property
-    def _core(self) -> CoreStream:
-        self._record.home.check()
-        return self._record.core
+    def _stream(self) -> BackendStream:
+        self._state.process.check()
+        return self._state.stream
 
     def __del__(self) -> None:
-        # The session keeps the record, for `last`, but a generation without a reader ends here.
-        if self._record.home.is_here:
-            self._record.core.cancel()
+        # The session keeps the state, for `last`, but a generation without a reader ends here.
+        if self._state.process.is_here:
+            self._state.stream.cancel()
 
     def __iter__(self) -> Stream:
         return self
@@ -157,9 +157,9 @@ class Stream(Iterator[Chunk], Closing):
             BusyError: A drafter of the session called this.
         """
         while not self._chunks:
-            chunks = self._core.step()
+            chunks = self._stream.step()
             if chunks is None:
-                self._record.trace()  # reads its texts while the session is open
+                self._state.trace()  # reads its texts while the session is open
                 raise StopIteration
             self._chunks.extend(chunks)
             if self._on_prefill is not None:
@@ -172,7 +172,7 @@ class Stream(Iterator[Chunk], Closing):
         Raises what reading the chunks would raise; the session can be used afterwards.
         """
         try:
-            while self._core.advance():
+            while self._stream.advance():
                 if self._on_prefill is not None:
                     self._report_prefill(self._on_prefill)
         finally:
@@ -180,8 +180,8 @@ class Stream(Iterator[Chunk], Closing):
         return self.result()
 
     def _report_prefill(self, report: Callable[[float], None]) -> None:
-        if self._core.in_prompt:
-            report(self._core.n_prefilled / self._n_prompt)
+        if self._stream.in_prompt:
+            report(self._stream.n_prefilled / self._n_prompt)
         else:
             self._on_prefill = None
             report(1.0)
@@ -189,30 +189,30 @@ class Stream(Iterator[Chunk], Closing):
     def cancel(self) -> None:
         """End the generation before its next round. Text that is certain by then can still be read.
         This never waits, so a signal handler or a drafter may call it."""
-        self._core.cancel()
+        self._stream.cancel()
 
     def close(self) -> None:
         """End the generation where it is. The session may be used again at once. (In a forked
         process nothing happens.)"""
-        if not self._record.home.is_here:
+        if not self._state.process.is_here:
             return
-        self._core.cancel()
-        while self._core.advance():  # text that was held back is in result()
+        self._stream.cancel()
+        while self._stream.advance():  # text that was held back is in result()
             pass
-        self._record.trace()
+        self._state.trace()
         self._chunks.clear()
 
     @property
     def finish_reason(self) -> FinishReason | None:
         """As in `Generation`; None while the generation runs."""
-        return self._record.finish_reason
+        return self._state.finish_reason
 
     @property
     def stats(self) -> Stats:
         """Counts and times of the generation so far."""
-        return self._core.stats
+        return self._stream.stats
 
     def result(self) -> Generation:
         """Return what has been generated so far, even if the generation is unfinished or failed.
         Includes text not yet read, and text held back because a stop string may begin in it."""
-        return self._record.result()
+        return self._state.result()

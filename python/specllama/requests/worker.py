@@ -10,15 +10,14 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
-from specllama._home import Home
+from specllama._process_guard import ProcessGuard
 from specllama.errors import BusyError, ClosedError, QueueFullError
-from specllama.model.core import Core, Distant
-from specllama.requests.bell import Bell
-from specllama.requests.job import Job
-from specllama.requests.meter import Meter
+from specllama.model.backend import Backend, RemoteBackend
 from specllama.requests.prefix import waits_for_prefix
-from specllama.requests.queue_load import QueueLoad
+from specllama.requests.queue_load import QueueLoad, ThroughputMeter
+from specllama.requests.queued_request import QueuedRequest
 from specllama.requests.stream import Generation
+from specllama.requests.wakeup import Wakeup
 
 
 class Worker:
@@ -28,34 +27,34 @@ class Worker:
     begins like one that is being read waits longer, so that the common part is decoded once.
 
     The thread starts with the first request, and only this thread uses the core. Other threads tell
-    it what they want by the queue and by `Job.wanted`, which it reads between two rounds. An error
-    ends the request that it belongs to; an error that breaks a round off ends all requests of the
-    round. That holds for any BaseException: a drafter's SystemExit does not end the thread.
+    it what they want by the queue and by `QueuedRequest.wanted`, which it reads between two rounds.
+    An error ends the request that it belongs to; an error that breaks a round off ends all requests
+    of the round. That holds for any BaseException: a drafter's SystemExit does not end the thread.
 
     In the threads that ask, Ctrl-C may raise anywhere. So they take the lock by `with` alone (see
-    `Job`), wait by bells, ring before they change what is rung for, and leave it to the worker's
-    thread, which gets no signals, to end requests.
+    `QueuedRequest`), wait by `Wakeup`, call `wake` before they change what is waited for, and leave
+    it to the worker's thread, which gets no signals, to end requests.
 
     Args:
-        core: The session.
+        backend: The session.
         max_queue: How many requests may wait while all its places are taken.
     """
 
-    def __init__(self, core: Core, max_queue: int) -> None:
-        self._core = core
-        self._home = Home()
-        self._n_seq = core.n_seq
+    def __init__(self, backend: Backend, max_queue: int) -> None:
+        self._backend = backend
+        self._process = ProcessGuard()
+        self._n_seq = backend.n_seq
         self._max_queue = max_queue
         self._lock = threading.RLock()  # reentrant: collecting a session calls close anywhere
-        self._news = Bell()
-        self._for_room: list[Bell] = []
-        self._waiting: deque[Job] = deque()
-        self._running: list[Job] = []
+        self._news = Wakeup()
+        self._for_room: list[Wakeup] = []
+        self._waiting: deque[QueuedRequest] = deque()
+        self._running: list[QueuedRequest] = []
         self._thread: threading.Thread | None = None
         self._started = False
         self._closed = False
         self._n_tokens = 0
-        self._meter = Meter()
+        self._meter = ThroughputMeter()
 
     @property
     def load(self) -> QueueLoad:
@@ -74,16 +73,16 @@ class Worker:
 
     def check_process(self) -> None:
         """Raise ClosedError in a forked process, which does not have the thread."""
-        self._home.check()
+        self._process.check()
 
     def check_may_wait(self) -> None:
         """Raise BusyError if the calling thread would wait for itself: if it is the worker's own,
         or one in which a drafter is being asked. Raises what `check_process` does, too."""
         self.check_process()
-        if self._core.entered or self.is_this_thread:
+        if self._backend.entered or self.is_this_thread:
             raise BusyError("A drafter, or a callback, may not wait for its own session.")
 
-    def submit(self, job: Job, *, wait: bool = False, beside: bool = False) -> None:
+    def submit(self, job: QueuedRequest, *, wait: bool = False, beside: bool = False) -> None:
         """Take a request.
 
         Args:
@@ -106,7 +105,7 @@ class Worker:
                 )
             return
         self.check_may_wait()
-        room = Bell()
+        room = Wakeup()
         try:
             self._for_room.append(room)
             while not self._take(job, beside):
@@ -114,7 +113,7 @@ class Worker:
         finally:
             self._for_room.remove(room)
 
-    def _take(self, job: Job, beside: bool) -> bool:
+    def _take(self, job: QueuedRequest, beside: bool) -> bool:
         """Put a request into the queue if there is room; return whether there is."""
         with self._lock:
             if self._closed:
@@ -122,7 +121,7 @@ class Worker:
             if not (beside or self._has_room()):
                 return False
             self._start()
-            self._ring()
+            self._wake()
             self._waiting.append(job)
         return True
 
@@ -141,48 +140,48 @@ class Worker:
         self._thread.start()
         self._started = True
 
-    def _ring(self) -> None:
+    def _wake(self) -> None:
         """Wake the thread, and those who wait for room. They look when the lock is free: what has
         changed is to be changed after this call, under the same lock."""
-        self._news.ring()
+        self._news.wake()
         for room in tuple(self._for_room):  # a copy: who waits comes and goes without the lock
-            room.ring()
+            room.wake()
 
-    def cancel(self, job: Job) -> None:
+    def cancel(self, job: QueuedRequest) -> None:
         """End a request before the next round. If it has not begun, its place in the queue is free
         at once. In a forked process nothing happens."""
-        if not self._home.is_here:  # the lock may be held by a thread that is not here
+        if not self._process.is_here:  # the lock may be held by a thread that is not here
             return
         with self._lock:
-            self._ring()
+            self._wake()
             job.wanted = False
 
     def wait_for_cancelled(self) -> None:
         """Wait until the requests that were cancelled have left the core. Does nothing in a thread
         that would wait for itself, nor in a forked process."""
-        if not self._home.is_here or self._core.entered or self.is_this_thread:
+        if not self._process.is_here or self._backend.entered or self.is_this_thread:
             return
         with self._lock:
             leaving = [job for job in (*self._running, *self._waiting) if not job.wanted]
         for job in leaving:
-            left = Bell()
-            with job.awaited(left.ring):
+            left = Wakeup()
+            with job.awaited(left.wake):
                 left.wait()
 
     def close(self) -> None:
         """End all requests and the thread, when its round is over. A round that waits for a server
         is broken off. Closing twice is fine; in a forked process nothing happens."""
-        if not self._home.is_here:
+        if not self._process.is_here:
             return
         with self._lock:
-            self._ring()
+            self._wake()
             self._closed = True
         # Whoever drops the last reference to a session closes it, be it a callback in this thread,
         # or a drafter, for which this thread waits.
-        if self._started and not (self.is_this_thread or self._core.entered):
+        if self._started and not (self.is_this_thread or self._backend.entered):
             assert self._thread is not None
-            if isinstance(self._core, Distant):
-                self._core.hang_up()
+            if isinstance(self._backend, RemoteBackend):
+                self._backend.hang_up()
             self._thread.join()
 
     def _run(self) -> None:
@@ -215,9 +214,9 @@ class Worker:
         for job in never:
             job.end(ClosedError("The request was cancelled before it had begun."))
         for job in [job for job in self._running if not job.wanted]:
-            assert job.record is not None
+            assert job.state is not None
             try:
-                job.record.core.cancel()
+                job.state.stream.cancel()
             except BaseException as error:  # of a drafter, which is told of the end
                 self._end(job, error)
             else:
@@ -241,7 +240,7 @@ class Worker:
                 del self._waiting[place]
                 self._running.append(job)
             try:
-                job.record = job.request.begin(self._core)
+                job.state = job.request.begin(self._backend)
                 if job.request.verification is not None:  # they come as chunks again
                     self._n_tokens -= len(job.request.verification.generated)
             except BusyError as error:
@@ -262,28 +261,28 @@ class Worker:
         To be called without the lock, since the core may be at work for a stream.
         """
         return [
-            (job.prompt, job.record.core.n_prefilled)
+            (job.prompt, job.state.stream.n_prefilled)
             for job in self._running
-            if job.record is not None and job.record.core.in_prompt
+            if job.state is not None and job.state.stream.in_prompt
         ]
 
     def _step(self) -> None:
         if not self._running and not self._waiting:
             return  # if a stream is open, its reader advances it
         try:
-            self._core.step()
+            self._backend.step()
         except BaseException as error:
             for job in list(self._running):
                 self._end(job, error)
         for job in list(self._running):
             self._collect(job)
 
-    def _collect(self, job: Job) -> None:
+    def _collect(self, job: QueuedRequest) -> None:
         """Give a request the chunks that became certain, and release it if it has ended."""
-        assert job.record is not None
+        assert job.state is not None
         try:
-            chunks = job.record.core.take()
-            result = job.record.result() if job.record.core.done else None
+            chunks = job.state.stream.take()
+            result = job.state.result() if job.state.stream.done else None
             if chunks:  # only the last may have none
                 self._n_tokens += len(chunks) - (chunks[-1].token is None)
             job.give(chunks)
@@ -293,9 +292,9 @@ class Worker:
         if result is not None:
             self._end(job, result)
 
-    def _end(self, job: Job, ending: Generation | BaseException) -> None:
+    def _end(self, job: QueuedRequest, ending: Generation | BaseException) -> None:
         with self._lock:
-            self._ring()
+            self._wake()
             self._running.remove(job)
         if isinstance(ending, BaseException):
             _leave(job)
@@ -303,7 +302,7 @@ class Worker:
 
     def _end_all(self) -> None:
         with self._lock:
-            self._ring()
+            self._wake()
             self._closed = True
             jobs = [*self._running, *self._waiting]
             self._waiting.clear()
@@ -313,8 +312,8 @@ class Worker:
             job.end(ClosedError("The session was closed before the request had ended."))
 
 
-def _leave(job: Job) -> None:
-    """Take a request out of the core, whatever its drafter raises when it is told."""
-    if job.record is not None:
+def _leave(job: QueuedRequest) -> None:
+    """Take a request out of the core, whatever its drafter raises when it is notified."""
+    if job.state is not None:
         with suppress(BaseException):
-            job.record.core.cancel()
+            job.state.stream.cancel()

@@ -14,7 +14,7 @@ class AnswerReader:
     """Splits one answer into thoughts, content and calls.
 
     Args:
-        thoughts: Reader that finds thoughts; None: thoughts are not told apart.
+        thoughts: Reader that finds thoughts; None: thoughts are not separated.
         calls: Reader that finds calls; None: there are no tools.
         marks: Texts of special tokens that chunks do not show, by token.
         calls_in_thoughts: Whether a call may begin inside a thought, as a grammar takes over at its
@@ -22,7 +22,7 @@ class AnswerReader:
 
     Attributes:
         n_thinking: Number of tokens of thoughts so far.
-        tells_thoughts: Whether thoughts are told apart.
+        separates_thoughts: Whether thoughts are separated.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class AnswerReader:
         calls_in_thoughts: bool = True,
     ) -> None:
         self.n_thinking = 0
-        self.tells_thoughts = thoughts is not None
+        self.separates_thoughts = thoughts is not None
         self._thoughts = thoughts
         self._calls = calls
         self._marks = marks

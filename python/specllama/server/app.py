@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from specllama import Handle, QueueFullError, SpecSession
 from specllama.requests.background import queue_load, submitted
-from specllama.requests.job import Job
+from specllama.requests.queued_request import QueuedRequest
 from specllama.server import page
 from specllama.server.answer import Answer
 from specllama.server.anthropic.endpoint import MessagesEndpoint
@@ -139,7 +139,7 @@ class App:
         self._verify.end_all()
 
     async def _answer(self, kind: type[Endpoint], request: Request) -> ASGIApp:
-        def prepare(fields: Fields) -> tuple[Endpoint, list[Job]]:
+        def prepare(fields: Fields) -> tuple[Endpoint, list[QueuedRequest]]:
             endpoint = kind(self._session, fields, self._settings)
             return endpoint, endpoint.prepare()
 
@@ -162,7 +162,7 @@ class App:
                 return JSONResponse({"id": name, "cancelled": True})
         raise ApiError(404, "There is no such answer under way.", code="not_found")
 
-    def _submitted(self, jobs: Sequence[Job]) -> list[Handle]:
+    def _submitted(self, jobs: Sequence[QueuedRequest]) -> list[Handle]:
         try:
             return submitted(self._session, jobs)
         except QueueFullError:

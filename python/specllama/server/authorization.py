@@ -26,7 +26,7 @@ class Authorization:
     name of its own that points here, it can even read the answers. So a request from a page must
     come from the server's own or a named origin. And a server without a key, wherever it listens,
     answers only requests whose host is an IP address, localhost, a name under .localhost, or the
-    name at which it was told to listen: those are no names of anybody else.
+    name that it listens at: nobody else has these names.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:

@@ -62,7 +62,7 @@ class ChatCompletion(ConversationEndpoint, ChoicesEndpoint):
         reader = self._readers[index]
         parts = reader.read(chunks)
         message: dict[str, Any] = {"role": "assistant", "content": generation.text, "refusal": None}
-        if reader.tells_thoughts:
+        if reader.separates_thoughts:
             message["content"] = content(parts)
             if thought := thoughts(parts):
                 message["reasoning_content"] = thought

@@ -42,7 +42,7 @@ class Conversation:
         messages: Messages in the form that `read_messages` returns.
         choice: The tools.
         template_args: Further arguments of the model's chat template.
-        tells_thoughts: Whether thoughts are told apart from content.
+        separates_thoughts: Whether thoughts are separated from content.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Conversation:
         choice: ToolChoice,
         template_args: Mapping[str, Any],
         *,
-        tells_thoughts: bool = True,
+        separates_thoughts: bool = True,
     ) -> None:
         if not model.has_chat_template:
             raise ApiError(400, "The model has no chat template; use /v1/completions.")
@@ -61,18 +61,18 @@ class Conversation:
         self._choice = choice
         self._template_args = template_args
         self._format = _template_format(model.chat_template)
-        self._thinking = model.chat_template.thinking if tells_thoughts else None
+        self._thinking = model.chat_template.thinking if separates_thoughts else None
 
     @classmethod
     def read(cls, model: LoadedModel, fields: Fields) -> Conversation:
         """Read the conversation of a chat completion. Raises ApiError."""
         template_args = read_template_args(fields, fields.text("reasoning_effort"))
-        told = fields.text("reasoning_format", "auto")  # as for llama-server
-        if told not in ("auto", "deepseek", "none"):
+        reasoning_format = fields.text("reasoning_format", "auto")  # as for llama-server
+        if reasoning_format not in ("auto", "deepseek", "none"):
             fields.refuse("reasoning_format", '"auto", "deepseek" or "none"')
         return cls(
             model, read_messages(fields), ToolChoice.read(fields), template_args,
-            tells_thoughts=told != "none",
+            separates_thoughts=reasoning_format != "none",
         )  # fmt: skip
 
     def prompt(self) -> list[int]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from specllama import Chunk, GenerateOptions, Generation, Handle, Stats
 from specllama.requests.background import BackgroundRequests, prepared, queue_load
-from specllama.requests.job import Job
+from specllama.requests.queued_request import QueuedRequest
 from specllama.requests.schema.schema_grammar import SchemaGrammar
 from specllama.server.error import ApiError, encoded, log, printable
 from specllama.server.fields import Fields
@@ -86,7 +86,7 @@ class Endpoint(ABC):
         """Return the field `timings` of an answer that has just ended."""
         return timings(stats, alone=queue_load(self._model).n_running == 0)
 
-    def prepare(self) -> list[Job]:
+    def prepare(self) -> list[QueuedRequest]:
         """Return the generations to submit: the choices for the first prompt first. Raises
         ArgumentError. This may take a while, as the constructor does."""
         return prepared(self._model, self.prompts, self.n, self._options)

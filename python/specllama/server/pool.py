@@ -38,7 +38,7 @@ class Pool:
 
     - Fair: next is the client of whom the fewest requests are at work, and of those the smallest
       request.
-    - Bounded: work that takes too much of a processor's time is stopped, and its client is told.
+    - Bounded: work that takes too much of a processor's time is stopped; its client gets an error.
     - Cancelled with its client: if the task that waits for it is cancelled, work that waits is
       dropped, and work that has begun is stopped.
 

@@ -7,7 +7,7 @@ from specllama.simulate.curves import Curve
 from specllama.simulate.drafting import MAX_DRAFT, Drafts
 
 _SECOND = 0.05
-"""v(1) in seconds, as the planner is told it; its value makes no difference."""
+"""v(1) in seconds, as the planner learns it; its value makes no difference."""
 
 _N_PROBES = 10
 """Decodes whose times the planner knows beforehand. A session knows them from earlier sessions on
@@ -36,7 +36,7 @@ def planned_time(drafts: Drafts, curve: Curve, planner: Planner) -> float:
 
     Args:
         drafts: Drafts with evidence.
-        curve: Decode times; the planner is told the time of each decode.
+        curve: Decode times; the planner learns the time of each decode.
         planner: It keeps what it learns: texts of the same session share a planner.
     """
     phase = planner.begin(0.0, drafts.n_prompt)

@@ -204,7 +204,7 @@ def test_a_broken_off_generation_continues(server: Server, expected: list[int]) 
 
 def test_max_tokens_null_fills_the_context(server: Server) -> None:
     prompt = PROMPTS["near the limit"]
-    endless = {"max_tokens": None, "logit_bias": [[server.session.core.eos, None]]}
+    endless = {"max_tokens": None, "logit_bias": [[server.session._backend.eos, None]]}
     client = Client(server, prompt=prompt, options=endless)
     told = client.round([])
     while not told["done"]:
@@ -288,7 +288,7 @@ def test_verify_describes_the_target(server: Server) -> None:
     told = server.get("/v1/verify").json()
     session = server.session
     assert (told["n_ctx"], told["n_vocab"]) == (session.n_ctx, session.n_vocab)
-    assert int(told["vocabulary"], 16) == session.core.vocabulary
+    assert int(told["vocabulary"], 16) == session._backend.vocabulary
     # Of a session with a fixed length, too.
     n = FIXED["spec_length"]
     assert told["longest_draft"] == n
@@ -302,7 +302,7 @@ def test_verify_describes_targets_without_drafters() -> None:
         assert told["longest_draft"] == 64
         assert told["decode_seconds"][0] > 0
     with SpecSession(draft=None, **EXACT) as session:
-        assert session.core.longest_draft == 0
+        assert session._backend.longest_draft == 0
 
 
 def test_a_session_that_cannot_verify_gives_a_token_a_round() -> None:

@@ -6,6 +6,7 @@ import secrets
 from typing import Any, cast
 
 from specllama import GenerateOptions, SpecSession, _check
+from specllama.model.loaded_model import backend_of
 from specllama.requests.options import FIELDS
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
@@ -29,7 +30,7 @@ class Opening:
     def __init__(self, session: SpecSession, fields: Fields, settings: Settings) -> None:
         # A restarted server may have another model than the client knows.
         vocabulary = fields.text("vocabulary")
-        if vocabulary not in ("", f"{session.core.vocabulary:016x}"):
+        if vocabulary not in ("", f"{backend_of(session).vocabulary:016x}"):
             raise ApiError(
                 400,
                 "The target has another vocabulary than the tokens are of; open the session again.",

@@ -14,7 +14,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from specllama import ClosedError, SpecllamaError, SpecSession
-from specllama.requests.job import Job
+from specllama.model.loaded_model import backend_of
+from specllama.requests.queued_request import QueuedRequest
 from specllama.server.body_reader import BodyReader, client_of, reported
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
@@ -81,7 +82,7 @@ class Verify:
         return JSONResponse(await run_in_threadpool(self._description))
 
     def _description(self) -> dict[str, Any]:
-        session, core = self._session, self._session.core
+        session, core = self._session, backend_of(self._session)
         return {
             "model": self._settings.name,
             "description": session.model_description,
@@ -122,8 +123,8 @@ class Verify:
         answer = await self._answer(id_, lambda: one.first(jobs), fields)
         return JSONResponse({"id": id_, **one.told(), **answer})
 
-    def _prepared(self, fields: Fields, client: str) -> tuple[Verification, list[Job]]:
-        def prepare() -> tuple[Verification, list[Job]]:
+    def _prepared(self, fields: Fields, client: str) -> tuple[Verification, list[QueuedRequest]]:
+        def prepare() -> tuple[Verification, list[QueuedRequest]]:
             opening = Opening(self._session, fields, self._settings)
             one = Verification(self._session, opening, client, self._metrics.count_round)
             return one, one.prepare()

@@ -10,7 +10,7 @@ from specllama import ClosedError, Generation, Handle, SpecSession, _core
 from specllama._core import Chunk, TokenLogprobs
 from specllama.formats.wire import Digest, chunk_to_wire
 from specllama.requests.background import submitted, verification
-from specllama.requests.job import Job
+from specllama.requests.queued_request import QueuedRequest
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.verify.draft import draft_of
@@ -60,13 +60,13 @@ class Verification:
         self._answer: dict[str, Any] = {}
         self._handle: Handle | None = None
 
-    def prepare(self) -> list[Job]:
+    def prepare(self) -> list[QueuedRequest]:
         """Return the round of the prompt, checked. Raises ArgumentError."""
         jobs = self._job(_core.RequestDraft(tokens=[], branches=[]))
         self._digest.add([*self._opening.prompt, *self._generated])  # which are tokens, then
         return jobs
 
-    async def first(self, jobs: list[Job]) -> dict[str, Any]:
+    async def first(self, jobs: list[QueuedRequest]) -> dict[str, Any]:
         """Run the round that `prepare` returned, and return its answer."""
         async with self._lock:
             return await self._run(0, jobs, beside=False)
@@ -110,11 +110,11 @@ class Verification:
             return 0
         return n if str(own) == digest else 0
 
-    def _job(self, draft: _core.RequestDraft) -> list[Job]:
+    def _job(self, draft: _core.RequestDraft) -> list[QueuedRequest]:
         opening = self._opening
         return verification(self._session, opening.prompt, self._generated, draft, opening.options)
 
-    async def _run(self, number: int, jobs: list[Job], *, beside: bool) -> dict[str, Any]:
+    async def _run(self, number: int, jobs: list[QueuedRequest], *, beside: bool) -> dict[str, Any]:
         chunks: list[Chunk] = []
         try:
             (self._handle,) = submitted(self._session, jobs, beside=beside)

@@ -20,7 +20,7 @@ from specllama._core import (
 )
 
 
-class CoreStream(Protocol):
+class BackendStream(Protocol):
     """A generation in progress; see `_core.Stream`."""
 
     def step(self) -> list[Chunk] | None: ...
@@ -49,7 +49,7 @@ class CoreStream(Protocol):
     def trace(self) -> list[RoundTrace]: ...
 
 
-class Core(Protocol):
+class Backend(Protocol):
     """See `_core.Session`."""
 
     def tokenize(
@@ -58,7 +58,7 @@ class Core(Protocol):
     def detokenize(self, tokens: Iterable[int], *, special: bool) -> str: ...
     def piece(self, token: int) -> bytes: ...
     def check(self, prompt: Iterable[int], options: GenerateOptions) -> None: ...
-    def start(self, prompt: Iterable[int], options: GenerateOptions) -> CoreStream: ...
+    def start(self, prompt: Iterable[int], options: GenerateOptions) -> BackendStream: ...
     def beam_search(self, prompt: Iterable[int], options: BeamOptions) -> BeamResult: ...
     def step(self) -> bool: ...
     def save(self) -> tuple[str, NDArray[np.int32], NDArray[np.uint8]]: ...
@@ -100,8 +100,8 @@ class Core(Protocol):
 
 
 @runtime_checkable
-class Distant(Protocol):
-    """What a core has besides if its rounds wait for a server."""
+class RemoteBackend(Protocol):
+    """What a backend has besides if its rounds wait for a server."""
 
     def hang_up(self) -> None:
         """Make the rounds under way fail at once, and all later ones; from any thread."""

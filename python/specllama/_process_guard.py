@@ -7,7 +7,7 @@ import os
 from specllama.errors import ClosedError
 
 
-class Home:
+class ProcessGuard:
     """The process in which something was made. A process forked from it has its memory, but not
     its threads, and would wait for them for ever."""
 

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from specllama._core import Chunk
 from specllama.requests.request import Request
-from specllama.requests.stream import Generation, Record
+from specllama.requests.stream import Generation, GenerationState
 
 Wake = Callable[[], object]
 
 
-class Job:
+class QueuedRequest:
     """A request, and what the worker leaves of it for its readers: chunks and the end.
 
     Only the worker's thread, which gets no signals, ends it. In its readers' threads Ctrl-C may
@@ -26,13 +26,13 @@ class Job:
 
     Attributes:
         request: The request.
-        record: The generation in the core; None before it has begun.
+        state: The generation in the core; None before it has begun.
         wanted: False once the request was cancelled.
     """
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.record: Record | None = None
+        self.state: GenerationState | None = None
         self.wanted = True
         self._lock = RLock()  # reentrant: collecting a reader calls give_back anywhere
         self._chunks: list[Chunk] = []
@@ -131,7 +131,7 @@ class Job:
         round."""
         if isinstance(self._ending, Generation):
             return self._ending
-        return None if self.record is None else self.record.result()
+        return None if self.state is None else self.state.result()
 
     def _wake(self) -> None:
         with self._lock:
