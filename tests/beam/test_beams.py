@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from prompts import PROMPTS
 from random_model import EOS, WRITERS, write_dense
 from reference_beams import beam_search, found
-from session_options import EXACT_HERE
+from session_options import EXACT_HERE, Open
 from specllama import ArgumentError, SpecSession
 
-Open = Callable[..., SpecSession]
 PROMPT = "def fibonacci(n):\n    a, b = 0, 1\n"
 
 
