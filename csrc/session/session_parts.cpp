@@ -152,7 +152,7 @@ void resolve_options(const Headers& headers, TargetPlan& plan, SessionOptions& o
     offload_devices(plan.model);
     if (headers.draft) offload_devices(options.draft_model->model, "draft_");
     resolve_memory(headers.target, plan, headers.draft ? &*headers.draft : nullptr,
-                  longest_draft(options), options);
+                   longest_draft(options), options);
     place_head();
     if (options.draft_model) options.draft_model->context.n_ctx = plan.context.n_ctx;
 }
@@ -303,7 +303,7 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
         Speculator(std::move(drafters.all), options.spec_length, limits(options, most_leaves),
                    model->vocab(), std::move(planner), takes_guesses));
     if (plan.context.never_alone && memory.n_cuttable() == 0)
-        throw InvalidArgument("exact cannot be had for " + options.model.path +
+        throw InvalidArgument("Exact decoding is not possible for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");
     CurveKeys curve_keys =
         resolve_costs(options, headers, plan, *context, drafters.model.get(), engine->speculator());
