@@ -300,7 +300,7 @@ class SpecSession(AsyncRequests):
     ) -> Self:
         """Open a model of the Hugging Face Hub, downloaded if the cache does not have it.
 
-        Needs the package huggingface_hub (`pip install specllama[hub]`), and uses its cache,
+        Needs the package huggingface_hub (`pip install 'specllama[hub]'`), and uses its cache,
         progress bars, tokens and variables (HF_HOME, HF_TOKEN, HF_HUB_OFFLINE, HF_ENDPOINT, ...).
         Without network the cached file is taken. All parts of a split model are downloaded.
 

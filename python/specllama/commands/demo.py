@@ -133,8 +133,8 @@ def _show(title: str, options: dict[str, object], arguments: argparse.Namespace)
 
 
 def _comparison(plain: Generation, fast: Generation) -> str:
-    """Return the speed of each after its prefill, and whether their tokens agree: in one line, and
-    another one if the comparison tells little."""
+    """Return the speed of each after its prefill, and whether their tokens agree: in one line.
+    Another one before it if that says little."""
     slow_rate, fast_rate = (one.stats.tokens_per_second for one in (plain, fast))
     same = agreement(plain.tokens, fast.tokens)
     if not slow_rate or not fast_rate:
@@ -143,8 +143,8 @@ def _comparison(plain: Generation, fast: Generation) -> str:
     if fast.stats.accepted == 0:
         return f"\n{rates}: as fast as each other, since no drafted token was accepted, {same}"
     return (
-        f"\n{rates}: {fast_rate / slow_rate:.2f} times as fast, "
-        f"{fast.stats.accepted} drafted tokens accepted, {same}{_doubt(slow_rate, fast)}"
+        f"\n{_doubt(slow_rate, fast)}{rates}: {fast_rate / slow_rate:.2f} times as fast, "
+        f"{fast.stats.accepted} drafted tokens accepted, {same}"
     )
 
 
@@ -154,7 +154,7 @@ def _doubt(slow_rate: float, fast: Generation) -> str:
     decodes = fast.stats.decode_seconds
     if not decodes or decodes[0] <= 0 or 1 / _STEADY < slow_rate * decodes[0] < _STEADY:
         return ""
-    return "\n(The machine was busier in one of the two runs, so the factor tells little.)"
+    return "The machine was busier in one of the two runs, so the factor says little.\n"
 
 
 def agreement(plain: Sequence[int], fast: Sequence[int]) -> str:

@@ -10,6 +10,7 @@ import socket
 from ipaddress import ip_network
 from pathlib import Path
 
+from specllama import list_devices
 from specllama.commands import _arguments
 from specllama.commands.whole_numbers import UNTIL_FULL, whole
 from specllama.errors import ArgumentError, SpecllamaError
@@ -69,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         SpecSession(
             **_arguments.session_options(arguments),
             **_arguments.template_options(arguments),
-            n_seq=arguments.n_seq,
+            n_seq=arguments.n_seq or _slots(arguments),
             exact=_arguments.SWITCH[arguments.exact],
             flash_attn=_arguments.SWITCH[arguments.flash_attn],
             max_queue=arguments.max_queue,
@@ -103,6 +104,13 @@ def model_name(model: str) -> str:
     if model.startswith(SCHEME):
         return model.removeprefix(SCHEME)
     return Path(model).name.removesuffix(".gguf")
+
+
+def _slots(arguments: argparse.Namespace) -> int:
+    """Return the default of --parallel. Each slot takes memory, and on few processors many answers
+    at once are each too slow."""
+    has_gpu = arguments.n_gpu_layers != 0 and arguments.device != "none" and bool(list_devices())
+    return 8 if has_gpu else 4 if (os.cpu_count() or 1) >= 8 else 2
 
 
 def _description(session: SpecSession, arguments: argparse.Namespace) -> str:
@@ -165,8 +173,8 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (127.0.0.1)")
     parser.add_argument("--port", type=whole(0, 65535), default=8080, help="port (8080); 0: any")
     parser.add_argument(
-        "-np", "--parallel", "--n-seq", dest="n_seq", type=whole(1, 64), default=8, metavar="N",
-        help="requests worked at together (8)",
+        "-np", "--parallel", "--n-seq", dest="n_seq", type=whole(1, 64), metavar="N",
+        help="requests worked at together (8 with a GPU; else 4, on fewer than 8 processors 2)",
     )  # fmt: skip
     # Defaults for requests that leave these open; the temperature is that of the OpenAI API.
     _arguments.add_sampling(parser, *_FOR_REQUESTS, defaults={"temperature": 1.0})
