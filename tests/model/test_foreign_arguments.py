@@ -6,7 +6,8 @@ from inspect import signature
 from typing import Any
 
 import pytest
-from specllama import SpecSession
+from specllama import ModelError, SpecSession
+from specllama.__main__ import main
 
 
 @pytest.mark.parametrize(
@@ -31,3 +32,33 @@ def test_the_constructor_keeps_its_signature() -> None:
     parameters = signature(SpecSession).parameters
     assert parameters["n_ctx"].default is None
     assert "options" not in parameters
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("llama3", "`specllama models` lists those"),
+        ("llama3:8b", "`specllama models` lists those"),
+        ("Qwen/Qwen2.5-0.5B-Instruct-GGUF", "name it hf://Qwen/Qwen2.5-0.5B-Instruct-GGUF, or use"),
+        ("user/repo:Q4_K_M", "name it hf://user/repo:Q4_K_M, or use -hf"),
+        ("https://example.com/model.gguf", "It looks like an address"),
+        ("missing.gguf", "give the path of a GGUF file"),
+    ],
+)
+def test_names_that_are_no_files_are_answered_by_what_they_look_like(
+    name: str, advice: str
+) -> None:
+    with pytest.raises(ModelError, match=f"There is no file {name}.*{advice}"):
+        SpecSession(name)
+
+
+def test_commands_are_guessed_and_none_is_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["seve"])
+    assert ended.value.code == 2
+    assert "there is no command 'seve'; did you mean serve;" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["zzz"])
+    assert "one of alpha, bench, chat" in capsys.readouterr().err
+    assert main([]) == 0
+    assert "serve the OpenAI API" in capsys.readouterr().out

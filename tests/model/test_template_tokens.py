@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from folders import DATA
+from scripted_model import BOS, FIRST, write_scripted_model
 from specllama import ArgumentError, SpecSession
 from specllama.model.chat_template import ChatTemplate
 from specllama.model.tainted_text import TaintedText, plain_ranges
@@ -161,6 +162,17 @@ def test_harmless_messages_are_tokenized_with_the_text_around_them(chatting: Spe
         text = str.__str__(chatting.chat_template.render(messages[i:]))
         expected = chatting.tokenize(text, add_special=False)
         assert chatting.render_chat(messages[i:]) == expected
+
+
+def test_prompts_do_not_end_with_eos(tmp_path: Path) -> None:
+    """Also of a model whose file wants texts to: it would end the generation before it begins."""
+    write_scripted_model(tmp_path / "model.gguf", ["a", "b"], add_eos=True)
+    with SpecSession(tmp_path / "model.gguf", n_threads=1, n_gpu_layers=0) as session:
+        assert session.tokenize("a") == [BOS, FIRST]
+        assert session.tokenize("") == [BOS]
+        assert session.generate("a").text == "b"
+        long = "ab" * 5000
+        assert session.tokenize(long) == [BOS, *[FIRST, FIRST + 1] * 5000]
 
 
 def test_plain_parts_must_be_parts(chatting: SpecSession) -> None:
