@@ -183,7 +183,7 @@ def test_the_log_file_and_every_request(process: Any, tmp_path: Path) -> None:
 
 
 def test_a_log_file_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["serve", "--port", "0", "--log-file", "/no/such/file"]) == 2
+    assert main(["serve", "--port", "0", "--log-file", "/no/such/file"]) == 1
     assert capsys.readouterr().err.startswith("specllama: Cannot write /no/such/file: No such")
 
 
@@ -217,7 +217,7 @@ def test_an_unread_log_does_not_block_requests(process: Any) -> None:
     served.send_signal(signal.SIGTERM)
     assert served.wait(60) == 0
     lines = log_of(served)
-    assert len(lines) > 20
+    assert len(lines) > 10
     assert all(line.startswith(f"GET {path}: 404, ") for line in lines[:-1])
 
 
