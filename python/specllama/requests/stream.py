@@ -161,7 +161,7 @@ class Stream(Iterator[Chunk], Closing):
             self._state.stream.cancel()
 
     def __repr__(self) -> str:
-        return f"<Stream, {'ended' if self._record.core.done else 'running'}>"
+        return f"<Stream, {'ended' if self._state.stream.done else 'running'}>"
 
     def __iter__(self) -> Stream:
         return self
