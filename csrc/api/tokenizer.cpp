@@ -6,9 +6,9 @@ namespace specllama {
 
 Tokenizer::Tokenizer(const std::string& path) : model_(Model::load_vocabulary(path)) {}
 
-std::vector<Token> Tokenizer::tokenize(std::string_view text, bool add_special,
-                                       bool parse_special) const {
-    return model_->vocab().tokenize(text, add_special, parse_special);
+std::vector<Token> Tokenizer::tokenize(std::string_view text, bool add_special, bool parse_special,
+                                       TextRanges plain) const {
+    return model_->vocab().tokenize(text, add_special, parse_special, plain);
 }
 
 std::string Tokenizer::detokenize(TokenSpan tokens, bool special) const {

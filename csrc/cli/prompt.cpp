@@ -51,17 +51,22 @@ std::string read_file(const std::string& what, const std::string& path) {
     return read_all(named, file);
 }
 
-// Removes the newline that editors and `echo` put at the end, as llama.cpp does.
-std::string without_last_newline(std::string text) {
+// Removes the line end that editors and `echo` put at the end, as llama.cpp does, and a byte order
+// mark. Other line ends of Windows are kept, since they may be meant.
+std::string cleaned(std::string text) {
+    if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
     if (text.ends_with('\n')) text.pop_back();
+    if (text.ends_with('\r')) text.pop_back();
+    if (text.find("\r\n") != std::string::npos)
+        std::cerr << "Note: the prompt has the line ends of Windows (CR LF), which are kept.\n";
     return text;
 }
 
 std::string read_any(const Options& options) {
     if (options.prompt) return *options.prompt;
     if (options.file ? *options.file == "-" : is_piped())
-        return without_last_newline(read_all("prompt", std::cin));
-    if (options.file) return without_last_newline(read_file("prompt", *options.file));
+        return cleaned(read_all("prompt", std::cin));
+    if (options.file) return cleaned(read_file("prompt", *options.file));
     if (options.session.model.path.empty()) return kBuiltinPrompt;
     throw UsageError("There is no prompt; give one with -p or -f, or pipe it in.");
 }

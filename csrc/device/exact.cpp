@@ -137,8 +137,8 @@ TargetPlan resolve_exactness(const Header& header, const SessionOptions& options
         TargetPlan exact = as_exactness_wants(header, given, asked);
         const std::string reason = inexact_because(header, exact);
         if (asked && !reason.empty())
-            throw InvalidArgument("exact cannot be had for " + options.model.path + ": " + reason +
-                                  ".");
+            throw InvalidArgument("Exact decoding is not possible for " + options.model.path +
+                                  ": " + reason + ".");
         if (reason.empty() && (asked || costs_nothing(header, given, exact))) {
             exact.exact = true;
             return exact;

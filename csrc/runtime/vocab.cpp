@@ -61,13 +61,33 @@ void fit(Buffer& buffer, Fill fill) {
     buffer.resize(n);
 }
 
+// Tokens whose texts are read only if parse_special is set.
+constexpr int kControl = LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN;
+
+SpecialTexts control_texts(const llama_vocab* vocab) {
+    std::vector<std::string_view> texts;
+    for (Token token = 0; token < llama_vocab_n_tokens(vocab); ++token)
+        if ((llama_vocab_get_attr(vocab, token) & kControl) != 0)
+            texts.emplace_back(llama_vocab_get_text(vocab, token));
+    return SpecialTexts(std::move(texts));
+}
+
+void check_ranges(TextRanges ranges, std::size_t size) {
+    std::size_t last = 0;
+    for (const auto& [begin, end] : ranges) {
+        if (begin < last || end < begin || end > size)
+            throw InvalidArgument("plain has the part " + std::to_string(begin) + " to " +
+                                  std::to_string(end) + ", which is not in order, or not in the " +
+                                  std::to_string(size) + " bytes of the text.");
+        last = end;
+    }
+}
+
 // The special texts of a vocabulary, if texts may be cut between them: blanks beside them belong to
-// the text, and nothing is put behind it.
+// the text.
 SpecialTexts special_texts(const llama_vocab* vocab, int attributes) {
     const auto type = llama_vocab_type(vocab);
-    if ((type != LLAMA_VOCAB_TYPE_BPE && type != LLAMA_VOCAB_TYPE_SPM) ||
-        llama_vocab_get_add_eos(vocab))
-        return {};
+    if (type != LLAMA_VOCAB_TYPE_BPE && type != LLAMA_VOCAB_TYPE_SPM) return {};
     std::vector<std::string_view> texts;
     for (Token token = 0; token < llama_vocab_n_tokens(vocab); ++token) {
         const int attribute = llama_vocab_get_attr(vocab, token);
@@ -104,7 +124,7 @@ Vocab::Vocab(const llama_vocab* vocab)
         if (n == 1 && llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_SPM)
             for_each_character(text, [&](std::uint32_t one) { characters_.insert(one); });
     }
-    constexpr int kControl = LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN;
+    control_texts_ = control_texts(vocab_);
     own_texts_ = special_texts(vocab_, LLAMA_TOKEN_ATTR_USER_DEFINED);
     special_texts_ = special_texts(vocab_, LLAMA_TOKEN_ATTR_USER_DEFINED | kControl);
 }
@@ -118,33 +138,44 @@ FimTokens Vocab::fim() const {
             llama_vocab_fim_rep(vocab_), llama_vocab_fim_sep(vocab_)};
 }
 
-std::vector<Token> Vocab::tokenize(std::string_view text, bool add_special,
-                                   bool parse_special) const {
+std::vector<Token> Vocab::tokenize(std::string_view text, bool add_special, bool parse_special,
+                                   TextRanges plain) const {
     // llama.cpp counts bytes and tokens in int32.
     if (text.size() > std::numeric_limits<std::int32_t>::max() / 2)
         throw InvalidArgument("The text is longer than 1 GiB; give less.");
     check_unknown_characters(text);
+    check_ranges(plain, text.size());
     std::vector<Token> tokens;
-    const auto append = [&](std::string_view part) {
+    const auto append = [&](std::string_view part, bool parse) {
         std::vector<Token> some(part.size() + 8);
+        const bool add = add_special && part.data() == text.data();
         fit(some, [&] {
             return llama_tokenize(vocab_, part.data(), static_cast<std::int32_t>(part.size()),
-                                  some.data(), static_cast<std::int32_t>(some.size()),
-                                  add_special && part.data() == text.data(), parse_special);
+                                  some.data(), static_cast<std::int32_t>(some.size()), add, parse);
         });
+        // What is tokenized is to be continued, so it does not end with EOS.
+        if (add && llama_vocab_get_add_eos(vocab_) && !some.empty() && some.back() == eos())
+            some.pop_back();
         if (std::ranges::any_of(some, [](Token token) { return token < 0; }))
             throw std::out_of_range("no token for a part of the text");
         tokens.insert(tokens.end(), some.begin(), some.end());
     };
-    try {
-        if (text.size() <= kShortText) {
-            append(text);
-        } else {
-            with_stack(kStack + text.size() * kStackOfByte, [&] {
-                const SpecialTexts& special = parse_special ? special_texts_ : own_texts_;
-                std::ranges::for_each(special.parts(text, kSpecialAtOnce), append);
-            });
+    const auto append_run = [&](const SpecialTexts::Run& run) {
+        if (run.text.size() <= kShortText) {
+            append(run.text, run.parse_special);
+            return;
         }
+        with_stack(kStack + run.text.size() * kStackOfByte, [&] {
+            const SpecialTexts& special = run.parse_special ? special_texts_ : own_texts_;
+            for (const std::string_view part : special.parts(run.text, kSpecialAtOnce))
+                append(part, run.parse_special);
+        });
+    };
+    try {
+        if (parse_special)
+            std::ranges::for_each(control_texts_.runs(text, plain), append_run);
+        else
+            append_run({text, false});
     } catch (const std::system_error&) {
         throw InvalidArgument("The text is too long to be tokenized on this machine; give less.");
     } catch (const std::exception&) {

@@ -29,8 +29,14 @@ class Vocab final : public Vocabulary {
     // that many or more.
     int length(Token token) const { return lengths_[token]; }
 
+    // plain: parts of the text in which no control token is read, whatever parse_special says.
+    // Throws InvalidArgument also for parts that are not within the text.
+    std::vector<Token> tokenize(std::string_view text, bool add_special, bool parse_special,
+                                TextRanges plain) const;
     std::vector<Token> tokenize(std::string_view text, bool add_special,
-                                bool parse_special) const override;
+                                bool parse_special) const override {
+        return tokenize(text, add_special, parse_special, {});
+    }
 
     // The text of a sequence, by the tokenizer's rules for leading spaces; invalid UTF-8 is
     // replaced by U+FFFD. special: special tokens have their texts in it. Throws InvalidArgument,
@@ -63,6 +69,7 @@ class Vocab final : public Vocabulary {
     std::vector<std::uint8_t> lengths_;  // [token]
     // The bytes of all characters that are tokens; empty unless it matters which these are.
     std::unordered_set<std::uint32_t> characters_;
+    SpecialTexts control_texts_;  // of tokens that plain texts do not have
     SpecialTexts own_texts_;      // of tokens that are special also where texts are plain
     SpecialTexts special_texts_;  // of these and of all others
 };

@@ -5,7 +5,6 @@
 #include <new>
 #include <utility>
 
-#include "session/common_prefix.h"
 #include "system/host.h"
 
 namespace specllama {

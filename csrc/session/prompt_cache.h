@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <list>
 #include <vector>
@@ -8,6 +9,11 @@
 #include "specllama/types.h"
 
 namespace specllama {
+
+// How many tokens two texts begin with in common.
+inline int common_prefix(TokenSpan a, TokenSpan b) {
+    return static_cast<int>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
 
 // Copies, in main memory, of what requests left in the KV memory, made when others take their
 // places there. A prompt that begins like one of these texts is not decoded again as far as that

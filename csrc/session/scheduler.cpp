@@ -250,8 +250,8 @@ BeamResult Scheduler::beam_search(TokenSpan prompt, const BeamOptions& options,
     const Memory& memory = context_->memory();
     if (memory.n_cuttable() != Memory::kAnyNumber)
         throw InvalidArgument(
-            "n_beams cannot be had with this model: beams share what they have in common, which "
-            "states (of recurrent and hybrid models) do not allow.");
+            "Beam search is not supported for recurrent and hybrid models: their state cannot be "
+            "shared between beams.");
     const Stopwatch watch;
     // The search takes info_.n_seq as its id, which no request has.
     BeamSearch search(model, context_plan_, engine_->speculator(), info_.n_seq, prompt, options);

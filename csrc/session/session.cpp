@@ -12,9 +12,9 @@ Session::Session(const SessionOptions& options, std::shared_ptr<Drafter> drafter
 
 Session::~Session() = default;
 
-std::vector<Token> Session::tokenize(std::string_view text, bool add_special,
-                                     bool parse_special) const {
-    return scheduler_->model()->vocab().tokenize(text, add_special, parse_special);
+std::vector<Token> Session::tokenize(std::string_view text, bool add_special, bool parse_special,
+                                     TextRanges plain) const {
+    return scheduler_->model()->vocab().tokenize(text, add_special, parse_special, plain);
 }
 
 std::string Session::detokenize(TokenSpan tokens, bool special) const {

@@ -303,7 +303,7 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
         Speculator(std::move(drafters.all), options.spec_length, limits(options, most_leaves),
                    model->vocab(), std::move(planner), takes_guesses));
     if (plan.context.never_alone && memory.n_cuttable() == 0)
-        throw InvalidArgument("exact cannot be had for " + options.model.path +
+        throw InvalidArgument("Exact decoding is not possible for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");
     CurveKeys curve_keys = resolve_costs(options, draft, headers, plan, *context,
                                          drafters.model.get(), engine->speculator());

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "session/common_prefix.h"
-
 namespace specllama {
 
 namespace {

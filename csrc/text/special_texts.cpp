@@ -40,6 +40,35 @@ std::vector<SpecialTexts::Occurrence> SpecialTexts::find(std::string_view text) 
     return found;
 }
 
+std::vector<SpecialTexts::Run> SpecialTexts::runs(std::string_view text, TextRanges plain) const {
+    std::vector<Run> runs;
+    std::size_t run = 0;   // where the current run began
+    std::size_t part = 0;  // where the part after the last special text began
+    const auto end_part = [&](std::size_t end) {
+        const std::string_view between = text.substr(part, end - part);
+        if (find(between).empty()) return;
+        if (part > run) runs.push_back({text.substr(run, part - run), true});
+        runs.push_back({between, false});
+        run = end;
+    };
+    auto next = plain.begin();
+    for (std::size_t at = 0; at < text.size();) {
+        while (next != plain.end() && next->second <= at) ++next;
+        const std::size_t limit = next == plain.end() ? text.size() : next->first;
+        if (at >= limit) {
+            at = next->second;
+        } else if (const std::size_t length = longest_at(text.substr(at, limit - at))) {
+            end_part(at);
+            part = at += length;
+        } else {
+            ++at;
+        }
+    }
+    end_part(text.size());
+    if (run < text.size() || runs.empty()) runs.push_back({text.substr(run), true});
+    return runs;
+}
+
 std::vector<std::string_view> SpecialTexts::parts(std::string_view text, std::size_t n_most) const {
     const std::vector<Occurrence> found = find(text);
     std::size_t longest = 0;

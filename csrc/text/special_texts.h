@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "specllama/types.h"
+
 namespace specllama {
 
 // The texts of the special tokens that a tokenizer looks for in a text before all else, the longest
@@ -17,6 +19,19 @@ class SpecialTexts {
     SpecialTexts() = default;
     // texts: must outlive this; empty ones are left out.
     explicit SpecialTexts(std::vector<std::string_view> texts);
+
+    // A part of a text, and whether special texts in it become tokens.
+    struct Run {
+        std::string_view text;
+        bool parse_special;
+
+        bool operator==(const Run&) const = default;
+    };
+
+    // Cuts a text into runs, so that no special text that has a byte in `plain` becomes a token,
+    // and all others do. A cut comes only between a special text and plain text. A text that needs
+    // no cut is one run.
+    std::vector<Run> runs(std::string_view text, TextRanges plain) const;
 
     // Cuts a text into parts, of about n_most occurrences each where that is possible. Tokenized
     // apart, they have the same tokens as the whole: each part but the first begins with an

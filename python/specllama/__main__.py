@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import signal
 import sys
@@ -52,6 +53,13 @@ class _Parser(argparse.ArgumentParser):
             print(message, end="", flush=True)
         else:
             super()._print_message(message, file)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            alike = difflib.get_close_matches(str(value), action.choices, n=1)
+            meant = f"did you mean {alike[0]}" if alike else f"one of {', '.join(action.choices)}"
+            self.error(f"there is no command {value!r:.80}; {meant}")
+        super()._check_value(action, value)
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help.\n")
@@ -130,7 +138,11 @@ def main(argv: list[str] | None = None) -> int:
     if isinstance(sys.stdout, TextIOWrapper):  # its encoding may lack a model's characters
         sys.stdout.reconfigure(errors="replace")
     try:
-        arguments = _parsed(sys.argv[1:] if argv is None else argv, parser)
+        given = sys.argv[1:] if argv is None else argv
+        if not given:
+            parser.print_help()
+            return 0
+        arguments = _parsed(given, parser)
         code = int(arguments.run(arguments))
         sys.stdout.flush()
         return code

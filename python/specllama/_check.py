@@ -164,6 +164,19 @@ def tokens(name: str, value: Any) -> Tokens:
     return [integer(f"{name}[{i}]", token) for i, token in enumerate(value)]
 
 
+def ranges(name: str, value: Any) -> list[tuple[int, int]]:
+    """Return parts of something, as pairs of begin and end. Raises ArgumentError."""
+    if not isinstance(value, (list, tuple)):
+        raise ArgumentError(f"{name} must be a list of pairs, not {quoted(value)}.")
+    pairs = []
+    for i, one in enumerate(value):
+        if not isinstance(one, (list, tuple)) or len(one) != 2:
+            raise ArgumentError(f"{name}[{i}] must be a pair of numbers, not {quoted(one)}.")
+        begin, end = (integer(f"{name}[{i}]", at, low=0) for at in one)
+        pairs.append((begin, end))
+    return pairs
+
+
 def texts(name: str, value: Any) -> list[str]:
     """Return `value`, a str or several, as a list. Raises ArgumentError."""
     if value is None:

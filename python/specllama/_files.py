@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -51,18 +52,26 @@ def read(path: str | os.PathLike[str]) -> bytes:
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """Return the text of a file in UTF-8, with plain newlines. Raises as `read`, and if it is not
-    UTF-8."""
+    """Return the text of a file in UTF-8, with plain newlines and no byte order mark. Raises as
+    `read`, and if it is not UTF-8."""
     with _reading(path):
-        return read(path).decode().replace("\r\n", "\n").replace("\r", "\n")
+        return read(path).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_prompt(path: str) -> str:
-    """Return the text of a file, or of standard input if `path` is "-", without a final newline, as
-    spec-cli does. Raises as `read_text`."""
+    """Return the text of a file, or of standard input if `path` is "-", without a byte order mark
+    and a final line end, as spec-cli does. Other line ends of Windows are kept, and noted on
+    stderr. Raises as `read_text`."""
     piped = path == "-"
-    with _reading("standard input" if piped else path):
-        return (_read_input() if piped else read(path)).decode().removesuffix("\n")
+    name = "standard input" if piped else path
+    with _reading(name):
+        text = (_read_input() if piped else read(path)).decode("utf-8-sig")
+    text = text.removesuffix("\n").removesuffix("\r")
+    if "\r\n" in text:
+        print(
+            f"Note: {name} has the line ends of Windows (CR LF), which are kept.", file=sys.stderr
+        )
+    return text
 
 
 def check_writable(path: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import signature
@@ -9,6 +11,20 @@ from typing import Any
 
 from specllama import _check
 from specllama.errors import ArgumentError
+
+
+def bar(**options: Any) -> Any:
+    """Return a bar of tqdm that vanishes at its end: a notebook's own in a notebook; else one on
+    stderr, if that is a terminal.
+
+    Args:
+        **options: As tqdm has them.
+    """
+    in_notebook = "ipykernel" in sys.modules
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a notebook without ipywidgets has bars of text
+        from tqdm.auto import tqdm
+    return tqdm(leave=False, **({"disable": False if in_notebook else None} | options))
 
 
 class Progress:
@@ -71,16 +87,8 @@ class _Bar:
     """A tqdm bar over fractions: it appears after `delay` seconds and closes itself at 1."""
 
     def __init__(self, stage: str, delay: float) -> None:
-        from tqdm import tqdm
-
-        self._bar: Any = tqdm(
-            total=1.0,
-            desc=stage,
-            leave=False,
-            delay=delay,
-            disable=None,  # no bar if stderr is no terminal
-            bar_format="{desc} {percentage:3.0f} %|{bar}| {elapsed}",
-        )
+        form = "{desc} {percentage:3.0f} %|{bar}| {elapsed}"
+        self._bar = bar(total=1.0, desc=stage, delay=delay, bar_format=form)
 
     def __call__(self, fraction: float) -> None:
         self._bar.update(fraction - self._bar.n)

@@ -17,6 +17,7 @@ from specllama.model import hub
 from specllama.model.backend import Backend
 from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.model.chat_template import Message
+from specllama.model.foreign_arguments import translating
 from specllama.model.opening import check_draft, open_backend
 from specllama.model.session_options import SessionOptions
 from specllama.model.template_options import TemplateOptions
@@ -86,6 +87,7 @@ class SpecSession(AsyncRequests):
         RemoteError: The server that has the target cannot be reached, refuses, or failed.
     """
 
+    @translating
     def __init__(
         self,
         model: str | os.PathLike[str] | None = None,
@@ -130,7 +132,7 @@ class SpecSession(AsyncRequests):
     ) -> Self:
         """Open a model of the Hugging Face Hub, downloaded if the cache does not have it.
 
-        Needs the package huggingface_hub (`pip install specllama[hub]`), and uses its cache,
+        Needs the package huggingface_hub (`pip install 'specllama[hub]'`), and uses its cache,
         progress bars, tokens and variables (HF_HOME, HF_TOKEN, HF_HUB_OFFLINE, HF_ENDPOINT, ...).
         Without network the cached file is taken. All parts of a split model are downloaded.
 

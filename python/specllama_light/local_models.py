@@ -3,6 +3,7 @@ LM Studio. Nothing is said of what is in them: see `specllama.model.found`."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -10,6 +11,9 @@ from pathlib import Path
 
 # What lies beside models and is none: image encoders, statistics, heads that need their model.
 _NOT_MODELS = ("mmproj", "imatrix", "mtp-", "eagle3-", "dflash-", "dspark-")
+_OLLAMA_SERVICE = "/usr/share/ollama/.ollama/models"
+_OLLAMA_HOST = "registry.ollama.ai"
+_OLLAMA_MODEL = "application/vnd.ollama.image.model"
 PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})(\.gguf)", re.IGNORECASE)
 """The name of a part of a split model: stem, number, count and suffix."""
 
@@ -27,6 +31,33 @@ def caches() -> list[Path]:
         "~/.cache/lm-studio/models",
     )
     return [Path(one) for one in map(os.path.expanduser, places) if not one.startswith("~")]
+
+
+def ollama_folders() -> list[Path]:
+    """Return where Ollama keeps models, by its own rules."""
+    places = (os.environ.get("OLLAMA_MODELS") or "~/.ollama/models", _OLLAMA_SERVICE)
+    return [Path(one) for one in map(os.path.expanduser, places) if not one.startswith("~")]
+
+
+def ollama_models(folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+    """Yield the models of Ollama in its folders: the name there, such as "llama3:latest", and the
+    file. What cannot be read is passed over."""
+    for folder in folders:
+        manifests = folder / "manifests"
+        for path in sorted(manifests.glob("*/*/*/*")):
+            host, owner, model, tag = path.relative_to(manifests).parts
+            try:
+                layers = json.loads(path.read_bytes())["layers"]
+                digests = [one["digest"] for one in layers if one["mediaType"] == _OLLAMA_MODEL]
+            except (OSError, ValueError, LookupError, TypeError):
+                continue
+            name = f"{model}:{tag}" if owner == "library" else f"{owner}/{model}:{tag}"
+            if host != _OLLAMA_HOST:
+                name = f"{host}/{name}"
+            for digest in digests:
+                file = folder / "blobs" / str(digest).replace(":", "-")
+                if file.is_file():
+                    yield name, file
 
 
 def files(folders: Sequence[Path]) -> Iterator[Path]:

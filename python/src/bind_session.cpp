@@ -27,11 +27,12 @@ ProgressFunction load_progress(const py::object& progress) {
 }
 
 TokenArray tokenize(const Session& session, std::string_view text, bool add_special,
-                    bool parse_special) {
+                    bool parse_special,
+                    const std::vector<std::pair<std::size_t, std::size_t>>& plain) {
     std::vector<Token> tokens;
     {
         const py::gil_scoped_release release;
-        tokens = session.tokenize(text, add_special, parse_special);
+        tokens = session.tokenize(text, add_special, parse_special, plain);
     }
     return to_array(std::move(tokens));
 }
@@ -61,7 +62,7 @@ void bind_session(py::module_& m) {
              py::arg("options"), py::kw_only(), py::arg("drafter"), py::arg("ngram"),
              py::arg("progress"))
         .def("tokenize", &tokenize, py::arg("text"), py::kw_only(), py::arg("add_special"),
-             py::arg("parse_special"))
+             py::arg("parse_special"), py::arg("plain") = py::tuple())
         .def(
             "detokenize",
             [](const Session& session, const Tokens& tokens, bool special) {

@@ -13,11 +13,12 @@ namespace specllama {
 namespace {
 
 TokenArray tokenize(const Tokenizer& tokenizer, std::string_view text, bool add_special,
-                    bool parse_special) {
+                    bool parse_special,
+                    const std::vector<std::pair<std::size_t, std::size_t>>& plain) {
     std::vector<Token> tokens;
     {
         const py::gil_scoped_release release;
-        tokens = tokenizer.tokenize(text, add_special, parse_special);
+        tokens = tokenizer.tokenize(text, add_special, parse_special, plain);
     }
     return to_array(std::move(tokens));
 }
@@ -31,7 +32,7 @@ void bind_tokenizer(py::module_& m) {
         .def(py::init<const std::string&>(), py::call_guard<py::gil_scoped_release>(),
              py::arg("path"))
         .def("tokenize", &tokenize, py::arg("text"), py::kw_only(), py::arg("add_special") = true,
-             py::arg("parse_special") = true)
+             py::arg("parse_special") = true, py::arg("plain") = py::tuple())
         .def(
             "detokenize",
             [](const Tokenizer& tokenizer, const Tokens& tokens, bool special) {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,9 @@ from numpy.typing import NDArray
 from prompts import MODULE, PROMPTS
 from random_model import WRITERS, write_experts
 from reference_beams import found
-from session_options import EXACT_HERE
+from session_options import EXACT_HERE, Open
 from specllama import Drafter, SpecSession
 
-Open = Callable[..., SpecSession]
 PROMPT = "def fibonacci(n):\n    a, b = 0, 1\n"
 SOME = ["module", "class", "json", "counting", "english", "emoji", "one token"]
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from folders import DATA
+from session_options import Open
 from specllama import SpecSession
 from specllama.__main__ import main
 from specllama.bench.arithmetic import (
@@ -32,7 +33,6 @@ SMALL = ["bench", "-n", "16", "--texts", "1", "--repeat", "1", "-t", "1", "-ngl"
 CURVES = str(DATA / "curves.json")
 
 Captured = pytest.CaptureFixture[str]
-Open = Callable[..., SpecSession]
 
 
 def results_of(arguments: list[str], capsys: Captured) -> list[dict[str, Any]]:

@@ -29,6 +29,18 @@ def test_stdout_is_the_text_and_nothing_else(open_session: Callable[..., SpecSes
         assert (process.stderr == b"") == (extra != ["--stats"])
 
 
+def test_a_prompt_file_of_windows(tmp_path: Path) -> None:
+    path = tmp_path / "prompt.txt"
+    path.write_bytes(b"def f(x):\n    return")
+    plain = run_spec_cli(*EXACT, "-f", str(path), "-n", "8")
+    path.write_bytes(b"\xef\xbb\xbfdef f(x):\n    return\r\n")
+    marked = run_spec_cli(*EXACT, "-f", str(path), "-n", "8")
+    assert (marked.stdout, marked.stderr) == (plain.stdout, plain.stderr)
+    path.write_bytes(b"def f(x):\r\n    return")
+    noted = run_spec_cli(*EXACT, "-f", str(path), "-n", "8")
+    assert b"the line ends of Windows" in noted.stderr
+
+
 def test_prompts_are_read_from_a_file_and_from_standard_input(tmp_path: Path) -> None:
     expected = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "20").stdout
     (path := tmp_path / "prompt.txt").write_text(PROMPT + "\n")

@@ -11,11 +11,13 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from specllama import SpecllamaError, SpecSession
 from specllama.__main__ import main
-from specllama.commands.demo import BEGINNING, agreement
+from specllama.commands.demo import BEGINNING, _comparison, agreement
 from specllama.model.float_copy import float_copy
 from specllama.session import BUNDLED_MODEL
 
@@ -101,6 +103,24 @@ def test_demo_colours_accepted_drafts_on_a_terminal() -> None:
     assert "\x1b" not in plain
     assert fast.replace("\x1b[32m", "").replace("\x1b[0m", "") == plain
     assert "\x1b" not in on_a_terminal(NO_COLOR="1")
+
+
+def generated(rate: float, accepted: int = 0, decode: float = 0.01) -> Any:
+    """What the comparison reads of a generation."""
+    stats = SimpleNamespace(
+        tokens_per_second=rate, accepted=accepted, decode_seconds=[decode, 2 * decode]
+    )
+    return SimpleNamespace(tokens=[1, 2], stats=stats)
+
+
+def test_comparison_calls_no_noise_a_gain() -> None:
+    line = _comparison(generated(100), generated(78, accepted=0))
+    assert "as fast as each other" in line
+    assert "times as fast" not in line
+    assert "2.00 times as fast" in (line := _comparison(generated(100), generated(200, 5)))
+    assert "busier" not in line
+    # Decodes of one token took 10 ms in the second run, and 333 in the first.
+    assert "busier" in _comparison(generated(3), generated(125, 5))
 
 
 def test_agreement_names_the_first_different_token() -> None:

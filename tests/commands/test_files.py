@@ -193,3 +193,17 @@ def test_replacing_keeps_the_permissions(tmp_path: Path) -> None:
         path.chmod(mode)
         replace(path)
         assert path.stat().st_mode & 0o777 == mode
+
+
+def test_prompt_files_lose_their_mark_and_their_last_line_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "prompt"
+    for content in (b"a", b"a\n", b"\xef\xbb\xbfa\n", b"a\r\n"):
+        path.write_bytes(content)
+        assert _files.read_prompt(str(path)) == "a"
+    assert capsys.readouterr().err == ""
+    path.write_bytes(b"\xef\xbb\xbfa\r\nb\r\n")
+    assert _files.read_prompt(str(path)) == "a\r\nb"
+    assert capsys.readouterr().err.startswith(f"Note: {path} has the line ends of Windows")
+    assert _files.read_text(path) == "a\nb\n"

@@ -27,6 +27,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home directory of its own, with all its caches in their usual places."""
     for name in ("HF_HUB_CACHE", "LLAMA_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("specllama.commands.models.installed_model", lambda: None)
+    monkeypatch.setattr("specllama_light.local_models._OLLAMA_SERVICE", str(tmp_path / "service"))
+    monkeypatch.delenv("OLLAMA_MODELS", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     return tmp_path
@@ -186,11 +189,46 @@ def test_table_lists_models_with_their_drafts(
     put(home, f"{SNAPSHOTS}/0123/target-Q8_0.gguf", BUNDLED_MODEL)
     put(home, "models/draft.gguf", BUNDLED_DRAFT)
     assert main(["models", str(home / "models")]) == 0
-    header, draft, target, _ = (line.split() for line in capsys.readouterr().out.splitlines())
+    header, draft, target, _, _ = (line.split() for line in capsys.readouterr().out.splitlines())
     assert header == ["size", "parameters", "architecture", "weights", "drafts", "model"]
     assert draft == ["1", "986kB", "926k", "llama", "Q8_0", "-", str(home / "models/draft.gguf")]
     name = "hf://org/pair-GGUF/target-Q8_0.gguf"
     assert target == ["2", "6.25MB", "5.87M", "llama", "Q8_0", "1", name]
+
+
+def test_the_places_are_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / "more").mkdir()
+    assert main(["models", str(home / "more")]) == 0
+    looked = capsys.readouterr().out.splitlines()[-1]
+    assert looked.startswith(f"Looked in: {home / 'hf' / 'hub'}, ")
+    for place in (".lmstudio/models", ".ollama/models", "more"):
+        assert str(home / place) in looked
+
+
+def test_models_of_ollama_and_of_the_extra_are_listed(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = home / ".ollama/models"
+    put(folder, "blobs/sha256-0a", BUNDLED_MODEL)
+    model = {"mediaType": "application/vnd.ollama.image.model", "digest": "sha256:0a"}
+    other = {"mediaType": "application/vnd.ollama.image.license", "digest": "sha256:0b"}
+    contents = {
+        "registry.ollama.ai/library/toy/latest": json.dumps({"layers": [other, model]}),
+        "registry.ollama.ai/me/toy/small": json.dumps({"layers": [model]}),
+        "registry.ollama.ai/me/gone/x": json.dumps({"layers": [model | {"digest": "sha256:0c"}]}),
+        "registry.ollama.ai/me/odd/x": "[]",
+        "registry.ollama.ai/me/broken/x": "{",
+    }
+    for place, content in contents.items():
+        (path := folder / "manifests" / place).parent.mkdir(parents=True)
+        path.write_text(content)
+    monkeypatch.setattr("specllama.commands.models.installed_model", lambda: BUNDLED_DRAFT)
+    blob = folder / "blobs/sha256-0a"
+    assert set(listed(capsys)) == {
+        f"{blob} (Ollama's toy:latest)",
+        f"{blob} (Ollama's me/toy:small)",
+        f"{BUNDLED_DRAFT} (the default of chat and demo)",
+    }
 
 
 def test_a_missing_folder_is_refused(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

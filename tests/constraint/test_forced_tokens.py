@@ -13,10 +13,10 @@ from llguidance.llamacpp import lltokenizer_from_vocab
 from random_model import WRITERS
 from schemas import SCHEMAS
 from scripted_model import BOS, EOS, FIRST
+from session_options import Open
 from specllama import Drafter, SpecSession
 from specllama.requests.grammar import read_schema
 
-Open = Callable[..., SpecSession]
 Script = Callable[..., Path]
 
 LITERAL = 'root ::= "<ab>" [0-9] ";cd"'

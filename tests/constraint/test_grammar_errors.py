@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
-from specllama import ArgumentError, SpecSession
-
-Open = Callable[..., SpecSession]
+from session_options import Open
+from specllama import ArgumentError
 
 WRITES_BESIDE = """
 import os, sys, threading

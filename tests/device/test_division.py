@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from heads import write_knowing_pair, write_qwen
 from prompts import PROMPTS, most_tokens
 from random_model import write_dense, write_experts
 from rpc_worker import Worker, has_rpc
-from session_options import EXACT, FIXED
+from session_options import EXACT, FIXED, Open
 from specllama import ArgumentError, SpecSession
 from specllama.commands.spec_cli import executable
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
@@ -32,7 +32,6 @@ on_little_devices = [
     ),
     needs_compiler,
 ]
-Open = Callable[..., SpecSession]
 OPTIONS: dict[str, Any] = {"kv_type": "q8_0", "flash_attn": True, "n_threads": 1} | FIXED
 
 LOAD = """

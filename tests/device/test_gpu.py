@@ -7,7 +7,7 @@ candidates wins that nearly tie.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from near_ties import tie
 from processes import run_spec_cli
 from prompts import ENDLESS, PROMPTS, most_tokens
 from random_model import N_VOCAB, WRITERS, words, write_dense, write_experts
+from session_options import Open
 from specllama import ArgumentError, Generation, SpecSession, list_devices
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 
@@ -27,7 +28,6 @@ GPUS = [device.name for device in list_devices() if device.name != "CPU"]
 
 pytestmark = pytest.mark.skipif(not GPUS, reason="there is no GPU that llama.cpp was built for")
 
-Open = Callable[..., SpecSession]
 
 NEAR = 0.15
 """Nats: what rounding may decide."""

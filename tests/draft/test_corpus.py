@@ -8,7 +8,6 @@ import struct
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from prompts import PROMPTS, most_tokens
-from session_options import believe_wide_decodes_are_free
-from specllama import ArgumentError, SpecSession
+from session_options import Open, believe_wide_decodes_are_free
+from specllama import ArgumentError
 from specllama.__main__ import main
 from specllama._core import Corpus, CorpusBuilder, Tokenizer
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 
-Open = Callable[..., SpecSession]
 HEADER = struct.Struct("<8sIIQQQQQQQ")
 N_VOCAB = 4096
 

@@ -8,7 +8,6 @@ import math
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,10 @@ from folders import SUPPORT
 from prompts import PROMPTS, most_tokens
 from random_model import write_dense, write_recurrent
 from scripted_model import BOS, write_scripted_model
-from session_options import believe
-from specllama import ArgumentError, ModelError, SpecSession
+from session_options import Open, believe
+from specllama import ArgumentError, ModelError
 from specllama.__main__ import main
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
-
-Open = Callable[..., SpecSession]
 
 CHECKING = SUPPORT / "checking.py"
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from prompts import PROMPTS
+from session_options import Open
 from specllama import ArgumentError, Drafter, MatchFinder, NGramPredictor, SpecSession
 
-Open = Callable[..., SpecSession]
 PROMPT = PROMPTS["module"]
 
 

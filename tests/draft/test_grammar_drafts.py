@@ -14,11 +14,10 @@ from rewriting import write_quantized
 from schemas import NUMBER, SCHEMAS, record
 from scripted_model import BOS, FIRST
 from serving import serve
-from session_options import EXACT
+from session_options import EXACT, Open
 from specllama import Drafter, Generation, SpecSession
 from specllama.session import BUNDLED_DRAFT
 
-Open = Callable[..., SpecSession]
 Script = Callable[..., Path]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,9 +9,8 @@ import random_model
 from head_reference import Drafts
 from heads import eagle3_model, few_tokens, write_eagle3
 from random_model import HEAD, WIDTH, dense_model, write_dense
+from session_options import Open
 from specllama import SpecSession
-
-Open = Callable[..., SpecSession]
 
 LENGTH = 4
 PROMPTS = [[1, *range(5 + i, 40), *range(80, 50, -3 - i)] for i in range(3)]

@@ -24,10 +24,8 @@ from random_model import (
     delta_net_model,
     write_dense,
 )
-from session_options import EXACT_HERE
-from specllama import ArgumentError, SpecSession, _core
-
-Open = Callable[..., SpecSession]
+from session_options import EXACT_HERE, Open
+from specllama import ArgumentError, _core
 
 NO_END: dict[str, Any] = {"logit_bias": {2: -100.0}}
 PROMPT = [1, *range(5, 40)] * 3

@@ -14,7 +14,7 @@ import pytest
 from any_model import architectures, has_states, unchanged, write
 from numpy.typing import NDArray
 from random_model import words
-from session_options import EXACT_HERE
+from session_options import EXACT_HERE, Open
 from specllama import ModelError, SpecSession
 from specllama.model.found import look
 
@@ -88,7 +88,6 @@ ASSISTANT: dict[str, Any] = {
     },
 }
 
-Open = Callable[..., SpecSession]
 Pair = tuple[Path, str | Path]
 Changed = Callable[[str, NDArray[np.float64]], NDArray[np.float64]]
 

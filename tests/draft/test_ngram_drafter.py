@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from prompts import PROMPTS
-from specllama import Drafter, MatchFinder, NGramPredictor, SpecSession
+from session_options import Open
+from specllama import Drafter, MatchFinder, NGramPredictor
 from specllama._core import Source
 from specllama._core.plan import Evidence, NGramFollower
-
-Open = Callable[..., SpecSession]
 
 
 class Match(NamedTuple):

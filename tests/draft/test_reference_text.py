@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from prompts import PROMPTS, most_tokens
-from specllama import ArgumentError, SpecSession
+from session_options import Open
+from specllama import ArgumentError
 from specllama.session import BUNDLED_DRAFT
 
-Open = Callable[..., SpecSession]
 PROMPT = PROMPTS["module"]
 
 

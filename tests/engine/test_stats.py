@@ -5,15 +5,13 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from prompts import PROMPTS, most_tokens
-from specllama import SpecSession, _core
+from session_options import Open
+from specllama import _core
 from specllama._core import Source
-
-Open = Callable[..., SpecSession]
 
 
 @pytest.mark.parametrize("spec_length", [1, 4, 16])

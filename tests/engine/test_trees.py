@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,10 @@ import pytest
 from drafters import Branching, Says
 from prompts import PROMPTS, most_tokens
 from random_model import N_VOCAB, WRITERS, write_dense, write_experts
-from session_options import EXACT_HERE, open_exact
+from session_options import EXACT_HERE, Open, open_exact
 from specllama import ClosedError, SpecSession
 from specllama.session import BUNDLED_DRAFT
 
-Open = Callable[..., SpecSession]
 PLACES = ["trunk", "side", "random", "nowhere"]
 RANDOM_PROMPT = [1, *range(3, 60)]
 TEMPERATURES = (0.0, 0.7, 1.0)

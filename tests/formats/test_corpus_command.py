@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from prompts import PROMPTS
-from specllama import ArgumentError, ModelError, SpecSession
+from session_options import Open
+from specllama import ArgumentError, ModelError
 from specllama.__main__ import main
 from specllama._core import CorpusBuilder, Tokenizer
 from specllama.formats import corpus
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
-
-Open = Callable[..., SpecSession]
 
 
 def test_build_finds_text_files_in_folders(tmp_path: Path) -> None:

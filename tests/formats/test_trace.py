@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from prompts import PROMPTS
-from specllama import ArgumentError, SpecSession
+from session_options import Open
+from specllama import ArgumentError
 from specllama.session import BUNDLED_DRAFT
 
-Open = Callable[..., SpecSession]
 PROMPT = PROMPTS["module"]
 
 

@@ -314,9 +314,9 @@ def test_an_interrupted_trace_command_writes_the_text_so_far(
     page = tmp_path / "out.html"
     draw = Trace.to_html
 
-    def interrupted(trace: Trace) -> str:
+    def interrupted(trace: Trace, about: str) -> str:
         os.kill(os.getpid(), signal.SIGINT)
-        return draw(trace)
+        return draw(trace, about)
 
     if when == "showing":
         monkeypatch.setattr(Trace, "to_html", interrupted)
@@ -335,7 +335,7 @@ def test_an_interrupted_trace_command_writes_the_text_so_far(
 def test_a_second_ctrl_c_ends_the_trace_command_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def waiting(trace: Trace) -> str:
+    def waiting(trace: Trace, about: str) -> str:
         for _ in range(2):
             os.kill(os.getpid(), signal.SIGINT)
         time.sleep(60)
@@ -360,3 +360,13 @@ def test_a_trace_command_interrupted_before_the_first_token_writes_nothing(
     page = tmp_path / "out.html"
     assert main(["trace", "-p", "x", "-t", "1", "-o", str(page)]) == 130
     assert not page.exists()
+
+
+def test_trace_pages_have_a_heading_and_explain_only_what_occurs(open_session: Open) -> None:
+    trace = open_session(draft=None).generate(PROMPT, max_tokens=5, trace=True).trace
+    assert trace is not None
+    page = trace.to_html("a model, <today>")
+    assert 'name="viewport"' in page
+    assert "<h1>Trace of a generation</h1><p>a model, &lt;today&gt;</p>" in page
+    (legend,) = re.findall('<p class="legend">(.*)</p>', page)
+    assert legend == "<span>the model's own</span>"

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +29,9 @@ from random_model import (
     write_dense,
 )
 from rewriting import split
+from session_options import Open
 from specllama import ModelError, SpecSession, _core
 from specllama.__main__ import main
-
-Open = Callable[..., SpecSession]
 
 NO_END: dict[str, Any] = {"logit_bias": {2: -100.0}}
 PROMPT = [1, *range(5, 40)] * 3

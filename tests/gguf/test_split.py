@@ -13,11 +13,9 @@ import pytest
 from prompts import PROMPTS
 from random_model import write_delta_net, write_hybrid_with_snapshots
 from rewriting import split
-from session_options import EXACT_HERE
+from session_options import EXACT_HERE, Open
 from specllama import ModelError, OutOfMemoryError, SpecSession
 from specllama.commands.spec_cli import executable
-
-Open = Callable[..., SpecSession]
 
 
 @pytest.fixture

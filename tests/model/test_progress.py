@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
 import time
 
@@ -32,3 +33,18 @@ def test_the_progress_bar_is_cleared_when_loading_fails(monkeypatch: pytest.Monk
         load()
     last = screen.getvalue().split("\r")[-2:]
     assert [one.strip() for one in last] == ["", ""]  # blanks over it, and back
+
+
+def test_notebooks_have_bars_although_their_stderr_is_no_terminal() -> None:
+    script = """
+import sys, time
+sys.modules["ipykernel"] = sys  # what tells a notebook's kernel
+from specllama._progress import Progress
+with Progress(True).load() as report:
+    time.sleep(0.35)
+    report(0.5)
+"""
+    process = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True
+    )
+    assert "load  50 %" in process.stdout + process.stderr

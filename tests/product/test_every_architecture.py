@@ -16,7 +16,7 @@ import pytest
 from any_model import architectures, has_states, write
 from drafters import MostlyRight
 from random_model import words
-from session_options import EXACT_HERE
+from session_options import EXACT_HERE, Open
 from specllama import Generation, ModelError, SpecSession
 
 GENTLY = 1e-4
@@ -32,7 +32,6 @@ OPTIONS: dict[str, Any] = {
 }
 PROMPTS = [[1, *words(n, seed=n)] for n in (0, 5, 30, 45, 80, 110)]
 
-Open = Callable[..., SpecSession]
 Check = Callable[..., None]
 
 

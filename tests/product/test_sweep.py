@@ -10,7 +10,7 @@ import itertools
 import math
 import platform
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,9 @@ import pytest
 from drafters import SometimesRight
 from prompts import PROMPTS
 from random_model import N_VOCAB, WRITERS, write_dense
-from specllama import SpecSession
+from session_options import Open
 from specllama.session import BUNDLED_DRAFT
 
-Open = Callable[..., SpecSession]
 Setting = dict[str, Any]
 
 TEMPERATURES = [0.0, 0.3, 0.7, 1.0, 1.5]

@@ -163,9 +163,9 @@ def test_two_hundred_vanishing_clients_leave_no_slot_occupied() -> None:
             server.terminate()
         said = server.stderr.read().splitlines()
     assert server.returncode == 0
-    told = re.compile(r"(POST|DELETE) /v1/verify\S*: (400|410|503), .+")
-    assert said
-    assert all(told.fullmatch(line) for line in said), said[-3:]
+    told = re.compile(r".{20}(POST|DELETE) /v1/verify\S*: (400|410|503), .+")
+    assert said[1:]
+    assert all(told.fullmatch(line) for line in said[1:]), said[-3:]
     early, late = load.memory[N_GENERATIONS // 2], load.memory[-1]
     print(dict(load.outcomes), early, late)
     assert load.outcomes["wrong"] == 0

@@ -9,17 +9,15 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from drafters import SometimesRight, Wrong
 from random_model import N_VOCAB, WINDOW, WRITERS, write_dense
-from session_options import EXACT_HERE
+from session_options import EXACT_HERE, Open
 from specllama import Generation, SpecSession
 
-Open = Callable[..., SpecSession]
 CUTTABLE = {"dense", "experts", "sliding window"}
 RESTORED = {"recurrent", "hybrid"}
 """Kinds that can only go back to a saved state."""

@@ -17,7 +17,7 @@ from heads import write_qwen
 from near_ties import tie
 from prompts import PROMPTS, most_tokens
 from random_model import write_dense, write_experts, write_hybrid, write_sliding_window
-from session_options import EXACT_HERE
+from session_options import EXACT_HERE, Open
 from specllama import ArgumentError, Generation, ModelError, SpecSession
 from specllama.__main__ import main
 from specllama.commands._arguments import add_session, session_options
@@ -25,7 +25,6 @@ from specllama.commands.spec_cli import executable
 from specllama.measure.sequences import first_difference
 from specllama.session import BUNDLED_DRAFT
 
-Open = Callable[..., SpecSession]
 NEAR = 0.1
 """In nats: an adapter's products with floats round in another order at another width, and then the
 activations are rounded to 8 bits."""

@@ -3,16 +3,15 @@ keys lie in a memory of one kind are of no use in one of the other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from random_model import FFN, HEAD, WIDTH, RandomModel, words
-from specllama import ArgumentError, SpecSession
+from session_options import Open
+from specllama import ArgumentError
 
-Open = Callable[..., SpecSession]
 N_SHORT = 512
 """Up to a memory of so many tokens positions are turned in one way, above in another."""
 

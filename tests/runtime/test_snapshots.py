@@ -4,7 +4,6 @@ the next only as far as nobody else's decode has moved it."""
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,9 @@ from near_ties import tie
 from numpy.typing import NDArray
 from random_model import N_VOCAB, WINDOW, WRITERS, words, write_hybrid_with_snapshots
 from rewriting import rewrite
-from specllama import Drafter, Generation, SpecSession, Stream
+from session_options import Open
+from specllama import Drafter, Generation, Stream
 
-Open = Callable[..., SpecSession]
 OPTIONS: dict[str, Any] = {"kv_type": "f16", "flash_attn": "auto", "n_ctx": 512}
 AN_ANSWER: dict[str, Any] = {"logit_bias": {1: -1e9, 2: -1e9}, "logprobs": 20}
 NEAR = 0.15

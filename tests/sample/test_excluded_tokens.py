@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from prompts import PROMPTS
 from reference_sampler import sampler
-from specllama import SpecSession
+from session_options import Open
 from specllama.session import BUNDLED_MODEL
-
-Open = Callable[..., SpecSession]
 
 P = np.log(np.array([0.1, 0.4, 0.2, 0.3])).astype(np.float32)
 

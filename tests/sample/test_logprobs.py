@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,10 @@ import llama_cpp
 import numpy as np
 import pytest
 from prompts import PROMPTS
+from session_options import Open
 from specllama import ArgumentError, SpecSession
 from specllama.session import BUNDLED_DRAFT
 
-Open = Callable[..., SpecSession]
 PROMPT = PROMPTS["module"]
 
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from reference_sampler import OFF, Row, chi_square, follows, kept_probabilities, sampler
-from specllama import SpecSession, theory
+from specllama import theory
 
-Open = Callable[..., SpecSession]
 Probabilities = NDArray[np.float64]
 N_DRAWS = 200_000
 REJECTION: dict[str, Any] = {"temperature": 1.0, "acceptance": "rejection"}

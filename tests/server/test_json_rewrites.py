@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,9 @@ import pytest
 from prompts import MODULE
 from scripted_model import write_scripted_model
 from serving import Server, serve
-from session_options import EXACT, FIXED
+from session_options import EXACT, FIXED, Open
 from specllama import Generation, SpecSession
 from specllama.server.json_rewrites import MOST_CHARACTERS, json_rewrites
-
-Open = Callable[..., SpecSession]
 
 # All that JSON escapes, and what it leaves.
 MIXED = (

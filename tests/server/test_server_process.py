@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -27,6 +29,19 @@ LONG: dict[str, Any] = {
 }  # fmt: skip
 
 
+def logged(line: str) -> str:
+    """Return a line of the log without the time."""
+    found = re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d (.*)\n", line)
+    assert found, line
+    return found[1]
+
+
+def log_of(served: subprocess.Popen[str]) -> list[str]:
+    """Return the lines of a process that has ended."""
+    assert served.stderr is not None
+    return [logged(line) for line in served.stderr]
+
+
 @pytest.fixture
 def process(tmp_path: Any) -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
     """Starts `specllama serve`; returns it and where it listens."""
@@ -38,9 +53,10 @@ def process(tmp_path: Any) -> Iterator[Callable[..., tuple[subprocess.Popen[str]
             subprocess.Popen([*command, "-ngl", "0", *arguments], stderr=subprocess.PIPE, text=True)
         )
         assert started[-1].stderr is not None
-        line = started[-1].stderr.readline()
-        assert line.startswith("Serving "), line
-        return started[-1], line.split()[-1]
+        serving, described = (logged(started[-1].stderr.readline()) for _ in range(2))
+        assert serving.startswith("Serving "), serving
+        assert re.search(r"; slots: \d+, with \d+ tokens .*; threads: 1; drafts: auto$", described)
+        return started[-1], serving.split()[-1]
 
     yield start
     for one in started:
@@ -64,7 +80,12 @@ def test_sigterm_finishes_or_cuts_answers_and_ends(process: Any, seconds: int) -
         # Not a connection that breaks.
         assert choices[-1].finish_reason == (whole.finish_reason if seconds else "length")
         assert served.wait(60) == 0
-        assert served.stderr.read() == ""
+        whole_line, cut_line = log_of(served)
+        tokens = r"prompt \d+ tokens \(\d+ cached\), answer \d+ tokens, "
+        answered = rf"POST /v1/completions: 200, {tokens}"
+        assert re.match(answered, whole_line)
+        assert re.match(answered, cut_line)
+        assert re.search(r" tokens/s, \d+\.\d\d s$", whole_line)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +117,7 @@ def test_ctrl_c_ends_the_server_with_130(process: Any) -> None:
         assert client.models.list().data[0].id == "me"
         served.send_signal(signal.SIGINT)
         assert served.wait(60) == 130
-        assert served.stderr.read() == ""
+        assert log_of(served) == []
 
 
 def test_a_second_ctrl_c_cuts_the_answers(process: Any) -> None:
@@ -106,11 +127,11 @@ def test_a_second_ctrl_c_cuts_the_answers(process: Any) -> None:
         stream = iter(client.completions.create(model="", stream=True, **LONG))
         next(stream)
         served.send_signal(signal.SIGINT)
-        assert served.stderr.readline().startswith("Answers under way: 1.")
+        assert logged(served.stderr.readline()).startswith("Answers under way: 1.")
         served.send_signal(signal.SIGINT)
         assert [event.choices[0].finish_reason for event in stream][-1] == "length"
         assert served.wait(60) == 130
-        assert served.stderr.read() == ""
+        assert len(log_of(served)) == 1
 
 
 def test_a_third_ctrl_c_ends_the_server_despite_an_open_request(process: Any) -> None:
@@ -136,10 +157,34 @@ def test_refusals_are_logged_in_one_line_each(process: Any) -> None:
     assert httpx.post(f"{url}/v1/messages", json=body, timeout=60).status_code == 400
     served.send_signal(signal.SIGTERM)
     assert served.wait(60) == 0
-    assert served.stderr.read() == (
-        "GET /no\\nsuch: 404, GET /nosuch is not served here.\n"
-        "POST /v1/messages: 400, messages is empty; give at least one message.\n"
-    )
+    lines = [re.sub(r"\d+\.\d\d s", "0 s", line) for line in log_of(served)]
+    assert lines == [
+        "GET /no\\nsuch: 404, 0 s, GET /nosuch is not served here.",
+        "POST /v1/messages: 400, 0 s, messages is empty; give at least one message.",
+    ]
+
+
+def test_the_log_file_and_every_request(process: Any, tmp_path: Path) -> None:
+    """Nothing of prompts and answers is logged."""
+    log = tmp_path / "log"
+    log.write_text("before\n")
+    served, url = process("-v", "--log-file", str(log))
+    body = {"prompt": "a secret", "max_tokens": 3}
+    text = httpx.post(f"{url}/v1/completions", json=body, timeout=60).json()["choices"][0]["text"]
+    assert httpx.get(f"{url}/health", timeout=60).status_code == 200
+    served.send_signal(signal.SIGTERM)
+    assert served.wait(60) == 0
+    before, serving, _, *lines = log.read_text().splitlines(keepends=True)
+    assert (before, logged(serving).split()[0]) == ("before\n", "Serving")
+    assert [logged(line) for line in lines] == log_of(served)
+    assert [logged(line).split(":")[0] for line in lines] == ["POST /v1/completions", "GET /health"]
+    assert "secret" not in "".join(lines)
+    assert not text.strip() or text.strip() not in "".join(lines)
+
+
+def test_a_log_file_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--port", "0", "--log-file", "/no/such/file"]) == 1
+    assert capsys.readouterr().err.startswith("specllama: Cannot write /no/such/file: No such")
 
 
 def test_connections_are_kept_alive(process: Any) -> None:
@@ -171,8 +216,8 @@ def test_an_unread_log_does_not_block_requests(process: Any) -> None:
         assert client.get("/health").status_code == 200
     served.send_signal(signal.SIGTERM)
     assert served.wait(60) == 0
-    lines = served.stderr.read().splitlines()
-    assert len(lines) > 20
+    lines = log_of(served)
+    assert len(lines) > 10
     assert all(line.startswith(f"GET {path}: 404, ") for line in lines[:-1])
 
 
@@ -214,7 +259,7 @@ def test_serve_command_without_its_packages_names_the_extra() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert process.returncode == 2
-    assert process.stderr.endswith("run: pip install specllama[server]\n")
+    assert process.stderr.endswith("run: pip install 'specllama[server]'\n")
 
 
 def test_an_empty_api_key_in_the_environment_is_ignored(

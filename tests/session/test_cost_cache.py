@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from session_options import Open
 from specllama import SpecSession
 from specllama.session import BUNDLED_DRAFT
-
-Open = Callable[..., SpecSession]
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from processes import run_script
 from prompts import ENDLESS, PROMPTS
+from session_options import Open
 from specllama import ClosedError, Drafter, Handle, SpecSession, Stream
 
 # So later Pythons say of every fork beside threads, which is what this is about.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 
-Open = Callable[..., SpecSession]
 SECONDS = 60
 REFUSED = "ClosedError: The session belongs to the process that this one was forked from"
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from near_ties import tie
 from random_model import CUTTABLE, EOS, WRITERS, words
-from session_options import EXACT_HERE
+from session_options import EXACT_HERE, Open
 from specllama import SpecSession, Stream
 from specllama.session import BUNDLED_DRAFT
 
-Open = Callable[..., SpecSession]
 NEAR = 0.15
 """Nats: rounding, in another order of a window's cells."""
 SYSTEM = [1, *words(99, seed=1)]

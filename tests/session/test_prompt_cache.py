@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from c_library import compiled, needs_compiler, run_with
 from random_model import CUTTABLE, WRITERS, words
-from session_options import EXACT_HERE
+from session_options import EXACT_HERE, Open
 from specllama import ArgumentError, Generation, SpecSession
 from specllama.session import BUNDLED_DRAFT
-
-Open = Callable[..., SpecSession]
 
 
 def conversation(i: int, n: int = 100) -> list[int]:

@@ -17,9 +17,9 @@ from drafters import CtrlC
 from numpy.typing import NDArray
 from prompts import ENDLESS, PROMPTS, most_tokens
 from scripted_model import BOS, FIRST
+from session_options import Open
 from specllama import ArgumentError, Chunk, ClosedError, Drafter, SpecSession
 
-Open = Callable[..., SpecSession]
 Script = Callable[..., Path]
 PROMPT = PROMPTS["module"]
 ROCKET = [bytes([byte]) for byte in "\N{ROCKET}".encode()]

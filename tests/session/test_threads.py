@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
@@ -12,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 from processes import run_script
 from prompts import PROMPTS
-from specllama import BusyError, Drafter, SpecSession
+from session_options import Open
+from specllama import BusyError, Drafter
 
-Open = Callable[..., SpecSession]
 PROMPT = PROMPTS["module"]
 
 

@@ -29,6 +29,7 @@ def write_scripted_model(
     chat_template: str | None = None,
     control: Collection[str] = (),
     any_text: bool = False,
+    add_eos: bool = False,
 ) -> None:
     """Write a model that says `pieces` one after the other, beginning after BOS.
 
@@ -41,6 +42,7 @@ def write_scripted_model(
         chat_template: Jinja source; None: the model has none.
         control: Pieces that are control tokens, whose text is not shown.
         any_text: Every byte has a token, so that any prompt can be read.
+        add_eos: The file says that texts end with EOS.
         output_scale: Factor of the output matrix; NaN gives logits that are not numbers.
     """
     tokens = ["<unk>", "<s>", "</s>"]
@@ -89,6 +91,8 @@ def write_scripted_model(
     writer.add_unk_token_id(UNKNOWN)
     writer.add_add_bos_token(True)
     writer.add_add_space_prefix(False)
+    if add_eos:
+        writer.add_add_eos_token(True)
     if chat_template is not None:
         writer.add_chat_template(chat_template)
 

@@ -4,15 +4,13 @@ the tokens that it gives the whole."""
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import llama_cpp
 import pytest
 from real_models import real_model
+from session_options import Open
 from specllama import SpecSession
-
-Open = Callable[..., SpecSession]
 
 # Blanks, tags and marks of chat templates, which are special in one vocabulary or another.
 PIECES = [

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scripted_model import write_scripted_model
-from specllama import SpecSession
+from session_options import Open
 
-Open = Callable[..., SpecSession]
 CONTROL = "<|fim_middle|>"
 
 

@@ -48,9 +48,10 @@ class Session {
     Session& operator=(const Session&) = delete;
 
     // Token ids of a UTF-8 text. add_special: with the model's BOS and the like; parse_special:
-    // the texts of special tokens become those tokens.
+    // the texts of special tokens become those tokens; plain: parts of the text in which those of
+    // control tokens do not.
     std::vector<Token> tokenize(std::string_view text, bool add_special = true,
-                                bool parse_special = true) const;
+                                bool parse_special = true, TextRanges plain = {}) const;
 
     // The text of tokens, invalid UTF-8 replaced by U+FFFD. special: show special tokens' texts.
     std::string detokenize(TokenSpan tokens, bool special = false) const;

@@ -20,9 +20,10 @@ class Tokenizer {
     explicit Tokenizer(const std::string& path);
 
     // Token ids of a UTF-8 text. add_special: with the model's BOS and the like; parse_special: the
-    // texts of special tokens become those tokens.
+    // texts of special tokens become those tokens; plain: parts of the text in which those of
+    // control tokens do not.
     std::vector<Token> tokenize(std::string_view text, bool add_special = true,
-                                bool parse_special = true) const;
+                                bool parse_special = true, TextRanges plain = {}) const;
     // As Session::detokenize.
     std::string detokenize(TokenSpan tokens, bool special = false) const;
 

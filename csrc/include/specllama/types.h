@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -28,6 +29,9 @@ inline constexpr int kMaxGuesses = 8;
 
 // Default for the most tokens of a text.
 inline constexpr int kDefaultMaxTokens = 256;
+
+// Parts of a text: [begin, end) in bytes, in order.
+using TextRanges = std::span<const std::pair<std::size_t, std::size_t>>;
 
 // A vocabulary's tokens for filling in the middle of a text; kNoToken where it has none.
 struct FimTokens {

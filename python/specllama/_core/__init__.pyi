@@ -670,7 +670,12 @@ class Session:
         progress: Callable[[float], object] | None,
     ) -> None: ...
     def tokenize(
-        self, text: str, *, add_special: bool, parse_special: bool
+        self,
+        text: str,
+        *,
+        add_special: bool,
+        parse_special: bool,
+        plain: Sequence[tuple[int, int]] = (),
     ) -> NDArray[np.int32]: ...
     def detokenize(self, tokens: Iterable[int], *, special: bool) -> str: ...
     def piece(self, token: int) -> bytes:
@@ -833,7 +838,12 @@ class Tokenizer:
 
     def __init__(self, path: str) -> None: ...
     def tokenize(
-        self, text: str, *, add_special: bool = True, parse_special: bool = True
+        self,
+        text: str,
+        *,
+        add_special: bool = True,
+        parse_special: bool = True,
+        plain: Sequence[tuple[int, int]] = (),
     ) -> NDArray[np.int32]:
         """Return the token ids of a text.
 
@@ -841,6 +851,8 @@ class Tokenizer:
             text: Any text.
             add_special: Add the special tokens that the model wants around a text.
             parse_special: Read the texts of special tokens as those tokens.
+            plain: Parts of the text, as pairs of begin and end in bytes of UTF-8, in order, in
+                which no control token is read.
         """
 
     def detokenize(self, tokens: Iterable[int], *, special: bool) -> str:

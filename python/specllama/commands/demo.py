@@ -72,6 +72,9 @@ class Entry'''
 
 _WARM_UP = 16
 
+_STEADY = 1.5
+"""How much longer a decode may take in one of the runs, if their speeds are to be compared."""
+
 
 def run(arguments: argparse.Namespace) -> int:
     """Show both answers; return the exit code."""
@@ -130,15 +133,28 @@ def _show(title: str, options: dict[str, object], arguments: argparse.Namespace)
 
 
 def _comparison(plain: Generation, fast: Generation) -> str:
-    """Return one line: the speed of each after its prefill, and whether their tokens agree."""
+    """Return the speed of each after its prefill, and whether their tokens agree: in one line.
+    Another one before it if that says little."""
     slow_rate, fast_rate = (one.stats.tokens_per_second for one in (plain, fast))
+    same = agreement(plain.tokens, fast.tokens)
     if not slow_rate or not fast_rate:
-        return f"\ntoo short an answer to be timed, {agreement(plain.tokens, fast.tokens)}"
+        return f"\ntoo short an answer to be timed, {same}"
+    rates = f"plain {slow_rate:.0f} tokens/s, speculative {fast_rate:.0f} tokens/s"
+    if fast.stats.accepted == 0:
+        return f"\n{rates}: as fast as each other, since no drafted token was accepted, {same}"
     return (
-        f"\nplain {slow_rate:.0f} tokens/s, speculative {fast_rate:.0f} tokens/s: "
-        f"{fast_rate / slow_rate:.2f} times as fast, "
-        f"{fast.stats.accepted} drafted tokens accepted, {agreement(plain.tokens, fast.tokens)}"
+        f"\n{_doubt(slow_rate, fast)}{rates}: {fast_rate / slow_rate:.2f} times as fast, "
+        f"{fast.stats.accepted} drafted tokens accepted, {same}"
     )
+
+
+def _doubt(slow_rate: float, fast: Generation) -> str:
+    """Return a remark if the machine was not equally fast in both runs: if a decode of one token,
+    which the second has measured, took another time than in the first."""
+    decodes = fast.stats.decode_seconds
+    if not decodes or decodes[0] <= 0 or 1 / _STEADY < slow_rate * decodes[0] < _STEADY:
+        return ""
+    return "The machine was busier in one of the two runs, so the factor says little.\n"
 
 
 def agreement(plain: Sequence[int], fast: Sequence[int]) -> str:

@@ -1,5 +1,5 @@
 """`specllama models`: lists the GGUF files on this machine, in the caches of huggingface_hub,
-llama.cpp and LM Studio, and tells which of them could draft for which."""
+llama.cpp, LM Studio and Ollama, and tells which of them could draft for which."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import json
 import os
 from collections.abc import Sequence
 
-from specllama_light.local_models import caches, files
-from tqdm import tqdm
+from specllama_light.default_model import installed_model
+from specllama_light.local_models import caches, files, ollama_folders, ollama_models
 
+from specllama._progress import bar
 from specllama.commands import _arguments
 from specllama.errors import ArgumentError
 from specllama.model.found import Found, look
@@ -21,9 +22,14 @@ def run(arguments: argparse.Namespace) -> int:
     for folder in arguments.folders:
         if not os.path.isdir(folder):
             raise ArgumentError(f"There is no directory {folder}.")
-    paths = list(files([*caches(), *arguments.folders]))
-    bar = tqdm(paths, desc="reading", leave=False, delay=0.3, disable=None)
-    found = [look(path) for path in bar]
+    folders, of_ollama = [*caches(), *arguments.folders], ollama_folders()
+    installed = installed_model()
+    models = [
+        *((path, "") for path in files(folders)),
+        *([(installed, "the default of chat and demo")] if installed else []),
+        *((path, f"Ollama's {name}") for name, path in ollama_models(of_ollama)),
+    ]
+    found = [look(*one) for one in bar(iterable=models, desc="reading", delay=0.3)]
     # Small models first: the drafts named in a row are then numbers of rows above it.
     found.sort(key=lambda model: (model.file.weight_bytes if model.file else 0, model.name))
     if arguments.json:
@@ -36,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
                 print(model.error)
         if not found:
             print("There are no models in the usual places; name a folder to look in.")
+        print(f"Looked in: {', '.join(map(str, [*folders, *of_ollama]))}")
     return 0
 
 

@@ -10,6 +10,7 @@ import socket
 from ipaddress import ip_network
 from pathlib import Path
 
+from specllama import list_devices
 from specllama.commands import _arguments
 from specllama.commands.whole_numbers import UNTIL_FULL, whole
 from specllama.errors import ArgumentError, SpecllamaError
@@ -34,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
         from specllama.server.nonblocking_log import NonblockingHandler
     except ImportError as error:
         raise ArgumentError(
-            f"The server needs {error.name}; run: pip install specllama[server]"
+            f"The server needs {error.name}; run: pip install 'specllama[server]'"
         ) from None
     for origin in arguments.cors_origin:
         if not re.fullmatch(r"\*|null|[a-z][a-z0-9+.-]*://[^/\s]+", origin):
@@ -63,10 +64,11 @@ def run(arguments: argparse.Namespace) -> int:
         idle=arguments.idle_timeout,
         sampling=sampling,
     )
+    log_file = None if arguments.log_file is None else _opened(arguments.log_file)
     with (
         _listen(arguments.host, arguments.port) as listening,
         SpecSession(
-            **_arguments.session_options(arguments),
+            **{"n_seq": _slots(arguments)} | _arguments.session_options(arguments),
             **_arguments.template_options(arguments),
             max_queue=arguments.max_queue,
             verifies=True,
@@ -79,9 +81,14 @@ def run(arguments: argparse.Namespace) -> int:
         host = f"[{host}]" if ":" in host else host
         # The root logger's handler, so it also gets what asyncio logs: nothing else on the event
         # loop may write to stderr and block it.
-        logging.getLogger().addHandler(NonblockingHandler(_STDERR))
-        log.setLevel(logging.INFO)
-        log.info("Serving %s at http://%s:%d", settings.name, host, port)
+        for descriptor in (_STDERR, *([] if log_file is None else [log_file])):
+            handler = NonblockingHandler(descriptor)
+            handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
+            logging.getLogger().addHandler(handler)
+        log.setLevel(logging.DEBUG if arguments.verbose else logging.INFO)
+        url = f"http://{host}:{port}"
+        log.info("Serving %s; API: %s/v1; page: %s", settings.name, url, url)
+        log.info("%s", _description(session, arguments))
         GracefulServer(
             App(session, settings), arguments.shutdown_timeout, arguments.forwarded_allow_ips
         ).serve_at(listening)
@@ -93,6 +100,30 @@ def model_name(model: str) -> str:
     if model.startswith(SCHEME):
         return model.removeprefix(SCHEME)
     return Path(model).name.removesuffix(".gguf")
+
+
+def _slots(arguments: argparse.Namespace) -> int:
+    """Return the default of --parallel. Each slot takes memory, and on few processors many answers
+    at once are each too slow."""
+    has_gpu = arguments.n_gpu_layers != 0 and arguments.device != "none" and bool(list_devices())
+    return 8 if has_gpu else 4 if (os.cpu_count() or 1) >= 8 else 2
+
+
+def _description(session: SpecSession, arguments: argparse.Namespace) -> str:
+    """Return one line about what serves."""
+    drafts = arguments.draft_model or arguments.drafter
+    return (
+        f"{session.model_description}; slots: {session.n_seq}, with {session.n_ctx} tokens of "
+        f"context each; threads: {session.n_threads}; drafts: {drafts}"
+    )
+
+
+def _opened(path: Path) -> int:
+    """Return a descriptor that appends to a file. Raises SpecllamaError."""
+    try:
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError as error:
+        raise SpecllamaError(f"Cannot write {path}: {error.strerror}.") from None
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -137,7 +168,12 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (127.0.0.1)")
     parser.add_argument("--port", type=whole(0, 65535), default=8080, help="port (8080); 0: any")
-    _arguments.add_options(parser, "n_seq", "cache_ram", defaults={"n_seq": 8, "cache_ram": 8192})
+    parser.add_argument(
+        "-np", "--parallel", "--n-seq", dest="n_seq", type=whole(1, 64), metavar="N",
+        help="maximum number of concurrent requests (default: 8 with a GPU; else 4, on fewer than 8 "
+        "processors 2)",
+    )  # fmt: skip
+    _arguments.add_options(parser, "cache_ram", defaults={"cache_ram": 8192})
     # Defaults for requests that leave these open; the temperature is that of the OpenAI API.
     _arguments.add_options(parser, *_FOR_REQUESTS, defaults={"temperature": 1.0})
     parser.add_argument(
@@ -178,4 +214,13 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "--shutdown-timeout", type=whole(0), default=10,
         help="seconds that answers have to finish after SIGTERM or Ctrl-C (10)",
     )  # fmt: skip
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="log all requests, not only those that fail or generate",
+    )
+    parser.add_argument(
+        "--log-file", type=_arguments.path, metavar="FILE", help="file to append the log to"
+    )
     parser.set_defaults(run=run)

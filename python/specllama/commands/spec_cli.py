@@ -94,7 +94,7 @@ def with_grammar(arguments: Sequence[str]) -> list[str]:
             result += given
             continue
         if option in _FILES_OF_GRAMMARS:
-            value = _files.read_prompt(value).removeprefix("\N{BYTE ORDER MARK}")
+            value = _files.read_prompt(value)
         try:
             result += ["--grammar", _lark(option, value)]
         except ArgumentError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from datetime import datetime
 
 from specllama import _files
 from specllama._interrupt import Interrupt
@@ -26,17 +27,18 @@ def run(arguments: argparse.Namespace) -> int:
         with Interrupt(stream.cancel, patience=0.0) as interrupt:
             generation = stream.run()
             if generation.tokens or not interrupt.came:
-                _show(generation.trace, arguments.output)
+                about = f"{session.model_description}, {datetime.now():%Y-%m-%d %H:%M}"
+                _show(generation.trace, arguments.output, about)
     return 130 if interrupt.came else 0
 
 
-def _show(trace: Trace | None, output: str | None) -> None:
+def _show(trace: Trace | None, output: str | None, about: str) -> None:
     assert trace is not None  # options["trace"] is True
     if output is None:
         print(trace, flush=True)
         return
     try:
-        _files.write(output, trace.to_html())
+        _files.write(output, trace.to_html(about))
     except SpecllamaError:
         print(trace, flush=True)  # else the trace would be lost
         raise

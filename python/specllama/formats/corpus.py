@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
 
-from tqdm import tqdm
-
 from specllama import _check, _core, _files
+from specllama._progress import bar
 from specllama.errors import ArgumentError
 
 MAX_TOKENS = 10_000_000
@@ -116,15 +115,10 @@ def _fill(
 ) -> Built:
     n_skipped = n_left_out = 0
     sizes = [_size(file) for file in files]
-    with tqdm(
-        total=sum(sizes),
-        desc="tokenizing",
-        unit="B",
-        unit_scale=True,
-        leave=False,
-        delay=0.3,
-        disable=None if progress else True,
-    ) as bar:
+    hidden = {} if progress else {"disable": True}
+    with bar(
+        total=sum(sizes), desc="tokenizing", unit="B", unit_scale=True, delay=0.3, **hidden
+    ) as shown:
         for file, size in zip(files, sizes, strict=True):
             if builder.full:
                 n_left_out += 1
@@ -135,7 +129,7 @@ def _fill(
             except (OSError, UnicodeDecodeError, ArgumentError):
                 n_skipped += 1
             builder.end_text()
-            bar.update(size)
+            shown.update(size)
     if builder.n_texts == 0 and n_left_out:
         raise ArgumentError("max_tokens leaves no room for a text; raise it.")
     if builder.n_texts == 0:

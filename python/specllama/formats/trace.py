@@ -79,10 +79,14 @@ class Trace:
             ],
         }
 
-    def to_html(self) -> str:
+    def to_html(self, about: str = "") -> str:
         """Return a self-contained HTML document: the text, tinted and underlined by who drafted it,
-        rejected tokens struck out, and the figures of every token on hover."""
-        return trace_page.document(self.to_fragment())
+        rejected tokens struck out, and the figures of every token on hover.
+
+        Args:
+            about: A line below the heading, for example with the model's name and the date.
+        """
+        return trace_page.document(self.to_fragment(), "Trace of a generation", about)
 
     def _repr_html_(self) -> str:
         return self.to_fragment()

@@ -43,18 +43,27 @@ _STYLE = """
 .specllama-trace .caption { color: var(--faint); font-size: 85% }
 """
 
-_LEGEND = (
-    '<p class="legend"><span class="match">accepted, copied from a match</span>'
-    '<span class="corpus">accepted, copied from the corpus</span>'
-    '<span class="ngram">accepted, n-gram</span>'
-    '<span class="grammar">accepted, left by the grammar</span>'
-    '<span class="forced">all that the grammar left, unverified</span>'
-    '<span class="model">accepted, draft model</span>'
-    '<span class="other">accepted, other drafter</span>'
-    '<del>rejected</del><span class="fork">another guess at the place</span>'
-    "<strong>replaced</strong><span>plain or bonus</span>"
-    '<span class="cut">behind the end</span></p>\n'
-)
+_LEGEND = {
+    "match": '<span class="match">accepted, copied from a match</span>',
+    "corpus": '<span class="corpus">accepted, copied from the corpus</span>',
+    "ngram": '<span class="ngram">accepted, n-gram</span>',
+    "grammar": '<span class="grammar">accepted, left by the grammar</span>',
+    "forced": '<span class="forced">all that the grammar left, unverified</span>',
+    "model": '<span class="model">accepted, draft model</span>',
+    "other": '<span class="other">accepted, other drafter</span>',
+    "rejected": "<del>rejected</del>",
+    "fork": '<span class="fork">another guess at the place</span>',
+    "replacement": "<strong>replaced</strong>",
+    "plain": "<span>the model's own</span>",
+    "cut": '<span class="cut">behind the end</span>',
+}
+"""What each kind of token looks like, in the order of the legend."""
+
+_PAGE_STYLE = """
+html { color-scheme: light dark } body { margin: 0; font: 15px/1.6 sans-serif }
+header { padding: .8em 1em 0 } header h1 { font-size: 1.3em; margin: 0 }
+header p { margin: 0; opacity: .7 }
+"""
 
 # Control characters are shown by their Unicode pictures, except the newline and the tab.
 _PICTURES = {code: 0x2400 + code for code in range(32) if code not in (9, 10)} | {127: 0x2421}
@@ -70,12 +79,20 @@ _MEANING = {
 }
 
 
-def document(fragment: str) -> str:
-    """Return a document around a `fragment`."""
+def document(fragment: str, title: str, about: str) -> str:
+    """Return a document around a `fragment`.
+
+    Args:
+        fragment: The element.
+        title: Its heading.
+        about: A line below the heading; "": none.
+    """
+    line = f"<p>{escape(about)}</p>" if about else ""
     return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Trace</title>'
-        "<style>html { color-scheme: light dark } body { margin: 0 }</style></head>\n"
-        f"<body>{fragment}</body></html>\n"
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{_PAGE_STYLE}</style></head>\n"
+        f"<body><header><h1>{escape(title)}</h1>{line}</header>\n{fragment}</body></html>\n"
     )
 
 
@@ -94,9 +111,19 @@ def fragment(
     beginning = f'<span class="prompt" title="prompt">{_text(prompt)}</span>'
     return (
         f'<div class="specllama-trace"><style>{_STYLE}{trace_strip.STYLE}</style>\n'
-        f"{paragraphs}{trace_strip.strip(rounds)}{_LEGEND}"
+        f"{paragraphs}{trace_strip.strip(rounds)}{_legend(rounds)}"
         f'<div class="text">{beginning}{spans}</div></div>'
     )
+
+
+def _legend(rounds: Iterable[tuple[RoundTrace, Sequence[TracedToken]]]) -> str:
+    """Return the legend of the kinds of tokens that there are."""
+    tokens = [token for _, some in rounds for token in some]
+    found = {token.name for token in tokens} | {"fork" for token in tokens if token.forks}
+    if "bonus" in found:
+        found.add("plain")
+    items = "".join(item for name, item in _LEGEND.items() if name in found)
+    return f'<p class="legend">{items}</p>\n' if items else ""
 
 
 def _round(number: int, one: RoundTrace, tokens: Sequence[TracedToken]) -> str:

@@ -3,7 +3,7 @@ folder remote/)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -53,7 +53,12 @@ class Backend(Protocol):
     """See `_core.Session`."""
 
     def tokenize(
-        self, text: str, *, add_special: bool, parse_special: bool
+        self,
+        text: str,
+        *,
+        add_special: bool,
+        parse_special: bool,
+        plain: Sequence[tuple[int, int]] = (),
     ) -> NDArray[np.int32]: ...
     def detokenize(self, tokens: Iterable[int], *, special: bool) -> str: ...
     def piece(self, token: int) -> bytes: ...

@@ -8,6 +8,7 @@ from typing import Any
 
 from specllama import _check
 from specllama.errors import ArgumentError, ModelError
+from specllama.model.tainted_text import joined, plain_ranges, tainted
 from specllama.model.thinking import Thinking, thinking_of
 
 Message = Mapping[str, Any]
@@ -20,6 +21,8 @@ _SETTLED = frozenset((
     "strftime_now", "self",
 ))  # fmt: skip
 """Names that every template is given in any case."""
+
+_ROLES = ("system", "user", "assistant", "tool")
 
 _UNUSED = ("functions", "function_call", "tools", "tool_choice")
 """Names that are None for a template where they are not given."""
@@ -75,11 +78,13 @@ class ChatTemplate:
     def render(
         self, messages: Sequence[Message], arguments: Mapping[str, Any] | None = None
     ) -> str:
-        """Return the prompt, special tokens included as text: to be tokenized with
-        `add_special=False`. If the template refuses a
-        conversation, it is made simpler, step by step: all system messages are joined into one at
-        the front; neighbouring turns of the same side are joined, and a user's message after the
-        result of a tool becomes a part of that; calls whose arguments are no JSON lose them.
+        """Return the prompt, special tokens included as text, to be tokenized by
+        `LoadedModel.tokenize_prompt`: it knows which parts of the text came from the messages and
+        the arguments, and no control tokens are read there. If the template refuses a
+        conversation, it is made simpler, step by step: messages without a content get an empty one;
+        all system messages are joined into one at the front; neighbouring turns of the same side
+        are joined, and a user's message after the result of a tool becomes a part of that; calls
+        whose arguments are no JSON lose them.
 
         Args:
             messages: The conversation. The model is to answer the last message; if that is the
@@ -102,7 +107,8 @@ class ChatTemplate:
                 raise ArgumentError(
                     f'messages[{i}] must be like {{"role": "user", "content": "..."}}.'
                 )
-        passed = {**self._arguments, **template_arguments(arguments)}
+            self._check_role(f"messages[{i}]", message["role"])
+        passed = {**self._arguments, **tainted(template_arguments(arguments))}
         conversation: Any = [_read(f"messages[{i}]", one) for i, one in enumerate(messages)]
         if _says_nothing(conversation):
             conversation.pop()
@@ -112,7 +118,7 @@ class ChatTemplate:
         except ModelError:
             raise
         except Exception as error:  # a template may raise anything
-            for simpler in (_system_first, _taking_turns, _whole_calls):
+            for simpler in (_with_contents, _system_first, _taking_turns, _whole_calls):
                 before, conversation = conversation, simpler(conversation)
                 if conversation != before:
                     with suppress(Exception):
@@ -120,12 +126,47 @@ class ChatTemplate:
             why = str(error).rstrip(".")
             raise ArgumentError(f"The chat template refuses these messages: {why:.500}.") from None
 
+    def _check_role(self, name: str, role: Any) -> None:
+        """Raise ArgumentError for a role that is not a usual one and that the template does not
+        mention: it would leave the message out, or write what the model has never seen."""
+        if role in _ROLES or any(f"{mark}{role}{mark}" in self._source for mark in "'\""):
+            return
+        known = ", ".join(f'"{one}"' for one in _ROLES)
+        raise ArgumentError(
+            f"{name} has the role {_check.quoted(role)}, which the template does not know; use "
+            f"one of {known}."
+        )
+
     def _rendered(self, conversation: Any, passed: Mapping[str, Any]) -> str:
         given = {**dict.fromkeys(_UNUSED), **passed, **self._tokens}
+        messages = [self._tainted(one) for one in conversation]
         prompt = self._sandbox.render(
-            {**given, "messages": conversation, "add_generation_prompt": True}
+            {**given, "messages": messages, "add_generation_prompt": True}
         )
-        return prompt if prompt.startswith(self.begin) else self.begin + prompt
+        is_begun = prompt.startswith(self.begin) and not plain_ranges(prompt[: len(self.begin)])
+        return prompt if is_begun else joined((self.begin, prompt))
+
+    def _tainted(self, message: Message) -> Message:
+        """Return a message with all texts tainted except its role; and except the marks of the
+        thought with which an answer begins, as these may be control tokens."""
+        found = {key: one if key == "role" else tainted(one) for key, one in message.items()}
+        if message["role"] == "assistant" and isinstance(said := message.get("content"), str):
+            found["content"] = self._said(said)
+        return found
+
+    def _said(self, said: str) -> str:
+        """Return what the assistant has said, tainted except for the marks of a thought with which
+        it begins."""
+        if self.thinking is None or not said.lstrip().startswith(self.thinking.opening):
+            return joined((tainted(said),))
+        begin, opening, rest = said.partition(self.thinking.opening)
+        return joined((begin, opening, self._thought(rest)))
+
+    def _thought(self, text: str) -> str:
+        """Return the rest of a thought and what follows it, tainted except for the mark between."""
+        assert self.thinking is not None
+        thought, closing, after = text.partition(self.thinking.closing)
+        return joined((tainted(thought), closing, tainted(after)))
 
     def opened_thought(self, prompt: str) -> Thinking | None:
         """Return the texts around a thought if the prompt ends with the opening one, else None."""
@@ -138,17 +179,18 @@ class ChatTemplate:
         prompt has the thought already."""
         if message is None:
             return prompt
-        said = str(message["content"])
-        thought = message.get("reasoning_content") or ""
+        said = self._said(str(message["content"]))
+        thought = tainted(message.get("reasoning_content") or "")
         tags, opened = self.thinking, self.opened_thought(prompt)
         if tags is None:
             return prompt + said
         if opened:
             if tags.closing in said:
-                return prompt + said.lstrip().removeprefix(tags.opening).lstrip()
-            return f"{prompt.rstrip()}\n{thought}\n{tags.closing}\n\n{said}"
+                said = str(message["content"]).lstrip().removeprefix(tags.opening)
+                return joined((prompt, self._thought(said.lstrip())))
+            return joined((prompt.rstrip(), "\n", thought, f"\n{tags.closing}\n\n", said))
         if thought and not prompt.rstrip().endswith(tags.closing):
-            prompt += f"{tags.opening}\n{thought}\n{tags.closing}\n\n"
+            prompt += f"{tags.opening}\n" + thought + f"\n{tags.closing}\n\n"
         return prompt + said
 
 
@@ -180,6 +222,10 @@ def _begins_answer(conversation: Sequence[Message]) -> bool:
     last = conversation[-1]
     said = last.get("content") and not last.get("tool_calls")
     return bool(len(conversation) > 1 and last["role"] == "assistant" and said)
+
+
+def _with_contents(conversation: Sequence[Message]) -> Sequence[Message]:
+    return [{**one, "content": one.get("content") or ""} for one in conversation]
 
 
 def _system_first(conversation: Sequence[Message]) -> Sequence[Message]:
@@ -224,6 +270,10 @@ def _whole_call(call: Any) -> Any:
 def _read(name: str, message: Message) -> Message:
     """Return a message as templates take it: if it has parts, their texts, one per line."""
     content = message.get("content")
+    if "content" not in message:
+        if message["role"] != "assistant":  # whose calls need none
+            raise ArgumentError(f'{name} has no "content".')
+        return message
     if content is None:
         return message
     name = f"{name} content"

@@ -21,18 +21,21 @@ class Found:
         path: The file of the model; the first part if it is split.
         file: What the file says about the model; None if it cannot be used.
         error: Why it cannot be used.
+        known_as: What another program calls it; "": by its file.
     """
 
     path: Path
     file: _core.ModelFile | None
     error: str | None = None
+    known_as: str = ""
 
     @property
     def name(self) -> str:
-        """The name on the Hub, for a file that was downloaded from there, else the path."""
+        """The name on the Hub, for a file that was downloaded from there, else the path, and what
+        another program calls it."""
         if snapshot := _SNAPSHOT.search(self.path.as_posix()):
             return f"{SCHEME}{snapshot[1]}/{snapshot[2]}/{snapshot[3]}"
-        return str(self.path)
+        return f"{self.path} ({self.known_as})" if self.known_as else str(self.path)
 
     def could_draft_for(self, target: Found) -> bool:
         """Whether it has the same vocabulary as the target and is smaller, in weights and in bytes;
@@ -49,9 +52,11 @@ class Found:
         )
 
 
-def look(path: Path) -> Found:
+def look(path: Path, known_as: str = "") -> Found:
     """Return what a file says about its model."""
+    file, why = None, None
     try:
-        return Found(path, _core.read_model_file(_check.path(repr(str(path)), path)))
+        file = _core.read_model_file(_check.path(repr(str(path)), path))
     except SpecllamaError as error:
-        return Found(path, None, str(error))
+        why = str(error)
+    return Found(path, file, why, known_as)

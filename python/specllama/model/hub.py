@@ -111,7 +111,22 @@ def local_path(name: str, value: str | os.PathLike[str]) -> str:
         ArgumentError: `value` is neither; or as for `fetch`.
     """
     path = _check.path(name, value)
-    return fetch(path) if path.startswith(SCHEME) else path
+    if path.startswith(SCHEME):
+        return fetch(path)
+    if not os.path.lexists(path) and (hint := _hint(path)):
+        raise ModelError(f"There is no file {path}. {hint}")
+    return path
+
+
+def _hint(path: str) -> str:
+    """Return what a name that is no file's may mean, and how to say that; "": nothing known."""
+    if re.match("https?://", path):
+        return "It looks like an address: download the file, or name a model of the Hub as hf://..."
+    if re.fullmatch(r"[\w.-]+/[\w.-]+(:[\w.-]+)?", path) and not path.endswith(".gguf"):
+        return f"If it is a model of the Hugging Face Hub, name it {SCHEME}{path}, or use -hf."
+    if re.fullmatch(r"[\w.:-]+", path) and not path.endswith(".gguf"):
+        return "A model is named by its GGUF file; `specllama models` lists those on this machine."
+    return ""
 
 
 def fetch(name: str) -> str:

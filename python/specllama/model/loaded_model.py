@@ -14,6 +14,7 @@ from specllama.formats import state_file
 from specllama.model.backend import Backend
 from specllama.model.chat_template import ChatTemplate, Message
 from specllama.model.infill import FimTokens, Infill, InfillPrompts
+from specllama.model.tainted_text import plain_ranges
 from specllama.model.template_options import TemplateOptions
 
 
@@ -40,14 +41,21 @@ class LoadedModel:
         return self._backend
 
     def tokenize(
-        self, text: str, *, add_special: bool = True, parse_special: bool = True
+        self,
+        text: str,
+        *,
+        add_special: bool = True,
+        parse_special: bool = True,
+        plain: Sequence[tuple[int, int]] = (),
     ) -> list[int]:
         """Return the token ids of a text.
 
         Args:
             text: Any text.
-            add_special: Put the model's BOS, and any other special token it wants, around the text.
+            add_special: Put the model's BOS, if it wants one, before the text; never its EOS.
             parse_special: Read the texts of special tokens as those tokens.
+            plain: Parts of the text, as pairs of begin and end in bytes of UTF-8, in order, in
+                which no control token is read.
 
         Returns:
             Always a list. (Methods that take token ids also take int32 arrays.)
@@ -56,8 +64,15 @@ class LoadedModel:
             _check.text("text", text),
             add_special=bool(add_special),
             parse_special=bool(parse_special),
+            plain=_check.ranges("plain", plain),
         ).tolist()
         return tokens
+
+    def tokenize_prompt(self, prompt: str) -> list[int]:
+        """Return the token ids of a prompt that the chat template has rendered. Nothing is added,
+        as the template writes the special tokens itself; what came from messages is read as plain
+        text: control tokens that are written there are none."""
+        return self.tokenize(prompt, add_special=False, plain=plain_ranges(prompt))
 
     def detokenize(self, tokens: Iterable[int], *, special: bool = False) -> str:
         """Return the text of token ids, with U+FFFD for bytes that are no UTF-8.
@@ -81,7 +96,8 @@ class LoadedModel:
     def render_chat(
         self, messages: Sequence[Message], template_args: Mapping[str, Any] | None = None
     ) -> list[int]:
-        """Return the token ids of the prompt that `chat` continues.
+        """Return the token ids of the prompt that `chat` continues. Control tokens that are
+        written in messages are read as plain text.
 
         Args:
             messages: As {"role": "user", "content": "..."}; the whole conversation.
@@ -91,8 +107,7 @@ class LoadedModel:
             ModelError: The model has no chat template.
             ArgumentError: The template refuses the messages, or `template_args` is wrong.
         """
-        # The template writes the special tokens itself.
-        return self.tokenize(self.chat_template.render(messages, template_args), add_special=False)
+        return self.tokenize_prompt(self.chat_template.render(messages, template_args))
 
     @property
     def chat_template(self) -> ChatTemplate:

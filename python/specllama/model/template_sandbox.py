@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from itertools import chain
@@ -19,19 +17,12 @@ from jinja2.visitor import NodeTransformer
 from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
 from specllama.errors import ModelError
-
-SECONDS = 2.0
-"""Most seconds of a processor that a template may take."""
+from specllama.model.tainted_text import TaintedText, is_tainted, joined, unlike, written
+from specllama.model.template_meter import MOST_BYTES, MOST_PARTS, Meter, TemplateLimitError
 
 MOST_SOURCE = 1 << 17
 """Most characters of a template. Compiling so many takes two seconds at most, and has no clock."""
 
-_MOST_BYTES = 1 << 25
-"""Most bytes of a text or a list."""
-_MOST_MADE = 1 << 29
-"""Most bytes of all texts and lists together that a template makes of others."""
-_MOST_PARTS = 1_000_000
-"""Most values inside a value that is written, compared or sorted; shared ones count each time."""
 _MOST_BITS = 1 << 16
 _WIDEST = 1000
 """Columns of anything that is padded."""
@@ -57,11 +48,13 @@ _METHODS = frozenset((
 ))  # fmt: skip
 """Methods of texts. Others are left out for the same reasons: they pad, encode, or take quadratic
 time."""
+_KEEPING = _OF_ANY_SIZE | {
+    "capitalize", "dictsort", "groupby", "lower", "max", "min", "replace", "sort", "trim", "unique",
+    "upper",
+}  # fmt: skip
+"""Filters whose results know what of them came from a message: values that they are given, or what
+methods of texts make of these."""
 _LONGEST_DATE = 1000  # characters of its format
-
-
-class TemplateLimitError(ModelError):
-    """A chat template takes too long, or too much memory."""
 
 
 class TemplateSandbox:
@@ -92,8 +85,8 @@ class TemplateSandbox:
         self._meter = environment.meter
 
     def render(self, values: Mapping[str, Any]) -> str:
-        """Return the text for these values. Raises TemplateLimitError, and whatever the template
-        raises."""
+        """Return the text for these values; if some of these are tainted texts, it is one, too.
+        Raises TemplateLimitError, and whatever the template raises."""
         with self._meter:
             return self._template.render(
                 values,
@@ -112,56 +105,6 @@ def _now(form: str) -> str:
     return Jinja2ChatFormatter.strftime_now(form)
 
 
-class _Meter(threading.local):
-    """What the template that this thread runs has left: use in a `with` statement."""
-
-    def __enter__(self) -> None:
-        self._end = time.thread_time() + SECONDS
-        self._left = _MOST_MADE
-        self._n_steps = 0
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def step(self) -> None:
-        """Count a step that takes no longer than its values are large."""
-        self._n_steps += 1  # asking the clock takes longer than most steps
-        if self._n_steps % 16 == 0 and time.thread_time() > self._end:
-            raise TemplateLimitError(
-                f"The chat template takes more than {SECONDS:g} s; use another one."
-            )
-
-    def make(self, n_bytes: int) -> None:
-        """Count a text or a list that is about to be made, or was."""
-        self.step()
-        self._left -= n_bytes
-        if n_bytes > _MOST_BYTES or self._left < 0:
-            raise TemplateLimitError("The chat template makes too long a text; use another one.")
-
-    def look_into(self, *values: Any) -> int:
-        """Count values with all that is inside; return the bytes that they take when written."""
-        n_parts = n_bytes = 0
-        waiting = list(values)
-        while waiting:
-            one = waiting.pop()
-            n_parts += 1
-            n_bytes += _n_written(one)
-            if n_parts > _MOST_PARTS or n_bytes > _MOST_BYTES:
-                self.make(_MOST_BYTES + 1)
-            if isinstance(one, Mapping):
-                waiting.extend(chain.from_iterable(one.items()))
-            elif isinstance(one, (list, tuple)):
-                waiting.extend(one)
-        return n_bytes
-
-
-def _n_written(value: Any) -> int:
-    """Return the bytes that a single value takes when written."""
-    if isinstance(value, (str, bytes)):
-        return len(value)
-    return 8 + (value.bit_length() // 3 if isinstance(value, int) else 0)
-
-
 class _Environment(ImmutableSandboxedEnvironment):
     """Jinja as transformers sets it up for chat templates. Loops, calls, and everything that makes
     longer values of others count their steps and bytes."""
@@ -169,7 +112,7 @@ class _Environment(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset(["+", "*", "**", "%"])
 
     def __init__(self) -> None:
-        self.meter = _Meter()
+        self.meter = Meter()
         super().__init__(
             trim_blocks=True,
             lstrip_blocks=True,
@@ -178,6 +121,8 @@ class _Environment(ImmutableSandboxedEnvironment):
             finalize=self._printed,
         )
         self.filters["tojson"] = Jinja2ChatFormatter.tojson
+        # Without escapes there is nothing that is safe; text joined to it would be escaped.
+        self.filters["safe"] = str
         del self.globals["lipsum"]
         for name in _LEFT_OUT:
             del self.filters[name]
@@ -189,7 +134,7 @@ class _Environment(ImmutableSandboxedEnvironment):
             tests[name] = bounded.test(test)
         self.filters |= {
             "_counted": self._counted, "_made": self._made, "_concat": self._concat,
-            "_compared": self._printed,
+            "_compared": self._compared,
         }  # fmt: skip
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
@@ -204,7 +149,7 @@ class _Environment(ImmutableSandboxedEnvironment):
         for one in parts:
             self.meter.make(len(one))
             kept.append(one)
-        return "".join(kept)
+        return joined(kept)
 
     def call(self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
         """Call a function, a macro or a method."""
@@ -213,6 +158,8 @@ class _Environment(ImmutableSandboxedEnvironment):
             if __obj.__name__ == "join" and args:
                 args = (_listed(self.meter, args[0]), *args[1:])
             _check_method(self.meter, text, __obj.__name__, args, kwargs)
+            if type(text) is str:
+                __obj = getattr(unlike(text, args), __obj.__name__)
         return self._made(super().call(__context, __obj, *args, **kwargs))
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
@@ -223,7 +170,8 @@ class _Environment(ImmutableSandboxedEnvironment):
         def bounded(*args: Any, **kwargs: Any) -> str:
             given = (*args, *kwargs.values())
             _check_format(self.meter, value.__self__.replace("{{", ""), given, _WIDE_FIELD)
-            return wrapped(*args, **kwargs)
+            text = wrapped(*args, **kwargs)
+            return TaintedText(text) if is_tainted(value.__self__, *given) else text
 
         return bounded
 
@@ -246,9 +194,14 @@ class _Environment(ImmutableSandboxedEnvironment):
             for one, times in ((left, right), (right, left)):
                 if isinstance(times, int) and not isinstance(one, (int, float)):
                     self.meter.make(sys.getsizeof(one) * max(times, 0))
+        if isinstance(left, str):
+            left = unlike(left, right)
         return self._made(super().call_binop(context, operator, left, right))
 
     def _printed(self, value: Any) -> Any:
+        return value if isinstance(value, str) else written(self._compared(value))
+
+    def _compared(self, value: Any) -> Any:
         if isinstance(value, (Mapping, list, tuple)):
             self.meter.look_into(value)
         return value
@@ -265,7 +218,7 @@ class _Environment(ImmutableSandboxedEnvironment):
 
     def _concat(self, values: list[Any]) -> str:
         self.meter.make(self.meter.look_into(*values))
-        return "".join(map(str, values))
+        return joined(map(written, values))
 
 
 class _Guards(NodeTransformer):
@@ -299,7 +252,7 @@ def _filtered(node: Any, name: str) -> nodes.Filter:
 class _Bounded:
     """Wraps filters and tests, so that they count what they do."""
 
-    def __init__(self, meter: _Meter) -> None:
+    def __init__(self, meter: Meter) -> None:
         self._meter = meter
 
     def filter(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -318,10 +271,14 @@ class _Bounded:
             if name not in _OF_ANY_SIZE:
                 size = meter.look_into(value, *given)
             _check_filter(meter, name, value, given, size)
+            if isinstance(value, str):
+                value = unlike(value, *given)
             result = function(*args[:n_skipped], value, *others, **kwargs)
             if isinstance(result, (str, list)):
                 meter.make(sys.getsizeof(result))
-            elif isinstance(result, int) and result.bit_length() > _MOST_BITS:
+            if isinstance(result, str) and name not in _KEEPING:
+                return _tainted_like(name, result, value, given)
+            if isinstance(result, int) and result.bit_length() > _MOST_BITS:
                 raise TemplateLimitError("The chat template computes too large a number.")
             return result
 
@@ -341,7 +298,18 @@ class _Bounded:
         return bounded
 
 
-def _listed(meter: _Meter, values: Any) -> Any:
+def _tainted_like(name: str, result: str, value: Any, given: list[Any]) -> str:
+    """Return what a filter made of a value, tainted if that, or what else it was given, is."""
+    if not is_tainted(value, *given):
+        return result
+    if isinstance(value, str) and result == value:
+        return value
+    if name == "join" and len(given) < 2:
+        return joined(map(written, value), *map(str, given))
+    return TaintedText(result)
+
+
+def _listed(meter: Meter, values: Any) -> Any:
     """Return what can be iterated over as a list, but a mapping or nothing as it is."""
     if isinstance(values, (list, tuple, Mapping)) or not isinstance(values, Iterable):
         return values
@@ -349,12 +317,12 @@ def _listed(meter: _Meter, values: Any) -> Any:
     for one in values:
         meter.step()
         kept.append(one)
-        if len(kept) > _MOST_PARTS:
-            meter.make(_MOST_BYTES + 1)
+        if len(kept) > MOST_PARTS:
+            meter.make(MOST_BYTES + 1)
     return kept
 
 
-def _check_filter(meter: _Meter, name: str, value: Any, given: list[Any], size: int) -> None:
+def _check_filter(meter: Meter, name: str, value: Any, given: list[Any], size: int) -> None:
     """Count what a filter is about to make where that may be more than its values' sizes."""
     if name == "replace" and len(given) > 1:
         _check_replaced(meter, str(value), str(given[0]), str(given[1]))
@@ -376,7 +344,7 @@ def _check_filter(meter: _Meter, name: str, value: Any, given: list[Any], size: 
 
 
 def _check_method(
-    meter: _Meter, text: str, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    meter: Meter, text: str, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> None:
     """Count what a method of a text is about to make."""
     given = [*args, *kwargs.values()]
@@ -387,12 +355,12 @@ def _check_method(
         meter.make(size + len(text) * len(given[0]))
 
 
-def _check_replaced(meter: _Meter, text: str, old: str, new: str) -> None:
+def _check_replaced(meter: Meter, text: str, old: str, new: str) -> None:
     n = text.count(old)
     meter.make(len(text) + n * max(len(new) - len(old), 0))
 
 
-def _check_format(meter: _Meter, text: str, values: Any, wide: re.Pattern[str] = _WIDE) -> None:
+def _check_format(meter: Meter, text: str, values: Any, wide: re.Pattern[str] = _WIDE) -> None:
     """Count what `text % values` is about to make."""
     if wide.search(text):
         raise TemplateLimitError("The chat template formats with too large a width.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import lru_cache
@@ -93,9 +93,18 @@ class RemoteCore:
             )
         return DraftModel(core, self._guesses)
 
-    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> NDArray[np.int32]:
+    def tokenize(
+        self,
+        text: str,
+        *,
+        add_special: bool,
+        parse_special: bool,
+        plain: Sequence[tuple[int, int]] = (),
+    ) -> NDArray[np.int32]:
         self._check_open()
-        tokens = self._target.tokenize(text, add_special=add_special, parse_special=parse_special)
+        tokens = self._target.tokenize(
+            text, add_special=add_special, parse_special=parse_special, plain=plain
+        )
         return np.array(tokens, dtype=np.int32)
 
     def detokenize(self, tokens: Iterable[int], *, special: bool) -> str:

@@ -55,7 +55,7 @@ class Link:
             from specllama.remote.transport import Transport
         except ImportError as error:
             raise ArgumentError(
-                f"A target elsewhere needs {error.name}; run: pip install specllama[remote]"
+                f"A target elsewhere needs {error.name}; run: pip install 'specllama[remote]'"
             ) from None
         if not _is_server(url):
             raise ArgumentError(

@@ -29,8 +29,18 @@ class Served:
     def ping(self) -> None:
         self._link.get("/health")
 
-    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
-        body = {"content": text, "add_special": add_special, "parse_special": parse_special}
+    def tokenize(
+        self,
+        text: str,
+        *,
+        add_special: bool,
+        parse_special: bool,
+        plain: Sequence[tuple[int, int]],
+    ) -> list[int]:
+        body = {
+            "content": text, "add_special": add_special, "parse_special": parse_special,
+            "plain": plain,
+        }  # fmt: skip
         told = self._link.post("/tokenize", body)
         return told.tokens("tokens", self.about.n_vocab, most=MOST_BYTES)
 

@@ -28,7 +28,14 @@ class Target(Protocol):
     def ping(self) -> None:
         """Wait for an answer that takes the server no time, to measure the round trip."""
 
-    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]: ...
+    def tokenize(
+        self,
+        text: str,
+        *,
+        add_special: bool,
+        parse_special: bool,
+        plain: Sequence[tuple[int, int]],
+    ) -> list[int]: ...
 
     def detokenize(self, tokens: Sequence[int], *, special: bool) -> str: ...
 

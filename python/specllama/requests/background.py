@@ -135,21 +135,21 @@ class BackgroundRequests(LoadedModel):
         *,
         wait: bool = False,
         keep: bool = False,
-        beside: bool = False,
+        over_limit: bool = False,
     ) -> None:
         """Submit all; if one cannot be submitted, none.
 
         Args:
             jobs: The requests.
             wait: Wait for room in the queue.
-            beside: Whether they belong to something that was taken already, and are taken even if
+            over_limit: Whether they belong to what was taken already, and are taken even if
                 there is no room.
             keep: Whether `last` is, from now on, the latest of these requests that has begun.
         """
         try:
             for job in jobs:
                 self._worker.submit(
-                    job, wait=wait, beside=beside or (job is not jobs[0] and not wait)
+                    job, wait=wait, over_limit=over_limit or (job is not jobs[0] and not wait)
                 )
                 if keep:  # jobs, not handles: these hold the session, which would hold itself
                     self._last = partial(_latest, jobs)
@@ -213,12 +213,12 @@ def verification(
 
 
 def submitted(
-    model: BackgroundRequests, jobs: Sequence[QueuedRequest], *, beside: bool = False
+    model: BackgroundRequests, jobs: Sequence[QueuedRequest], *, over_limit: bool = False
 ) -> list[Handle]:
     """Submit what `prepared` returned, all or none: if there is room for one request, all are
-    taken; with beside, even if there is none. Never waits. Raises QueueFullError and
+    taken; with over_limit, even if there is none. Never waits. Raises QueueFullError and
     ClosedError."""
-    model._submit(jobs, beside=beside)
+    model._submit(jobs, over_limit=over_limit)
     return model._handles(jobs)
 
 

@@ -42,6 +42,10 @@ class Handle:
         handles[0]._others = tuple(handles[1:])
         return handles[0]
 
+    def __repr__(self) -> str:
+        state = "ended" if self.done() else "running" if self.begun else "waiting"
+        return f"<Handle, {state}>"
+
     @property
     def choices(self) -> list[Handle]:
         """Handles of all choices of a request with `n`, of which this is the first; else this one

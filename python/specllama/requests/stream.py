@@ -6,19 +6,22 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from html import escape
 from typing import Literal
 
+from specllama import _check
 from specllama._closing import Closing
 from specllama._core import Chunk, RoundTrace, Stats, TokenLogprobs
 from specllama._process_guard import ProcessGuard
 from specllama.errors import ClosedError
+from specllama.formats.statistics import in_words
 from specllama.formats.trace import Trace
 from specllama.model.backend import BackendStream
 
 FinishReason = Literal["stop", "length"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Generation:
     """The result of a request, or what there is of it so far.
 
@@ -58,6 +61,19 @@ class Generation:
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        more = f", choices: {len(self.choices)}" if self._others else ""
+        return (
+            f"<Generation {_check.quoted(self.text)}, tokens: {len(self.tokens)}, "
+            f"finish_reason: {self.finish_reason!r}{more}>"
+        )
+
+    def _repr_html_(self) -> str:
+        if self.trace is not None:
+            return self.trace.to_fragment()
+        figures = "".join(f"<p>{escape(line)}</p>" for line in in_words(self.stats))
+        return f'<pre style="white-space: pre-wrap">{escape(self.text)}</pre>{figures}'
 
 
 @dataclass(frozen=True)
@@ -143,6 +159,9 @@ class Stream(Iterator[Chunk], Closing):
         # The session keeps the state, for `last`, but a generation without a reader ends here.
         if self._state.process.is_here:
             self._state.stream.cancel()
+
+    def __repr__(self) -> str:
+        return f"<Stream, {'ended' if self._state.stream.done else 'running'}>"
 
     def __iter__(self) -> Stream:
         return self

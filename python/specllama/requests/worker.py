@@ -82,14 +82,14 @@ class Worker:
         if self._backend.entered or self.is_this_thread:
             raise BusyError("A drafter, or a callback, may not wait for its own session.")
 
-    def submit(self, job: QueuedRequest, *, wait: bool = False, beside: bool = False) -> None:
+    def submit(self, job: QueuedRequest, *, wait: bool = False, over_limit: bool = False) -> None:
         """Take a request.
 
         Args:
             job: The request.
             wait: Whether to wait until there is room in the queue.
-            beside: Whether the request belongs to a group of which one has been taken already. It
-                is then taken, too, even if the queue is full.
+            over_limit: Whether to take it even if the queue is full, since it belongs to a group of
+                which one has been taken already.
 
         Raises:
             QueueFullError: There is no room.
@@ -98,7 +98,7 @@ class Worker:
         """
         self.check_process()
         if not wait:
-            if not self._take(job, beside):
+            if not self._take(job, over_limit):
                 raise QueueFullError(
                     f"{self._n_seq} requests are at work and {self._max_queue} wait already; "
                     "try again later, or raise max_queue."
@@ -108,17 +108,17 @@ class Worker:
         room = Wakeup()
         try:
             self._for_room.append(room)
-            while not self._take(job, beside):
+            while not self._take(job, over_limit):
                 room.wait()
         finally:
             self._for_room.remove(room)
 
-    def _take(self, job: QueuedRequest, beside: bool) -> bool:
+    def _take(self, job: QueuedRequest, over_limit: bool) -> bool:
         """Put a request into the queue if there is room; return whether there is."""
         with self._lock:
             if self._closed:
                 raise ClosedError("The session is closed; open a new one.")
-            if not (beside or self._has_room()):
+            if not (over_limit or self._has_room()):
                 return False
             self._start()
             self._wake()

@@ -1,4 +1,4 @@
 """`specllama serve`: the OpenAI API over HTTP, for one session.
 
-It needs `pip install specllama[server]`; if that is missing, `commands.serve` says so.
+It needs `pip install 'specllama[server]'`; if that is missing, `commands.serve` says so.
 """

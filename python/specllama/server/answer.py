@@ -90,6 +90,7 @@ class Answer:
             if not self._begun:
                 await refusal.response(scope)(scope, receive, send)
                 return
+            refusal.note(scope)
             await self._send_part(self._endpoint.failure(refusal), send)
         await send({"type": "http.response.body", "body": b""})
 

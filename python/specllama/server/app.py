@@ -33,6 +33,7 @@ from specllama.server.infill import Infill
 from specllama.server.introspection import Introspection
 from specllama.server.metrics import Metrics
 from specllama.server.native_completion import NativeCompletion
+from specllama.server.request_log import RequestLog, state_of
 from specllama.server.responses.endpoint import ResponsesEndpoint
 from specllama.server.settings import Settings
 from specllama.server.verify.routes import Verify
@@ -122,8 +123,10 @@ class App:
             },
         )
 
+        self._log = RequestLog(self._starlette)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._starlette(scope, receive, send)
+        await self._log(scope, receive, send)
 
     @property
     def n_answers(self) -> int:
@@ -147,6 +150,7 @@ class App:
         handles = reported(lambda: self._submitted(jobs), endpoint.given)
         for handle in handles:
             self._count(handle)
+        state_of(request.scope)["handles"] = handles
         answer = Answer(endpoint, handles, self._settings.timeout)
         self._answers.add(answer)
         if self._ending:

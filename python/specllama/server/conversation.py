@@ -77,8 +77,7 @@ class Conversation:
 
     def prompt(self) -> list[int]:
         """Return the token ids of the prompt. Raises what `ChatTemplate.render` raises."""
-        # No special tokens are added: the template has written them itself.
-        return self._model.tokenize(self.text, add_special=False)
+        return self._model.tokenize_prompt(self.text)
 
     @cached_property
     def text(self) -> str:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from functools import lru_cache
 from typing import Any, ClassVar
 
 from specllama import Chunk, GenerateOptions, Generation, Handle, Stats
 from specllama.requests.background import BackgroundRequests, prepared, queue_load
 from specllama.requests.queued_request import QueuedRequest
 from specllama.requests.schema.schema_grammar import SchemaGrammar
-from specllama.server.error import ApiError, encoded, log, printable
+from specllama.server.error import ApiError, encoded, log_once
 from specllama.server.fields import Fields
 from specllama.server.limits import MOST_CHOICES
 from specllama.server.sampling import read_options
@@ -75,7 +74,7 @@ class Endpoint(ABC):
         """Add warnings for the client; each is also logged, once."""
         for one in sentences:
             self.warnings.append(one)
-            _log_once(one)
+            log_once(one)
 
     @property
     def _warned(self) -> dict[str, Any]:
@@ -117,11 +116,6 @@ class Endpoint(ABC):
     def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
         """Yield server-sent events, at least one; events that are there together come as one. An
         error of a generation is raised only before the first; after it, it is an event."""
-
-
-@lru_cache(maxsize=1024)
-def _log_once(warning: str) -> None:
-    log.warning("%s", printable(warning))
 
 
 def event(data: dict[str, Any]) -> bytes:

@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import Any
 
 from starlette.responses import JSONResponse
@@ -106,15 +107,29 @@ class ApiError(Exception):
         kind = _KINDS.get(self.status, "invalid_request_error")
         return {"type": "error", "error": {"type": kind, "message": str(self)}}
 
+    def note(self, scope: Scope) -> None:
+        """Have the request's line in the log end with this."""
+        scope.setdefault("state", {})["error"] = str(self)
+
     def response(self, scope: Scope) -> JSONResponse:
-        """Return the answer to a request, in the form that its path has, and log it, as not every
-        client shows the error."""
-        asked = f"{scope['method']} {scope['path']}"
-        log.info("%s: %d, %s", printable(asked), self.status, printable(str(self)))
+        """Return the answer to a request, in the form that its path has. The log has the error,
+        too: not every client shows it."""
+        self.note(scope)
         headers = {"Retry-After": "1"} if self.status == 503 else None
         is_anthropic = _OF_ANTHROPIC.fullmatch(scope["path"])
         body = self.anthropic_body if is_anthropic else self.body
         return JSONResponse(body, self.status, headers)
+
+
+@lru_cache(maxsize=1024)
+def log_once(sentence: str) -> None:
+    """Log something that a client may send again and again."""
+    log.warning("%s", printable(sentence))
+
+
+def leave_out(what: str) -> None:
+    """Log that parts of requests are left out, as the server has no use for them."""
+    log_once(f"Left out of requests: {what}.")
 
 
 def encoded(data: Mapping[str, Any]) -> bytes:

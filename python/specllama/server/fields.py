@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from specllama.requests.json_text import parsed
+from specllama.requests.json_text import parsed, with_whole_characters
 from specllama.server.error import ApiError
 
 _KINDS: dict[type, str] = {list: "a list", dict: "an object"}
@@ -35,9 +35,11 @@ class Fields:
 
     @classmethod
     def parse(cls, body: bytes) -> Fields:
-        """Read the body of a request. Raises ApiError if it is not a JSON object."""
+        """Read the body of a request. U+FFFD replaces half surrogate pairs: some clients cut texts
+        inside a character, and such a text stays in the history that they send. Raises ApiError if
+        it is not a JSON object."""
         try:
-            values = parsed(body)
+            values = with_whole_characters(parsed(body))
         except ValueError as error:
             raise ApiError(400, f"The body is not JSON: {error!s:.200}.") from None
         if not isinstance(values, dict):

@@ -57,6 +57,7 @@ class Introspection:
                 _check.text("content", fields.text("content")),
                 add_special=special[0],
                 parse_special=special[1],
+                plain=fields.any("plain") or (),
             )
             if not fields.flag("with_pieces"):
                 return tokens

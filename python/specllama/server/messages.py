@@ -8,7 +8,7 @@ from typing import Any
 
 from specllama import _check
 from specllama.model.chat_template import Message
-from specllama.requests.json_text import parsed, whole_characters, with_whole_characters
+from specllama.requests.json_text import parsed, with_whole_characters
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.limits import MOST_OBJECTS, check_number
@@ -34,6 +34,22 @@ def content_text(fields: Fields, name: str = "content") -> str:
     else:
         text = fields.text(name)
     return _check.text(fields.full_name(name), text)
+
+
+def result_text(fields: Fields, name: str = "content") -> str:
+    """Return a tool's result as text, as `content_text` does. A note takes the place of an image
+    and the like: it should not end the conversation."""
+    content = fields.any(name)
+    if not isinstance(content, list):
+        return content_text(fields, name)
+    parts = []
+    for i, part in enumerate(content):
+        kind = part.get("type") if isinstance(part, dict) and "text" not in part else None
+        if isinstance(kind, str):
+            parts.append(f"[{kind.removeprefix('input_').removesuffix('_url')}: not supported]")
+        else:
+            parts.append(_part_text(fields, f"{name}[{i}]", part))
+    return "\n".join(parts)
 
 
 def objects(fields: Fields, name: str, what: str) -> list[Fields]:
@@ -66,23 +82,23 @@ def call_message(call_id: str, name: str, arguments: Mapping[str, Any] | str) ->
 
 def read_arguments(fields: Fields) -> dict[str, Any] | str:
     """Return the field `arguments` as an object. It is a JSON object or, as OpenAI's API has it,
-    the text of one. If the text is not JSON, for example as the call was cut at its last token,
-    return the text: templates take that too, and the conversation can go on. For the same reason
-    U+FFFD replaces half surrogate pairs, which some models write."""
+    the text of one; null and an empty list stand for no arguments. If the text is no JSON object,
+    for example as the call was cut at its last token, return the text: templates take that too, and
+    the conversation can go on."""
     given = fields.any("arguments")
-    if not isinstance(given, (str, dict, type(None))):
+    if isinstance(given, dict):
+        return given
+    text = given or "{}"
+    if not isinstance(text, str):
         fields.refuse("arguments", "a JSON object, or its text")
-    text = given if isinstance(given, str) and given else "{}"
     try:
-        arguments = with_whole_characters(given if isinstance(given, dict) else parsed(text))
+        arguments = with_whole_characters(parsed(text)) or {}
     except json.JSONDecodeError:
-        return whole_characters(text)
+        return text
     except ValueError as error:
         field = fields.full_name("arguments")
         raise ApiError(400, f"{field} is not JSON: {error!s:.200}.", param=field) from None
-    if not isinstance(arguments, dict):
-        fields.refuse("arguments", "a JSON object, or its text")
-    return arguments
+    return arguments if isinstance(arguments, dict) else text
 
 
 def _part_text(fields: Fields, name: str, part: Any) -> str:
@@ -102,7 +118,8 @@ def _message(fields: Fields) -> Message:
     role = fields.text("role")
     if role not in _ROLES:
         fields.refuse("role", '"system", "developer", "user", "assistant" or "tool"')
-    message: dict[str, Any] = {**fields.given, "content": content_text(fields)}
+    read = result_text if role == "tool" else content_text
+    message: dict[str, Any] = {**fields.given, "content": read(fields)}
     if role == "developer":
         message["role"] = "system"  # templates know only this name
     if role == "tool":

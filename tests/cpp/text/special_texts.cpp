@@ -4,6 +4,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "check.h"
@@ -75,6 +76,27 @@ TEST(parts_between_special_texts_are_short) {
     std::string text;
     for (int line = 0; line < 1000; ++line) text += "    x=1\n";
     CHECK(texts.parts(text, 40).size() == 100);  // each line has four occurrences
+}
+
+TEST(runs_leave_special_texts_in_plain_parts_unread) {
+    const SpecialTexts texts({"<s>", "</s>"});
+    const auto runs = [&](std::string_view text,
+                          std::vector<std::pair<std::size_t, std::size_t>> plain) {
+        std::string written;
+        for (const auto& [part, parse_special] : texts.runs(text, plain))
+            written += (parse_special ? "special " : "plain ") + std::string(part) + "\n";
+        return written;
+    };
+    CHECK(runs("<s>a</s>b", {}) == "special <s>a</s>b\n");
+    CHECK(runs("<s>a</s>b", {{3, 4}, {8, 9}}) == "special <s>a</s>b\n");  // nothing to guard
+    CHECK(runs("<s>a<s>b</s>c", {{4, 7}}) == "special <s>\nplain a<s>b\nspecial </s>c\n");
+    CHECK(runs("<s>", {{0, 3}}) == "plain <s>\n");
+    CHECK(runs("<s>", {{1, 2}}) == "plain <s>\n");  // half of it is enough
+    CHECK(runs("<s>", {{3, 3}}) == "special <s>\n");
+    CHECK(runs("a<s>b</s>", {{1, 2}}) == "plain a<s>b\nspecial </s>\n");
+    CHECK(runs("</s><s>x", {{0, 4}}) == "plain </s>\nspecial <s>x\n");
+    CHECK(runs("", {}) == "special \n");
+    CHECK(SpecialTexts().runs("a", {})[0].text == "a");
 }
 
 TEST(a_text_without_special_texts_is_one_part) {

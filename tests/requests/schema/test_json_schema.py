@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import jsonschema
@@ -12,9 +11,9 @@ from folders import DATA
 from grammar_draws import read
 from pydantic import BaseModel
 from schemas import held, values
+from session_options import Open
 from specllama import ArgumentError, SpecSession
 
-Open = Callable[..., SpecSession]
 SUITE = DATA / "json_schema_test_suite" / "draft2020-12.jsonl"
 
 

@@ -201,8 +201,8 @@ def test_request_fields_reach_the_template(servers: dict[str, Server]) -> None:
 
     def read(**body: Any) -> str:
         body = {"messages": [{"role": "user", "content": "u"}]} | body
-        text = read_conversation(session, Fields(body)).text
         encoded = json.dumps(body).encode()
+        text = read_conversation(session, Fields.parse(encoded)).text
         counted = servers["shows"].post("/v1/messages/count_tokens", encoded)
         n_tokens = len(session.tokenize(text, add_special=False))
         assert counted.json() == {"input_tokens": n_tokens}
@@ -295,9 +295,7 @@ def test_reasoning_effort_reaches_the_template(servers: dict[str, Server]) -> No
         ({"system": 5}, "system must be a string"),
         ({"stop_sequences": [5]}, "stop_sequences must be"),
         ({"tools": [{"input_schema": {}}]}, "tools[0].name is missing"),
-        ({"tools": [{"type": "bash_20250124", "name": "bash"}]},
-         'tools[0].type must be "custom", not "bash_20250124"'),
-        ({"tools": [*NAMED, {"type": "text_editor_20250728", "name": "edit"}]}, "tools[2].type"),
+        ({"tools": [{"type": 5, "name": "bash"}]}, 'tools[0].type must be a string, not 5'),
         ({"tools": [NAMED[0], NAMED[0]]}, "tools[1].name 'add' is the name of another tool"),
         ({"tools": NAMED, "tool_choice": {"type": "tool", "name": "x"}}, "tool_choice.name must"),
         ({"tools": NAMED, "tool_choice": {"type": "some"}}, "tool_choice.type must be"),

@@ -28,7 +28,7 @@ def broken(**changes: Any) -> dict[str, Any]:
     [
         ({"tools": {}}, "tools"),
         ({"tools": ["f"]}, "tools"),
-        ({"tools": [{"type": "retrieval"}]}, "tools[0].type"),
+        ({"tools": [{"type": 5}]}, "tools[0].type"),
         ({"tools": [{"type": "function"}]}, "tools[0].function"),
         ({"tools": [broken(name=5)]}, "tools[0].function.name"),
         ({"tools": [broken(name="a b")]}, "tools[0].function.name"),
@@ -105,8 +105,8 @@ def test_warnings_name_keywords_not_enforced_in_calls(
         ({"type": "function", "function": {"name": "f"}}, "[0].id"),
         ({"id": "1"}, "[0].function"),
         ({"id": "1", "function": {}}, "[0].function.name"),
-        ({"id": "1", "function": {"name": "f", "arguments": []}}, "[0].function.arguments"),
-        ({"id": "1", "function": {"name": "f", "arguments": "[]"}}, "[0].function.arguments"),
+        ({"id": "1", "function": {"name": "f", "arguments": [1]}}, "[0].function.arguments"),
+        ({"id": "1", "function": {"name": "f", "arguments": 5}}, "[0].function.arguments"),
     ],
 )
 def test_bad_tool_calls_in_messages_are_named(

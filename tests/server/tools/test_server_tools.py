@@ -146,7 +146,7 @@ def test_apply_template_includes_the_tools(servers: dict[str, Server], name: str
     text = {"content": answer.json()["prompt"], "add_special": True}
     tokens = server.post("/tokenize", text).json()["tokens"]
     assert len(tokens) == chat(server, max_tokens=1).usage.prompt_tokens
-    broken_one = {"messages": MESSAGES, "tools": [{"type": "retrieval"}]}
+    broken_one = {"messages": MESSAGES, "tools": [{"type": 5}]}
     refused = server.post("/apply-template", broken_one)
     assert refused.status_code == 400
     assert refused.json()["error"]["param"] == "tools[0].type"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from grammar_draws import accepts, of_lark, of_prepared
-from specllama import SpecSession
+from session_options import Open
 from specllama.model.chat_template import ChatTemplate
 from specllama.requests.schema.grammar import schema_grammar
 from specllama.server.answer_parts import Arguments, CallBegun, Content
@@ -27,7 +26,6 @@ from specllama.server.tools.recognise import call_format
 from specllama.server.tools.tool import CHAT, Tool, read_tools
 from tool_models import ADD, SCRIPTS
 
-Open = Callable[..., SpecSession]
 FORMATS: dict[str, type[CallFormat]] = {
     "hermes": HermesFormat, "fenced": HermesFormat, "bare": HermesFormat,
     "generic": GenericFormat, "llama3": Llama3Format, "mistral": MistralFormat,

@@ -120,8 +120,6 @@ def test_unknown_generations_are_gone(server: Server) -> None:
         ({"prompt": "x", "options": {"max_tokens": 10**30}}, "max_tokens"),
         ({"prompt": "x", "options": {"max_tokens": 5000}}, "max_tokens"),
         ({"prompt": "x", "options": {"stop": 5}}, "stop"),
-        ({"prompt": "\ud800"}, "prompt"),
-        ({"prompt": "x", "options": {"stop": ["\ud800"]}}, "stop"),
         ({"prompt": "x", "options": {"temperature": "hot"}}, "temperature"),
         ({"prompt": "x", "options": {"temperature": 1e999}}, None),
         ({"prompt": "x", "options": {"temperature": -1}}, "temperature"),

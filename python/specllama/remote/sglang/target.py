@@ -87,9 +87,16 @@ class SGLang:
     def ping(self) -> None:
         self._link.get("/v1/models")  # not /health, which may generate a token
 
-    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+    def tokenize(
+        self,
+        text: str,
+        *,
+        add_special: bool,
+        parse_special: bool,
+        plain: Sequence[tuple[int, int]],
+    ) -> list[int]:
         tokens: list[int] = self._tokenizer.tokenize(
-            text, add_special=add_special, parse_special=parse_special
+            text, add_special=add_special, parse_special=parse_special, plain=plain
         ).tolist()
         return tokens
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from specllama.model.chat_template import Message
 from specllama.model.loaded_model import LoadedModel
-from specllama.requests.json_text import with_whole_characters
 from specllama.server.conversation import Conversation, read_template_args
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
@@ -86,7 +85,7 @@ def _add_blocks(messages: list[dict[str, Any]], role: str, blocks: list[Fields])
             block.required("id")
             block.required("name")
             block.object("input")
-            arguments = with_whole_characters(block.any("input") or {})  # null values included
+            arguments = block.any("input") or {}  # null values included
             call = call_message(block.text("id"), block.text("name"), arguments)
             message.setdefault("tool_calls", []).append(call)
         elif kind == "thinking" and role == "assistant":

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from specllama.model.chat_template import Message
-from specllama.server.error import ApiError
+from specllama.server.error import ApiError, leave_out
 from specllama.server.fields import Fields
 from specllama.server.limits import MOST_OBJECTS, check_number
-from specllama.server.messages import call_message, content_text, read_arguments
+from specllama.server.messages import call_message, content_text, read_arguments, result_text
 
 _ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 """The API's roles, mapped to those that chat templates know."""
@@ -55,11 +55,13 @@ def _add(messages: list[dict[str, Any]], item: Fields) -> None:
         item.required("call_id")
         item.required("output")
         _drop_thought(messages)
-        output = content_text(item, "output")
+        output = result_text(item, "output")
         messages.append({"role": "tool", "tool_call_id": item.text("call_id"), "content": output})
     elif kind == "reasoning":  # some templates show it again between calls
         if thought := content_text(item) or content_text(item, "summary"):
             _think(messages, thought)
+    elif kind.endswith(("_call", "_call_output")) or kind.startswith("mcp_"):
+        leave_out(f"items of type {kind!r:.40}")  # of tools that are left out, too
     else:
         item.refuse("type", '"message", "function_call" or "function_call_output"')
 

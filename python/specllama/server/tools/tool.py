@@ -12,18 +12,12 @@ from specllama import _check
 from specllama.errors import ArgumentError
 from specllama.requests.schema.grammar import schema_grammar
 from specllama.requests.schema.schema_grammar import SchemaGrammar
-from specllama.server.error import ApiError
+from specllama.server.error import ApiError, leave_out
 from specllama.server.fields import Fields
 from specllama.server.limits import MOST_TOOLS, check_number, check_schema
 
 _MOST_BYTES = 150_000
 """Most bytes of all schemas together: a grammar may have 262144, with all that is around them."""
-
-_RUN_ELSEWHERE = (
-    "web_search", "web_fetch", "code_execution", "code_interpreter", "file_search",
-    "image_generation", "mcp", "tool_search",
-)  # fmt: skip
-"""What the types of tools begin with that OpenAI or Anthropic run themselves; dates may follow."""
 
 _NAME = re.compile(r"[\w.:/-]{1,128}", re.ASCII)
 
@@ -33,8 +27,8 @@ class ToolForm:
     """How an API's requests describe tools.
 
     Attributes:
-        kind: The `type` of a client's own tools; clients may leave it out. If `inside` is "",
-            clients also list tools that the API's owner runs; these are ignored.
+        kind: The `type` of functions; clients may leave it out. Tools of other types are left out,
+            such as those that the API's owner runs, or that have no schema.
         schema: The field that has the schema of the arguments.
         inside: The field whose object describes the tool; "": the tool itself does.
     """
@@ -44,9 +38,9 @@ class ToolForm:
     inside: str = ""
 
     def ignores(self, tool: Mapping[str, Any]) -> bool:
-        """Whether a tool is one that the API's owner runs."""
-        kind = tool.get("type")
-        return not self.inside and isinstance(kind, str) and kind.startswith(_RUN_ELSEWHERE)
+        """Whether a tool is left out."""
+        kind = tool.get("type", self.kind)
+        return isinstance(kind, str) and kind != self.kind
 
 
 CHAT = ToolForm("function", "parameters", "function")
@@ -80,6 +74,7 @@ def read_tools(fields: Fields, form: ToolForm) -> list[Tool]:
     tools: dict[str, Tool] = {}
     for i, one in enumerate(given):
         if form.ignores(one):
+            leave_out(f"tools of type {one['type']!r:.40}")
             continue
         tool = _tool(described := Fields(one, f"tools[{i}]"), form)
         if tool.name in tools:

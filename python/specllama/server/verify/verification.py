@@ -69,7 +69,7 @@ class Verification:
     async def first(self, jobs: list[QueuedRequest]) -> dict[str, Any]:
         """Run the round that `prepare` returned, and return its answer."""
         async with self._lock:
-            return await self._run(0, jobs, beside=False)
+            return await self._run(0, jobs, over_limit=False)
 
     async def round(self, fields: Fields) -> dict[str, Any]:
         """Verify a draft and return the answer. Raises ApiError, and what ends the generation."""
@@ -88,7 +88,7 @@ class Verification:
                 raise DisagreementError(agreed, self._round)
             if self.over:
                 raise ApiError(410, "The generation is over.", code="gone")
-            return await self._run(number, self._job(draft), beside=True)
+            return await self._run(number, self._job(draft), over_limit=True)
 
     def told(self) -> dict[str, Any]:
         """Return the prompt's token ids for a client that sent a text; nothing for others."""
@@ -114,10 +114,12 @@ class Verification:
         opening = self._opening
         return verification(self._session, opening.prompt, self._generated, draft, opening.options)
 
-    async def _run(self, number: int, jobs: list[QueuedRequest], *, beside: bool) -> dict[str, Any]:
+    async def _run(
+        self, number: int, jobs: list[QueuedRequest], *, over_limit: bool
+    ) -> dict[str, Any]:
         chunks: list[Chunk] = []
         try:
-            (self._handle,) = submitted(self._session, jobs, beside=beside)
+            (self._handle,) = submitted(self._session, jobs, over_limit=over_limit)
             while several := await self._handle.next_chunks():
                 chunks += several
             result = await self._handle
