@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import time
@@ -15,7 +16,6 @@ import httpx
 import pytest
 from prompts import PROMPTS
 from rewriting import rewrite
-from session_options import EXACT
 from specllama import SpecSession
 from specllama.remote.link import Link
 from specllama.remote.sglang.generate import Generate
@@ -53,12 +53,12 @@ def url(folder: Path) -> Iterator[str]:
     command += ["--max-total-tokens", "8192", "--max-running-requests", "8"]
     command += ["--skip-server-warmup"]
     address = f"http://127.0.0.1:{port}"
-    with subprocess.Popen(command) as server:
+    with subprocess.Popen(command, start_new_session=True) as server:
         try:
             _wait(server, f"{address}/v1/models")
             yield address
         finally:
-            server.terminate()
+            os.killpg(server.pid, signal.SIGKILL)  # its children, too
 
 
 def _wait(server: subprocess.Popen[bytes], address: str) -> None:
@@ -76,14 +76,14 @@ def _wait(server: subprocess.Popen[bytes], address: str) -> None:
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SpecSession]:
-    """The model here with weights in float32: with others llama.cpp rounds activations, too."""
+    """The model here, all in float32: for other weights llama.cpp rounds activations, too."""
     path = tmp_path_factory.mktemp("float32") / "target.gguf"
     tensors = {
         one.name: gguf.quants.dequantize(one.data, one.tensor_type)
         for one in gguf.GGUFReader(BUNDLED_MODEL).tensors
     }
     rewrite(BUNDLED_MODEL, path, {}, tensors)
-    with SpecSession(path, None, **EXACT) as session:
+    with SpecSession(path, None, n_threads=1, n_gpu_layers=0, kv_type="f32") as session:
         yield session
 
 
