@@ -27,7 +27,7 @@ _TOOLS = "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}"
 _END = "{{ bos_token }}"  # behind it the script begins
 _HERMES = (
     "{% for m in messages %}{{ m.role }} {{ m.content }}{% for c in m.tool_calls or [] %}"
-    '<tool_call>\n{"name": "{{ c.function.name }}", "arguments": '
+    '{{ "\n" if not loop.first }}<tool_call>\n{"name": "{{ c.function.name }}", "arguments": '
     "{{ c.function.arguments | tojson }}}\n</tool_call>{% endfor %}{% endfor %}"
 )
 _LLAMA3 = (
@@ -36,9 +36,11 @@ _LLAMA3 = (
     "{% endfor %}{% endfor %}"
 )
 _MISTRAL = (
-    "{% for m in messages %}{{ m.role }} {{ m.content }}{% for c in m.tool_calls or [] %}"
+    "{% for m in messages %}{{ m.role }} {{ m.content }}{% if m.tool_calls %}[TOOL_CALLS]["
+    "{% for c in m.tool_calls %}"
     "{% if c.id|length != 9 %}{{ raise_exception('ids have 9 characters') }}{% endif %}"
-    "[TOOL_CALLS]{{ c.function | tojson }}{{ c.id }}{% endfor %}{% endfor %}"
+    '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}, '
+    '"id": "{{ c.id }}"}{% if not loop.last %}, {% endif %}{% endfor %}]</s>{% endif %}{% endfor %}'
 )
 
 _MISTRAL_ARGS = (

@@ -45,6 +45,7 @@ class ChatTemplate:
 
     Attributes:
         begin: What every prompt begins with, as the model wants it: the text of BOS, or "".
+        eos: The text of EOS, or "".
 
     Raises:
         ModelError: There is no template, or it cannot be read.
@@ -68,6 +69,7 @@ class ChatTemplate:
 
         self._sandbox = TemplateSandbox(source)
         self._tokens = {"bos_token": bos, "eos_token": eos}
+        self.eos = eos
         self._source = source
         self.begin = bos if begins_with_bos else ""
         self._arguments = arguments or {}

@@ -11,6 +11,9 @@ from specllama.model.marks import TAG, closing, common_beginning
 KEYS = ("reasoning_content", "reasoning", "thinking")
 """Fields of a message in which templates look for its thought."""
 
+_SHORTEST = 8
+"""Fewest characters of an opening that has no tag."""
+
 _ASKED, _THOUGHT, _SAID = "Pquestionq", "Pthoughtq", "Pansweredq"
 _FUNCTION = {"name": "Ptoolq", "arguments": {"key": _SAID}}
 _CALL = {"id": "identity1", "type": "function", "function": _FUNCTION}
@@ -136,7 +139,8 @@ def _written(render: Render, turn: _Turn) -> Thinking | None:
             text = _behind(render([*messages, _RESULT] if more else messages, False))
             before, found, after = text.partition(_THOUGHT)
             opening = turn.opening(before) if found else ""
-            if opening and (end := _closing(opening, after.partition(_SAID)[0], turn.header)):
+            end = _closing(opening, after.partition(_SAID)[0], turn.header)
+            if end and (TAG.search(opening) or len(opening) >= _SHORTEST):
                 return Thinking(opening, end, key)
     return None
 
@@ -148,11 +152,15 @@ def _closing(opening: str, after: str, header: str) -> str:
 
 
 def _known(source: str, render: Render) -> Thinking | None:
+    asked = {"role": "user", "content": _ASKED}
     for one in _KNOWN:
         if one.closing in source or one.opening in source:
-            said = _said(content=f"{one.opening}{_THOUGHT}{one.closing}{_SAID}")
-            text = render([{"role": "user", "content": _ASKED}, said], False)
-            return replace(one, key="content" if text and _THOUGHT in text else one.key)
+            in_field = _said(**dict.fromkeys(KEYS, _THOUGHT))
+            in_text = _said(content=f"{one.opening}{_THOUGHT}{one.closing}{_SAID}")
+            shown = [
+                _THOUGHT in (render([asked, said], False) or "") for said in (in_field, in_text)
+            ]
+            return replace(one, key="content" if shown == [False, True] else one.key)
     return None
 
 

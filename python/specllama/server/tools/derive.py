@@ -212,6 +212,7 @@ def _ends(probe: Probe, first: str, after: str, marks: AnswerMarks) -> tuple[str
     end = units(after.strip())[:2]
     found = ["".join(end) if end[1:] and end[1].isalpha() else end[0]] if end else []
     tags = (one for one in TAG.findall(probe.begun()) if one not in first)
+    found += [probe.eos] if probe.eos else []
     return (*found, *(one for one in tags if not any(end.startswith(one) for end in found)))
 
 

@@ -104,7 +104,10 @@ class AnswerGrammar:
         """Return a text with what stands in its slots."""
         parts = re.split(f"([{INDEX}{ID}])", mark.replace(NAME, tool.name))
         slots = {INDEX: _INDEX, ID: _SHORT_ID if short else _ID}
-        return " ".join(slots.get(one) or self._marks(one) for one in parts if one)
+        # An answer that follows a schema may begin like a call, but only with the same lexemes.
+        begin = ['"{"'] if mark.startswith("{") else []
+        parts[0] = parts[0].removeprefix("{") if begin else parts[0]
+        return " ".join([*begin, *(slots.get(one) or self._marks(one) for one in parts if one)])
 
     @property
     def _marks(self) -> MarkWriter:

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from specllama.model.marks import NAME
 from specllama.server.tools.format import CallFormat, json_shape
-from specllama.server.tools.manner import Manner
 from specllama.server.tools.shape import KINDS, Parameters, Shape
 
 _LINE = "\n"
@@ -41,14 +40,13 @@ _LFM2 = Shape(
 BY_TEXT: Mapping[str, CallFormat] = {
     "<|tool_list_start|>": CallFormat((_LFM2,), "model", writes=False),
     "keep_past_thinking": CallFormat((_LFM2,), "model", writes=False),
-    "xml_tools": CallFormat(HERMES, "model", manner=Manner(tools="xml_tools"), writes=False),
     "<|tool_call|> followed by a JSON list": CallFormat(
         (json_shape("", "arguments", "", opening="<|tool_call|>[", separator=", ", closing="]"),),
         "model", writes=False,
     ),
 }  # fmt: skip
 """Formats of models whose templates describe tools, but write no calls, by texts of the templates:
-LFM2, LFM2.5, SmolLM3 and Granite 3."""
+LFM2, LFM2.5 and Granite 3."""
 
 _COMMENTARY = "<|channel|>commentary to=functions."
 HARMONY = Shape(

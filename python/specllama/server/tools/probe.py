@@ -38,6 +38,11 @@ class Probe:
         self.ids = _SHORT_IDS if manner.short_ids else _IDS
         self._tools = [_tool(name) for name in NAMES]
 
+    @property
+    def eos(self) -> str:
+        """The text of the token that ends a turn; "" if there is none."""
+        return self._template.eos
+
     def describes(self) -> bool:
         """Whether the template describes tools to the model."""
         text = self._render([{"role": "user", "content": ASKED}])
