@@ -80,7 +80,9 @@ def answer_marks(source: str, render: Render) -> AnswerMarks:
     header = begun.removeprefix(plain).strip()
     before, _, after = _behind(render([asked, _said()], False)).partition(_SAID)
     turn = _Turn(begun, header, before)
-    thinking = _written(render, turn) or _known(source, render)
+    thinking = _written(render, turn)
+    if thinking is None or not TAG.search(thinking.opening):
+        thinking = _known(source, render) or thinking
     begin = turn.rest_of(before)
     if thinking is not None:
         begin = begin.rpartition(thinking.closing)[2].strip()

@@ -20,6 +20,7 @@ from specllama.server.messages import read_messages
 from specllama.server.thoughts import ThoughtReader
 from specllama.server.tools.choice import ToolChoice
 from specllama.server.tools.grammar import AnswerGrammar
+from specllama.server.tools.parameters_grammar import left_open, too_many
 from specllama.server.tools.reader import CallReader
 from specllama.server.tools.recognise import call_format
 from specllama.server.wrappers import WrapperReader
@@ -36,6 +37,18 @@ def read_template_args(fields: Fields, effort: str) -> dict[str, Any]:
     model is to think (`effort`; "": the request does not say). Raises ApiError."""
     wanted = {"enable_thinking": False} if effort == "none" else {"reasoning_effort": effort}
     return {**(wanted if effort else {}), **fields.object("chat_template_kwargs").given}
+
+
+def described_format(model: LoadedModel) -> dict[str, Any]:
+    """Return how the model writes calls and thoughts; {} if it has no chat template."""
+    if not model.has_chat_template:
+        return {}
+    calls, thinking = template_format(model.chat_template), model.chat_template.thinking
+    tags = None if thinking is None else {"start": thinking.opening, "end": thinking.closing}
+    return {
+        "tool_calls": {"from": calls.source, "example": calls.example},
+        "reasoning": tags,
+    }
 
 
 class Conversation:
@@ -166,8 +179,12 @@ class Conversation:
     @property
     def warnings(self) -> list[str]:
         """What calls are not held to, or in another way."""
+        marked = self._format.shapes[0].parameters is not None
+        loose = too_many(self._choice.tools)
         return [
-            f"{tool.name}: {one}." for tool in self._choice.tools for one in tool.arguments.warnings
+            f"{tool.name}: {one}."
+            for tool in self._choice.tools
+            for one in (*tool.arguments.warnings, *(left_open(tool, loose) if marked else ()))
         ]
 
     @cached_property

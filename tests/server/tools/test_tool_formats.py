@@ -33,6 +33,8 @@ HEADS = {
     "llama3": '{"name": "@", "parameters": ',
     "mistral": '{"name": "@", "arguments": ',
     "mistral-args": "[TOOL_CALLS]@[ARGS]",
+    "parameters": "<tool_call>\n<function=@>\n",
+    "quotes": "<|tool_call>call:@{",
 }  # fmt: skip
 (TOOL,) = read_tools(Fields({"tools": [ADD]}), CHAT)
 
@@ -228,6 +230,9 @@ CALLS = {
     "llama3": ['{"name": "f", "parameters": {"x": 1}}'],
     "mistral": ['[TOOL_CALLS][{"name": "f", "arguments": {"x": 1}, "id": "abcdef123"}]'],
     "mistral-args": ['[TOOL_CALLS]f[ARGS]{"x": 1}'],
+    "parameters": ["<tool_call>\n<function=f>\n<parameter=x>\n1\n</parameter>\n</function>\n"
+                   "</tool_call>"],
+    "quotes": ["<|tool_call>call:f{x:1}<tool_call|>"],
 }  # fmt: skip
 
 
@@ -240,7 +245,8 @@ def test_call_grammars_accept_calls_only(name: str, closing: str) -> None:
     for call in CALLS[name]:
         assert accepts(grammar, closing + call)
         assert accepts(grammar, f"{closing}\n\n{call}") == bool(closing)
-        for wrong in (call.replace("1}", "3}"), call.replace("f", "g"), f"{call}{call}"):
+        other = call.replace("1}", "3}").replace("\n1\n", "\n3\n")
+        for wrong in (other, call.replace("f", "g"), f"{call}{call}"):
             assert not accepts(grammar, closing + wrong)
 
 

@@ -79,10 +79,10 @@ class AnswerGrammar:
         short = calls.manner.short_ids
         parameters = None
         if shape.parameters is not None:
-            parameters = ParametersGrammar(shape.parameters, write, f"of_{i}_")
+            parameters = ParametersGrammar(shape.parameters, write, f"of_{i}_", choice.tools)
         heads = []
         for n, tool in enumerate(choice.tools):
-            name = f"arguments_{n}" if parameters is None else f"parameters_{i}_{n}"
+            name = f"arguments_{n}" if parameters is None else f"p{i}_{n}"
             if parameters is not None:
                 rules |= parameters.rules(name, tool)
             else:

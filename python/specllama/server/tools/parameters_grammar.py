@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from specllama.errors import ArgumentError
@@ -14,13 +14,42 @@ from specllama.server.tools.shape import KINDS, Parameters
 from specllama.server.tools.tool import Tool
 from specllama.server.tools.values import kinds_of
 
-_MOST_RULES = 1500
-"""Most rules of one format's parameters; tools beyond them take any parameters."""
+_MOST = 1000
+"""Most parameters of all tools together; the tools beyond them take any parameters."""
 
 _KEY = "/[a-zA-Z0-9_.-]{1,128}/"
 _BLANKS = "(/[ \\n]{1,2}/)?"
+_OF_TEXTS = ("pattern", "format", "minLength", "maxLength")
 _QUOTES, _STRING = "'\"", '{"type": "string"}'
 _LITERALS = {"boolean": '("true" | "false" | "True" | "False")', "null": '("null" | "None")'}
+
+
+def too_many(tools: Sequence[Tool]) -> frozenset[str]:
+    """Return the names of the tools that take any parameters, as there are too many."""
+    found, n = set(), 0
+    for tool in tools:
+        n += len(tool.properties)
+        if n > _MOST:
+            found.add(tool.name)
+    return frozenset(found)
+
+
+def left_open(tool: Tool, loose: frozenset[str]) -> list[str]:
+    """Return what a tool's parameters are not held to, as clauses.
+
+    Args:
+        tool: The tool.
+        loose: What `too_many` returns.
+    """
+    if tool.name in loose:
+        return [f"all tools have more than {_MOST} parameters together, so any will do"]
+    return [
+        f'"{keyword}" of {key} is not enforced, since texts are written without quotation marks'
+        for key, schema in tool.properties.items()
+        if isinstance(schema, Mapping) and "string" in kinds_of(schema)
+        for keyword in _OF_TEXTS
+        if keyword in schema
+    ]
 
 
 class MarkWriter:
@@ -55,27 +84,28 @@ class ParametersGrammar:
         parameters: How they are written.
         write: Writes texts.
         prefix: What the names of shared rules begin with.
+        tools: All tools.
 
     Attributes:
         shared: Rules that those of several tools use.
     """
 
-    def __init__(self, parameters: Parameters, write: MarkWriter, prefix: str) -> None:
+    def __init__(
+        self, parameters: Parameters, write: MarkWriter, prefix: str, tools: Sequence[Tool]
+    ) -> None:
         self._parameters = parameters
         self._write = write
         self._prefix = prefix
         self._names: dict[tuple[str, str], str] = {}
-        self._n_rules = 0
+        self._loose = too_many(tools)
         self.shared: dict[str, str] = {}
 
     def rules(self, name: str, tool: Tool) -> dict[str, str]:
         """Return the rules of the arguments of a tool; the first has the given name."""
         properties = tool.properties
-        self._n_rules += len(properties)
-        if not properties or self._n_rules > _MOST_RULES:
-            takes_none = "properties" in tool.schema or not tool.schema
-            if takes_none and not properties:
-                return {name: _BLANKS}
+        if not properties and ("properties" in tool.schema or not tool.schema):
+            return {name: _BLANKS}
+        if not properties or tool.name in self._loose:
             return {name: self._any()}
         required = tool.schema.get("required")
         required = required if isinstance(required, list) else []
@@ -94,13 +124,11 @@ class ParametersGrammar:
         rules = {}
         for i, (one, needed) in enumerate(ones):
             for begun in (False, True):
-                rest = f"{name}_after_{i + 1}_1" if i + 1 < len(ones) else ""
-                skipped = f"{name}_after_{i + 1}_{int(begun)}" if i + 1 < len(ones) else '""'
+                rest = f"{name}b{i + 1}" if i + 1 < len(ones) else ""
+                skipped = f"{name}{'ab'[begun]}{i + 1}" if i + 1 < len(ones) else '""'
                 taken = f"{separator if begun else ''} {one} {rest}"
-                rules[f"{name}_after_{i}_{int(begun)}"] = (
-                    taken if needed else f"{taken} | {skipped}"
-                )
-        return {name: f"{name}_after_0_0"} | rules
+                rules[f"{name}{'ab'[begun]}{i}"] = taken if needed else f"{taken} | {skipped}"
+        return {name: f"{name}a0"} | rules
 
     def _parameter(self, key: str, schema: Any, tool: Tool) -> str:
         begin = self._write(self._parameters.begin + key)
@@ -128,7 +156,7 @@ class ParametersGrammar:
         loose = self._parameters.loose
         for one in kinds:
             if one in loose:
-                yield _LITERALS.get(one) or self._loose(one)
+                yield _LITERALS.get(one) or self._any_loose(one)
         strict = [one for one in kinds if one not in loose]
         if strict:
             yield self._held(schema, strict, tool)
@@ -177,7 +205,7 @@ class ParametersGrammar:
         separator = self._write(self._parameters.separator)
         return f"({name} ({separator} {name})*)?"
 
-    def _loose(self, kind: str) -> str:
+    def _any_loose(self, kind: str) -> str:
         """Return the rule of any object or list that is not written as JSON."""
         quote = self._parameters.quote
         text = self._any_text(quote)
