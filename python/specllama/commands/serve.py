@@ -86,13 +86,18 @@ def run(arguments: argparse.Namespace) -> int:
         host = f"[{host}]" if ":" in host else host
         # The root logger's handler, so it also gets what asyncio logs: nothing else on the event
         # loop may write to stderr and block it.
-        logging.getLogger().addHandler(NonblockingHandler(_STDERR))
-        log.setLevel(logging.INFO)
-        log.info("Serving %s at http://%s:%d", settings.name, host, port)
+        for descriptor in (_STDERR, *([] if log_file is None else [log_file])):
+            handler = NonblockingHandler(descriptor)
+            handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
+            logging.getLogger().addHandler(handler)
+        log.setLevel(logging.DEBUG if arguments.verbose else logging.INFO)
+        url = f"http://{host}:{port}"
+        log.info("Serving %s; API: %s/v1; page: %s", settings.name, url, url)
         if found := described_format(session):
             calls = found["tool_calls"]
             log.info("Tool calls (known from: %s) look like %r", calls["from"], calls["example"])
             log.info("Thoughts are between %s", found["reasoning"] or "nothing")
+        log.info("%s", _description(session, arguments))
         GracefulServer(
             App(session, settings), arguments.shutdown_timeout, arguments.forwarded_allow_ips
         ).serve_at(listening)

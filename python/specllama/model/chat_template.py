@@ -161,7 +161,7 @@ class ChatTemplate:
         if self.thinking.key != "content":
             return {**message, self.thinking.key: thought}
         tags, said = self.thinking, message.get("content") or ""
-        if tags.closing in said:
+        if said.lstrip().startswith(tags.opening):
             return message
         return {**message, "content": f"{tags.opening}{thought}{tags.closing}{said}"}
 
@@ -169,7 +169,7 @@ class ChatTemplate:
         with suppress(Exception):  # a template may raise anything
             given = {**dict.fromkeys(_UNUSED), **_THINKS, **self._arguments, **self._tokens}
             values = {"messages": list(messages), "add_generation_prompt": begins}
-            return str(self._sandbox.render(given | values))
+            return str.__str__(self._sandbox.render(given | values))
         return None
 
     def _rendered(self, conversation: Any, passed: Mapping[str, Any]) -> str:
@@ -220,7 +220,7 @@ class ChatTemplate:
         if tags is None:
             return prompt + said
         if opened:
-            if tags.closing in said:
+            if said.lstrip().startswith(tags.opening):
                 said = str(message["content"]).lstrip().removeprefix(tags.opening)
                 return joined((prompt, self._thought(said.lstrip())))
             return joined((prompt.rstrip(), "\n", thought, f"\n{tags.closing}\n\n", said))

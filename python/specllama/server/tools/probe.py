@@ -101,9 +101,8 @@ class Probe:
 
     def _render(self, messages: Sequence[Message]) -> str | None:
         try:
-            return self._template.render(
-                self.manner.conversation(messages), self.manner.template_args(self._tools)
-            )
+            given = self.manner.conversation(messages), self.manner.template_args(self._tools)
+            return str.__str__(self._template.render(*given))
         except SpecllamaError:
             return None
 
