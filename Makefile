@@ -23,7 +23,7 @@ KEEP_AMX := $(if $(HAS_AMX),CXXFLAGS="$(CXXFLAGS) -fno-dse -fno-tree-dse" PIP_NO
 # of anything.
 WERROR := $(if $(CI),ON,OFF)
 
-.PHONY: demo test test-all test-amx test-rpc test-asan test-tsan coverage lint tidy bench clean
+.PHONY: demo test test-all test-amx test-rpc test-sglang test-asan test-tsan coverage lint tidy bench clean
 
 # Where SmolLM2 cannot be had, the bundled pair does it.
 demo: $(VENV)/built
@@ -94,6 +94,19 @@ test-rpc:
 	$(RPC)/bin/python -m pip install --no-build-isolation -Cbuild-dir=build/$@ '.[test]'
 	$(RPC)/bin/python -m pytest tests/device/test_rpc.py tests/device/test_division.py
 
+# Targets by a real SGLang server on a CPU, in a virtual environment of its own (2.8 GB). What its
+# packages want is in requirements.txt, without those that only GPUs need.
+SGLANG := .venv-sglang
+$(SGLANG)/required: tests/support/sglang/requirements.txt
+	$(PYTHON) -m venv $(SGLANG)
+	$(SGLANG)/bin/python -m pip install --extra-index-url https://download.pytorch.org/whl/cpu \
+	    -r tests/support/sglang/requirements.txt
+	$(SGLANG)/bin/python -m pip install --no-deps sglang==0.5.23 torchvision==0.28.0
+	touch $@
+
+test-sglang: $(VENV)/installed $(SGLANG)/required
+	SPECLLAMA_SGLANG=$(SGLANG)/bin/python $(BIN)/python -m pytest tests/remote/test_sglang_server.py
+
 # The core and the extension under SANITIZERS, in a virtual environment of their own, SANITIZED.
 define install-sanitized
 	$(PYTHON) -m venv $(SANITIZED)
@@ -155,4 +168,4 @@ coverage:
 	$(COVERAGE)/bin/python tools/coverage_by_folder.py build/$@/python.json build/$@/cpp.json
 
 clean:
-	rm -rf $(VENV) $(AMX) $(RPC) $(ASAN) $(TSAN) $(COVERAGE) build dist
+	rm -rf $(VENV) $(AMX) $(RPC) $(SGLANG) $(ASAN) $(TSAN) $(COVERAGE) build dist

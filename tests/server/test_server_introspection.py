@@ -97,6 +97,7 @@ def test_props_and_slots_describe_the_server(server: Server) -> None:
     assert props["default_generation_settings"]["n_ctx"] == server.session.n_ctx
     assert (props["total_slots"], props["model_alias"]) == (2, "test")
     assert props["chat_template"] == ""
+    assert "tool_calls" not in props
     slots = server.get("/slots").json()
     assert [(one["id"], one["is_processing"]) for one in slots] == [(0, False), (1, False)]
 

@@ -47,6 +47,19 @@ def accepts(grammar: str, text: str) -> bool:
     return matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting()
 
 
+def longest(grammar: str, text: str) -> int:
+    """How many bytes of a text a grammar accepts as a whole text; -1: not even none."""
+    matcher, data = LLMatcher(_TOKENIZER, grammar, log_level=0), text.encode()
+    assert not matcher.is_error(), matcher.get_error()
+    n = matcher.try_consume_tokens(list(data))
+    while n >= 0:
+        matcher.reset()
+        if matcher.try_consume_tokens(list(data[:n])) == n and matcher.is_accepting():
+            return n
+        n -= 1
+    return n
+
+
 def allows(schema: Any, value: Any) -> bool:
     """Whether the grammar of a schema allows a value."""
     return accepts(of_schema(schema), json.dumps(value, ensure_ascii=False))

@@ -27,7 +27,7 @@ _TOOLS = "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}"
 _END = "{{ bos_token }}"  # behind it the script begins
 _HERMES = (
     "{% for m in messages %}{{ m.role }} {{ m.content }}{% for c in m.tool_calls or [] %}"
-    '<tool_call>\n{"name": "{{ c.function.name }}", "arguments": '
+    '{{ "\n" if not loop.first }}<tool_call>\n{"name": "{{ c.function.name }}", "arguments": '
     "{{ c.function.arguments | tojson }}}\n</tool_call>{% endfor %}{% endfor %}"
 )
 _LLAMA3 = (
@@ -36,15 +36,33 @@ _LLAMA3 = (
     "{% endfor %}{% endfor %}"
 )
 _MISTRAL = (
-    "{% for m in messages %}{{ m.role }} {{ m.content }}{% for c in m.tool_calls or [] %}"
+    "{% for m in messages %}{{ m.role }} {{ m.content }}{% if m.tool_calls %}[TOOL_CALLS]["
+    "{% for c in m.tool_calls %}"
     "{% if c.id|length != 9 %}{{ raise_exception('ids have 9 characters') }}{% endif %}"
-    "[TOOL_CALLS]{{ c.function | tojson }}{{ c.id }}{% endfor %}{% endfor %}"
+    '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}, '
+    '"id": "{{ c.id }}"}{% if not loop.last %}, {% endif %}{% endfor %}]</s>{% endif %}{% endfor %}'
 )
 
 _MISTRAL_ARGS = (
     "{% for m in messages %}{{ m.role }} {{ m.content }}{% for c in m.tool_calls or [] %}"
     "[TOOL_CALLS]{{ c.function.name }}[ARGS]{{ c.function.arguments | tojson }}"
     "{% endfor %}{% endfor %}"
+)
+
+_PARAMETERS = (
+    "{% for m in messages %}{{ m.role }} {{ m.content }}{% for c in m.tool_calls or [] %}"
+    "{{ '\\n<tool_call>\\n<function=' + c.function.name + '>\\n' }}"
+    "{% for key, value in c.function.arguments.items() %}"
+    "{{ '<parameter=' + key + '>\\n' + (value if value is string else value | tojson) }}"
+    "{{ '\\n</parameter>\\n' }}{% endfor %}{{ '</function>\\n</tool_call>' }}"
+    "{% endfor %}{% endfor %}"
+)
+_QUOTES = (
+    "{% for m in messages %}{{ m.role }} {{ m.content }}{% for c in m.tool_calls or [] %}"
+    "<|tool_call>call:{{ c.function.name }}{{ '{' }}"
+    "{% for key, value in c.function.arguments.items() %}{{ key }}:"
+    """{% if value is string %}<|"|>{{ value }}<|"|>{% else %}{{ value | tojson }}{% endif %}"""
+    "{{ ',' if not loop.last }}{% endfor %}{{ '}' }}<tool_call|>{% endfor %}{% endfor %}"
 )
 
 
@@ -107,6 +125,18 @@ SCRIPTS: dict[str, Script] = {
         _TOOLS + _MISTRAL_ARGS + _END,
         ["[TOOL_CALLS]", "add", "[ARGS]", *_ARGUMENTS],
         control=("[TOOL_CALLS]", "[ARGS]"),
+        calls=1,
+    ),
+    "parameters": Script(
+        _TOOLS + _PARAMETERS + _END,
+        ["Let", " me", " add.", "\n<tool", "_call>\n", "<function=", "add", ">\n<parameter=a>\n",
+         "1", "\n</parameter>\n<parameter=b", ">\n2\n", "</parameter>\n</function>",
+         "\n</tool_call>", "\n<tool_call>\n<function=now>", "\n</function>\n</tool_call>"],
+    ),
+    "quotes": Script(
+        _TOOLS + _QUOTES + _END,
+        ["<|tool_call>", "call:", "add", "{a", ":1", ",b:", "2", "}", "<tool_call|>"],
+        control=("<|tool_call>", "<tool_call|>"),
         calls=1,
     ),
 }  # fmt: skip

@@ -30,6 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until a signal ends it; return the exit code."""
     try:
         from specllama.server.app import App
+        from specllama.server.conversation import described_format
         from specllama.server.error import log
         from specllama.server.graceful import GracefulServer
         from specllama.server.nonblocking_log import NonblockingHandler
@@ -88,6 +89,10 @@ def run(arguments: argparse.Namespace) -> int:
         log.setLevel(logging.DEBUG if arguments.verbose else logging.INFO)
         url = f"http://{host}:{port}"
         log.info("Serving %s; API: %s/v1; page: %s", settings.name, url, url)
+        if found := described_format(session):
+            calls = found["tool_calls"]
+            log.info("Tool calls (known from: %s) look like %r", calls["from"], calls["example"])
+            log.info("Thoughts are between %s", found["reasoning"] or "nothing")
         log.info("%s", _description(session, arguments))
         GracefulServer(
             App(session, settings), arguments.shutdown_timeout, arguments.forwarded_allow_ips

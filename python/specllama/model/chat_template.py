@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 from specllama import _check
 from specllama.errors import ArgumentError, ModelError
 from specllama.model.tainted_text import joined, plain_ranges, tainted
-from specllama.model.thinking import Thinking, thinking_of
+from specllama.model.thinking import AnswerMarks, Thinking, answer_marks
 
 Message = Mapping[str, Any]
 """One message: {"role": "user", "content": "..."}, and whatever else the template reads. A content
@@ -23,6 +24,9 @@ _SETTLED = frozenset((
 """Names that every template is given in any case."""
 
 _ROLES = ("system", "user", "assistant", "tool")
+
+_THINKS = {"enable_thinking": True, "thinking": True}
+"""Arguments by which templates have the model think."""
 
 _UNUSED = ("functions", "function_call", "tools", "tool_choice")
 """Names that are None for a template where they are not given."""
@@ -41,7 +45,7 @@ class ChatTemplate:
 
     Attributes:
         begin: What every prompt begins with, as the model wants it: the text of BOS, or "".
-        thinking: The texts around the model's thoughts; None: the template mentions none.
+        eos: The text of EOS, or "".
 
     Raises:
         ModelError: There is no template, or it cannot be read.
@@ -65,10 +69,20 @@ class ChatTemplate:
 
         self._sandbox = TemplateSandbox(source)
         self._tokens = {"bos_token": bos, "eos_token": eos}
+        self.eos = eos
         self._source = source
         self.begin = bos if begins_with_bos else ""
         self._arguments = arguments or {}
-        self.thinking = thinking_of(source)
+
+    @cached_property
+    def marks(self) -> AnswerMarks:
+        """The texts around the parts of the model's answers."""
+        return answer_marks(self._source, self._rendered_or_none)
+
+    @property
+    def thinking(self) -> Thinking | None:
+        """The texts around the model's thoughts; None: the template mentions none."""
+        return self.marks.thinking
 
     @property
     def source(self) -> str:
@@ -113,12 +127,14 @@ class ChatTemplate:
         if _says_nothing(conversation):
             conversation.pop()
         begun = conversation.pop() if _begins_answer(conversation) else None
+        conversation = [self._with_thought(one) for one in conversation]
         try:
             return self._begun(self._rendered(conversation, passed), begun)
         except ModelError:
             raise
         except Exception as error:  # a template may raise anything
-            for simpler in (_with_contents, _system_first, _taking_turns, _whole_calls):
+            simplify = (_with_contents, _system_first, _taking_turns, _whole_calls, _one_text)
+            for simpler in simplify:
                 before, conversation = conversation, simpler(conversation)
                 if conversation != before:
                     with suppress(Exception):
@@ -136,6 +152,25 @@ class ChatTemplate:
             f"{name} has the role {_check.quoted(role)}, which the template does not know; use "
             f"one of {known}."
         )
+
+    def _with_thought(self, message: Message) -> Message:
+        """Return a message whose thought is where the template looks for it."""
+        thought = message.get("reasoning_content")
+        if not thought or self.thinking is None or message["role"] != "assistant":
+            return message
+        if self.thinking.key != "content":
+            return {**message, self.thinking.key: thought}
+        tags, said = self.thinking, message.get("content") or ""
+        if said.lstrip().startswith(tags.opening):
+            return message
+        return {**message, "content": f"{tags.opening}{thought}{tags.closing}{said}"}
+
+    def _rendered_or_none(self, messages: Sequence[Message], begins: bool) -> str | None:
+        with suppress(Exception):  # a template may raise anything
+            given = {**dict.fromkeys(_UNUSED), **_THINKS, **self._arguments, **self._tokens}
+            values = {"messages": list(messages), "add_generation_prompt": begins}
+            return str.__str__(self._sandbox.render(given | values))
+        return None
 
     def _rendered(self, conversation: Any, passed: Mapping[str, Any]) -> str:
         given = {**dict.fromkeys(_UNUSED), **passed, **self._tokens}
@@ -185,7 +220,7 @@ class ChatTemplate:
         if tags is None:
             return prompt + said
         if opened:
-            if tags.closing in said:
+            if said.lstrip().startswith(tags.opening):
                 said = str(message["content"]).lstrip().removeprefix(tags.opening)
                 return joined((prompt, self._thought(said.lstrip())))
             return joined((prompt.rstrip(), "\n", thought, f"\n{tags.closing}\n\n", said))
@@ -249,6 +284,16 @@ def _taking_turns(conversation: Sequence[Message]) -> Sequence[Message]:
         texts = [str(text) for text in (before.get("content"), one.get("content")) if text]
         turns[-1] = {**one, **before, "content": "\n\n".join(texts)}
     return turns
+
+
+def _one_text(conversation: Sequence[Message]) -> Sequence[Message]:
+    """Join the thought and the content of each message with calls: gpt-oss takes one of them."""
+    return [
+        {**one, "thinking": "\n\n".join((one["thinking"], one["content"])), "content": ""}
+        if one.get("tool_calls") and one.get("thinking") and one.get("content")
+        else one
+        for one in conversation
+    ]
 
 
 def _whole_calls(conversation: Sequence[Message]) -> Sequence[Message]:

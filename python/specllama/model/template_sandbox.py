@@ -39,6 +39,7 @@ _OF_ANY_SIZE = frozenset((
     "list", "map", "reject", "rejectattr", "reverse", "round", "select", "selectattr",
 ))  # fmt: skip
 """Filters that do not look into the values in a list."""
+_OF_LISTS = frozenset(("join", "list", "sort", "unique", "groupby", "sum", "min", "max"))
 _METHODS = frozenset((
     "capitalize", "casefold", "count", "endswith", "find", "format", "format_map", "index",
     "isalnum", "isalpha", "isascii", "isdecimal", "isdigit", "islower", "isnumeric", "isspace",
@@ -179,6 +180,8 @@ class _Environment(ImmutableSandboxedEnvironment):
         """Whether a template may use an attribute."""
         if isinstance(obj, (str, bytes, int, float)):
             return isinstance(obj, str) and attr in _METHODS
+        if isinstance(obj, list) and attr in ("append", "pop"):  # of Kimi's templates
+            return True
         return super().is_safe_attribute(obj, attr, value)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
@@ -264,7 +267,8 @@ class _Bounded:
         def bounded(*args: Any, **kwargs: Any) -> Any:
             meter.step()
             value, *others = args[n_skipped:]
-            if name in ("join", "list", "sort", "unique", "groupby", "sum", "min", "max"):
+            lazy = name == "tojson" and isinstance(value, Iterator)
+            if lazy or name in _OF_LISTS:
                 value = _listed(meter, value)
             given = [*others, *kwargs.values()]
             size = 0

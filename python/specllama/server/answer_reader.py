@@ -8,6 +8,9 @@ from specllama import Chunk
 from specllama.server.answer_parts import Content, Part
 from specllama.server.thoughts import ThoughtReader
 from specllama.server.tools.reader import CallReader
+from specllama.server.wrappers import WrapperReader
+
+_Reader = ThoughtReader | CallReader | WrapperReader
 
 
 class AnswerReader:
@@ -17,6 +20,7 @@ class AnswerReader:
         thoughts: Reader that finds thoughts; None: thoughts are not separated.
         calls: Reader that finds calls; None: there are no tools.
         marks: Texts of special tokens that chunks do not show, by token.
+        wrappers: Reader that leaves out texts around content; None: there are none.
         calls_in_thoughts: Whether a call may begin inside a thought, as a grammar takes over at its
             opening.
 
@@ -31,6 +35,7 @@ class AnswerReader:
         calls: CallReader | None,
         marks: Mapping[int | None, str],
         *,
+        wrappers: WrapperReader | None = None,
         calls_in_thoughts: bool = True,
     ) -> None:
         self.n_thinking = 0
@@ -38,8 +43,9 @@ class AnswerReader:
         self._thoughts = thoughts
         self._calls = calls
         self._marks = marks
-        order = (calls, thoughts) if calls_in_thoughts else (thoughts, calls)
-        self._readers: Sequence[ThoughtReader | CallReader] = [one for one in order if one]
+        self._wrappers = wrappers
+        first = (calls, thoughts) if calls_in_thoughts else (thoughts, calls)
+        self._readers: Sequence[_Reader] = [one for one in (*first, wrappers) if one]
 
     @property
     def called(self) -> bool:
@@ -59,7 +65,8 @@ class AnswerReader:
         """Take the next chunk; return the parts that are certain."""
         before = self._thinks
         text = chunk.text
-        if self._calls is not None or not (self._thoughts is None or self._thoughts.ended):
+        thinks = self._thoughts is not None and not self._thoughts.ended
+        if self._calls is not None or self._wrappers is not None or thinks:
             text = text or self._marks.get(chunk.token, "")
         parts: list[Part] = [Content(text)]
         for reader in self._readers:
@@ -79,7 +86,7 @@ class AnswerReader:
         return self._thoughts is not None and self._thoughts.thinks and not self.called
 
 
-def _read(reader: ThoughtReader | CallReader, parts: Iterable[Part]) -> list[Part]:
+def _read(reader: _Reader, parts: Iterable[Part]) -> list[Part]:
     """Have a reader split the parts that are still content; others pass unchanged."""
     found: list[Part] = []
     for part in parts:

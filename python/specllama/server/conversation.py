@@ -9,6 +9,8 @@ from typing import Any
 from specllama import GenerateOptions
 from specllama.model.chat_template import Message
 from specllama.model.loaded_model import LoadedModel
+from specllama.model.marks import TAG
+from specllama.model.thinking import AnswerMarks
 from specllama.requests.schema.schema_grammar import SchemaGrammar
 from specllama.server.answer_reader import AnswerReader
 from specllama.server.error import ApiError
@@ -18,13 +20,16 @@ from specllama.server.messages import read_messages
 from specllama.server.thoughts import ThoughtReader
 from specllama.server.tools.choice import ToolChoice
 from specllama.server.tools.grammar import AnswerGrammar
+from specllama.server.tools.parameters_grammar import left_open, too_many
 from specllama.server.tools.reader import CallReader
 from specllama.server.tools.recognise import call_format
+from specllama.server.wrappers import WrapperReader
 
 _CONSTRAINTS = frozenset({"grammar", "json_schema", "regex"})
 """Options that hold an answer to a form."""
 
-_template_format = lru_cache(maxsize=8)(call_format)
+template_format = lru_cache(maxsize=8)(call_format)
+"""Returns the format of calls of a chat template, which takes a while to find out."""
 
 
 def read_template_args(fields: Fields, effort: str) -> dict[str, Any]:
@@ -32,6 +37,18 @@ def read_template_args(fields: Fields, effort: str) -> dict[str, Any]:
     model is to think (`effort`; "": the request does not say). Raises ApiError."""
     wanted = {"enable_thinking": False} if effort == "none" else {"reasoning_effort": effort}
     return {**(wanted if effort else {}), **fields.object("chat_template_kwargs").given}
+
+
+def described_format(model: LoadedModel) -> dict[str, Any]:
+    """Return how the model writes calls and thoughts; {} if it has no chat template."""
+    if not model.has_chat_template:
+        return {}
+    calls, thinking = template_format(model.chat_template), model.chat_template.thinking
+    tags = None if thinking is None else {"start": thinking.opening, "end": thinking.closing}
+    return {
+        "tool_calls": {"from": calls.source, "example": calls.example},
+        "reasoning": tags,
+    }
 
 
 class Conversation:
@@ -60,8 +77,9 @@ class Conversation:
         self._messages = messages
         self._choice = choice
         self._template_args = template_args
-        self._format = _template_format(model.chat_template)
-        self._thinking = model.chat_template.thinking if separates_thoughts else None
+        self._format = template_format(model.chat_template)
+        found = model.chat_template.marks
+        self._marks = found if separates_thoughts else AnswerMarks(None)
 
     @classmethod
     def read(cls, model: LoadedModel, fields: Fields) -> Conversation:
@@ -142,10 +160,14 @@ class Conversation:
         tools, must = self._choice.tools, self._choice.must
         calls = CallReader(self._format, tools, only=must) if tools else None
         thoughts = None
-        if self._thinking is not None:
-            thoughts = ThoughtReader(self._thinking, opened=opened)
+        if self._marks.thinking is not None:
+            thoughts = ThoughtReader(self._marks.thinking, opened=opened)
         return AnswerReader(
-            thoughts, calls, self._marks(), calls_in_thoughts=self._closing not in triggers
+            thoughts,
+            calls,
+            self._tokens,
+            wrappers=WrapperReader(self._marks.wrappers) if self._marks.wrappers else None,
+            calls_in_thoughts=self._closing not in triggers,
         )
 
     @cached_property
@@ -157,24 +179,31 @@ class Conversation:
     @property
     def warnings(self) -> list[str]:
         """What calls are not held to, or in another way."""
+        marked = self._format.shapes[0].parameters is not None
+        loose = too_many(self._choice.tools)
         return [
-            f"{tool.name}: {one}." for tool in self._choice.tools for one in tool.arguments.warnings
+            f"{tool.name}: {one}."
+            for tool in self._choice.tools
+            for one in (*tool.arguments.warnings, *(left_open(tool, loose) if marked else ()))
         ]
 
     @cached_property
     def _grammar(self) -> AnswerGrammar:
         control = {
             mark: token
-            for token, mark in self._marks().items()
+            for token, mark in self._tokens.items()
             if token is not None and not self._model.token_bytes(token)
         }
-        return AnswerGrammar(self._closing, control)
+        return AnswerGrammar(self._closing, control, self._marks.header)
 
-    def _marks(self) -> dict[int | None, str]:
-        """Return, by token, the marks of calls and thoughts that are single tokens: these may be
-        special tokens, whose text chunks do not show."""
+    @cached_property
+    def _tokens(self) -> dict[int | None, str]:
+        """The tags of calls and thoughts that are single tokens, by token: these may be special
+        tokens, whose text chunks do not show."""
         marks = list(self._format.marks) if self._choice.tools else []
-        if self._thinking is not None:
-            marks += [self._thinking.opening, self._thinking.closing]
-        tokens = [self._model.tokenize(mark, add_special=False) for mark in marks]
-        return {one[0]: mark for one, mark in zip(tokens, marks, strict=True) if len(one) == 1}
+        if self._marks.thinking is not None:
+            marks += [self._marks.thinking.opening, self._marks.thinking.closing]
+        marks += self._marks.wrappers
+        texts = dict.fromkeys(text for mark in marks for text in (mark, *TAG.findall(mark)))
+        tokens = [(self._model.tokenize(text, add_special=False), text) for text in texts]
+        return {one[0]: text for one, text in tokens if len(one) == 1 and len(text) > 1}

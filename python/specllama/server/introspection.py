@@ -14,7 +14,7 @@ from specllama import SpecSession, _check
 from specllama.requests.background import queue_load
 from specllama.server.anthropic.input import read_conversation
 from specllama.server.body_reader import BodyReader
-from specllama.server.conversation import Conversation
+from specllama.server.conversation import Conversation, described_format
 from specllama.server.error import encoded
 from specllama.server.fields import Fields
 from specllama.server.settings import Settings
@@ -106,6 +106,7 @@ class Introspection:
             "chat_template": session.chat_template_source or "",
             "modalities": {"vision": False, "audio": False},
             "build_info": "specllama",
+            **described_format(session),
         })  # fmt: skip
 
     async def _slots(self, request: Request) -> Response:

@@ -128,9 +128,11 @@ def test_lone_surrogates_in_arguments_are_replaced(
     call = {"id": "1", "type": "function", "function": {"name": "add", "arguments": arguments}}
     messages = [*MESSAGES, {"role": "assistant", "content": "", "tool_calls": [call]}]
     body = json.dumps({"messages": messages, "tools": TOOLS}).encode()
-    for server in servers.values():
+    for name, server in servers.items():
         prompt = server.post("/apply-template", body).json()["prompt"]
-        assert re.search(r"\N{REPLACEMENT CHARACTER}|\\ufffd", prompt)
+        # Where the template writes each parameter by itself, a cut object has none.
+        left_out = name in ("parameters", "quotes") and not arguments.endswith("}")
+        assert left_out or re.search(r"\N{REPLACEMENT CHARACTER}|\\ufffd", prompt)
 
 
 def test_tool_call_ids_can_be_any_text(servers: dict[str, Server]) -> None:

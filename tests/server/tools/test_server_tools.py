@@ -177,6 +177,9 @@ def test_a_conversation_continues_after_a_cut_tool_call(
         {"role": "tool", "tool_call_id": "abcd12345", "content": "cut"},
     ]
     body = {"messages": messages, "tools": TOOLS}
-    assert '\\"a\\": 12' in servers[name].post("/apply-template", body).json()["prompt"]
+    prompt = servers[name].post("/apply-template", body).json()["prompt"]
+    # Where the template writes each parameter by itself, it gets none.
+    no_arguments = {"parameters": "<function=add>\n</function>", "quotes": "call:add{}"}
+    assert no_arguments.get(name, '\\"a\\": 12') in prompt
     answer = chat(servers[name], messages=messages)
     assert called(answer.choices[0].message) == CALLED[: SCRIPTS[name].calls]

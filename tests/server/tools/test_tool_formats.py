@@ -10,26 +10,31 @@ import pytest
 from grammar_draws import accepts, of_lark, of_prepared
 from session_options import Open
 from specllama.model.chat_template import ChatTemplate
+from specllama.model.marks import NAME
 from specllama.requests.schema.grammar import schema_grammar
 from specllama.server.answer_parts import Arguments, CallBegun, Content
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.tools.choice import ToolChoice
-from specllama.server.tools.format import CallFormat
-from specllama.server.tools.generic import GenericFormat
 from specllama.server.tools.grammar import AnswerGrammar
-from specllama.server.tools.hermes import HermesFormat
-from specllama.server.tools.llama3 import Llama3Format
-from specllama.server.tools.mistral import MistralArgsFormat, MistralFormat
 from specllama.server.tools.reader import CallReader
 from specllama.server.tools.recognise import call_format
 from specllama.server.tools.tool import CHAT, Tool, read_tools
 from tool_models import ADD, SCRIPTS
 
-FORMATS: dict[str, type[CallFormat]] = {
-    "hermes": HermesFormat, "fenced": HermesFormat, "bare": HermesFormat,
-    "generic": GenericFormat, "llama3": Llama3Format, "mistral": MistralFormat,
-    "mistral-args": MistralArgsFormat,
+FORMATS = {
+    name: call_format(ChatTemplate(script.template, bos="<s>", eos="</s>"))
+    for name, script in SCRIPTS.items()
+}
+HERMES = FORMATS["hermes"]
+_TAGGED = '<tool_call>\n{"name": "@", "arguments": '
+HEADS = {
+    "hermes": _TAGGED, "fenced": _TAGGED, "bare": _TAGGED, "generic": _TAGGED,
+    "llama3": '{"name": "@", "parameters": ',
+    "mistral": '{"name": "@", "arguments": ',
+    "mistral-args": "[TOOL_CALLS]@[ARGS]",
+    "parameters": "<tool_call>\n<function=@>\n",
+    "quotes": "<|tool_call>call:@{",
 }  # fmt: skip
 (TOOL,) = read_tools(Fields({"tools": [ADD]}), CHAT)
 
@@ -40,13 +45,20 @@ def template(source: str) -> ChatTemplate:
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_formats_are_recognised_by_their_templates(name: str) -> None:
-    assert type(call_format(template(SCRIPTS[name].template))) is FORMATS[name]
+    calls = FORMATS[name]
+    assert calls.shapes[0].head.replace(NAME, "@") == HEADS[name]
+    assert calls.source == ("fallback" if name == "generic" else "template")
+    assert calls.manner.short_ids == (name == "mistral")
 
 
-def test_a_template_without_tools_gets_the_generic_format() -> None:
+def test_a_template_that_describes_no_tools_gets_a_message_that_does() -> None:
     """It has the marks, and leaves the tools out."""
     source = SCRIPTS["hermes"].template.replace("{{ t | tojson }}", "")
-    assert type(call_format(template(source))) is GenericFormat
+    calls = call_format(template(source))
+    assert not calls.describes
+    prompt = template(source).render(calls.conversation([{"role": "user", "content": "?"}], [TOOL]))
+    assert "You can call these tools" in prompt
+    assert '{"name": "the_name", "arguments": {"an_argument": "its value"}}' in prompt
 
 
 def test_tools_go_into_the_first_message_if_the_template_has_no_system_role() -> None:
@@ -79,7 +91,7 @@ def test_calls_are_found_however_the_text_is_chunked(name: str) -> None:
     text = "".join(SCRIPTS[name].pieces)
     found = set()
     for size in (1, 2, 3, 7, len(text)):
-        reader = CallReader(FORMATS[name](), [TOOL])
+        reader = CallReader(FORMATS[name], [TOOL])
         parts = [
             part for at in range(0, len(text), size) for part in reader.push(text[at : at + size])
         ]
@@ -99,23 +111,23 @@ def test_calls_are_found_however_the_text_is_chunked(name: str) -> None:
 
 def test_braces_in_strings_do_not_end_arguments() -> None:
     arguments = json.dumps({"a": '}"\\}', "b": [{"c": "]"}]})
-    reader = CallReader(HermesFormat(), [TOOL])
+    reader = CallReader(HERMES, [TOOL])
     text = f'<tool_call>\n{{"name": "add", "arguments": {arguments}}}\n</tool_call>'
     parts = [part for one in text for part in reader.push(one)]
     assert "".join(part.text for part in parts if isinstance(part, Arguments)) == arguments
 
 
 def test_text_that_resembles_a_call_stays_text() -> None:
-    reader = CallReader(HermesFormat(), [TOOL])
+    reader = CallReader(HERMES, [TOOL])
     assert reader.push("x <tool_") == [Content("x")]
     assert reader.push("box> y") == [Content(" <tool_box> y")]
     assert reader.push(" <tool_call> is how") == []
     assert reader.finish() == [Content(" <tool_call> is how")]
     # A call that was cut off where nothing else may come is no content.
-    reader = CallReader(HermesFormat(), [TOOL], only=True)
+    reader = CallReader(HERMES, [TOOL], only=True)
     assert reader.push(' <tool_call>\n{"name": "ad') == []
     assert reader.finish() == []
-    reader = CallReader(HermesFormat(), [TOOL])
+    reader = CallReader(HERMES, [TOOL])
     shown = 'It is {"name": "subtract", "arguments": {}}.'
     assert reader.push(shown) == [Content(shown)]
 
@@ -189,7 +201,7 @@ def test_a_tool_with_an_unclear_schema_takes_any_object(parameters: Any) -> None
     (warning,) = loose.arguments.warnings
     assert re.fullmatch("the schema (has|allows|cannot) .*, so any object will do", warning)
     choice = ToolChoice([loose, other], [loose, other], True, True)
-    grammar = of_lark(AnswerGrammar().calls(choice, HermesFormat()))
+    grammar = of_lark(AnswerGrammar().calls(choice, HERMES))
     call = '{{"name": "{}", "arguments": {}}}'
     assert accepts(grammar, call.format("f", '{"z": [1]}'))
     assert accepts(grammar, call.format("other", '{"x": 1}'))
@@ -217,8 +229,10 @@ CALLS = {
                '{"name": "f", "arguments": {"x": 1}}'],
     "llama3": ['{"name": "f", "parameters": {"x": 1}}'],
     "mistral": ['[TOOL_CALLS][{"name": "f", "arguments": {"x": 1}, "id": "abcdef123"}]'],
-    "mistral-args": ['[TOOL_CALLS]f[ARGS]{"x": 1}',
-                     '[TOOL_CALLS]f[CALL_ID]abcdef123[ARGS]{"x": 1}'],
+    "mistral-args": ['[TOOL_CALLS]f[ARGS]{"x": 1}'],
+    "parameters": ["<tool_call>\n<function=f>\n<parameter=x>\n1\n</parameter>\n</function>\n"
+                   "</tool_call>"],
+    "quotes": ["<|tool_call>call:f{x:1}<tool_call|>"],
 }  # fmt: skip
 
 
@@ -227,19 +241,20 @@ CALLS = {
 def test_call_grammars_accept_calls_only(name: str, closing: str) -> None:
     one = tool(POINT)
     choice = ToolChoice([one], [one], True, False)
-    grammar = of_lark(AnswerGrammar(closing).calls(choice, FORMATS[name]()))
+    grammar = of_lark(AnswerGrammar(closing).calls(choice, FORMATS[name]))
     for call in CALLS[name]:
         assert accepts(grammar, closing + call)
         assert accepts(grammar, f"{closing}\n\n{call}") == bool(closing)
-        for wrong in (call.replace("1}", "3}"), call.replace("f", "g"), f"{call}{call}"):
+        other = call.replace("1}", "3}").replace("\n1\n", "\n3\n")
+        for wrong in (other, call.replace("f", "g"), f"{call}{call}"):
             assert not accepts(grammar, closing + wrong)
 
 
 def test_answer_grammars_accept_an_answer_or_a_call() -> None:
     one, answer = tool(POINT), schema_grammar({"type": "object", "properties": {"b": {"const": 1}}})
     choice = ToolChoice([one], [one], False, True)
-    grammar = of_lark(AnswerGrammar().calls(choice, HermesFormat(), answer))
-    for text in (*CALLS["hermes"], '{"b": 1}', "\n".join(CALLS["hermes"])):
+    grammar = of_lark(AnswerGrammar().calls(choice, HERMES, answer))
+    for text in (*CALLS["hermes"], '{"b": 1}', "\n".join(CALLS["hermes"][:1] * 2)):
         assert accepts(grammar, text)
     assert not accepts(grammar, '{"b": 2}')
     assert accepts(of_lark(AnswerGrammar("</think>").answer(answer)), '</think>\n{"b": 1}')
@@ -249,9 +264,8 @@ def test_call_grammars_accept_control_tokens() -> None:
     one = tool(POINT)
     choice = ToolChoice([one], [one], True, True)
     control = {"[TOOL_CALLS]": 5, "[ARGS]": 7}
-    grammar = AnswerGrammar("", control).calls(choice, MistralArgsFormat())
-    assert '("[TOOL_CALLS]" | <[5]>) "f"' in grammar
-    assert '("[ARGS]" | <[7]>) arguments_0' in grammar
+    grammar = AnswerGrammar("", control).calls(choice, FORMATS["mistral-args"])
+    assert '("[TOOL_CALLS]" | <[5]>) "f" ("[ARGS]" | <[7]>) arguments_0' in grammar
     assert accepts(of_lark(grammar), CALLS["mistral-args"][0])
 
 
@@ -266,7 +280,7 @@ def several(n: int, **parameters: Any) -> list[Tool]:
 def test_the_largest_number_of_tools_works(open_session: Open, name: str) -> None:
     text = {"type": "string", "maxLength": 2000}
     tools = several(128, properties={f"p{i}": text for i in range(40)})
-    calls = FORMATS[name]()
+    calls = FORMATS[name]
     grammar = AnswerGrammar().calls(ToolChoice(tools, tools, False, True), calls)
     session = open_session(draft=None)
     options: dict[str, Any] = {"grammar": grammar, "max_tokens": 8}

@@ -3,74 +3,118 @@
 from __future__ import annotations
 
 import json
-import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from specllama.model.chat_template import Message
+from specllama.model.marks import NAME
+from specllama.server.tools.manner import Manner
+from specllama.server.tools.shape import Shape
 from specllama.server.tools.tool import Tool
 
-Written = Callable[[str], str]
-"""Returns a text as it is written in a rule of a grammar; tokens of the model may be in it."""
+_DESCRIPTION = (
+    "You can call these tools; each is described by a line of JSON:\n{tools}\n"
+    "To call one, write its name and arguments like this:\n{example}"
+)
+_EXAMPLE = {"name": "the_name", "arguments": {"an_argument": "its value"}}
 
 
-class CallFormat(ABC):
+@dataclass(frozen=True)
+class CallFormat:
     """A format of calls: what a model writes to call tools, and how its prompt describes them.
 
     Attributes:
-        head: Matches the part of a call before its arguments; the group `name` is the tool's name.
-        marks: Texts of the format that may be special tokens, whose text chunks do not show.
+        shapes: What a model writes; the first is the one that it was trained on.
+        source: Where this is known from: the chat template writes calls like this; the model is
+            known; or neither, so that it is asked to write calls like this.
+        parallel: Whether there may be several calls in one answer.
+        manner: The form in which the template takes tools and calls.
+        describes: Whether the template describes tools to the model.
+        writes: Whether the template writes calls.
+        role: The role of the message that describes tools where the template does not: "system", or
+            "user" if the template takes no system message.
     """
 
-    head: ClassVar[re.Pattern[str]]
-    marks: ClassVar[tuple[str, ...]] = ()
+    shapes: tuple[Shape, ...]
+    source: Literal["template", "model", "fallback"] = "template"
+    parallel: bool = True
+    manner: Manner = field(default_factory=Manner)
+    describes: bool = True
+    writes: bool = True
+    role: str = "system"
 
-    @abstractmethod
     def openings(self, tools: Sequence[Tool]) -> list[str]:
         """Return the texts with which a call may begin."""
+        names = [tool.name for tool in tools]
+        found = (one for shape in self.shapes for one in shape.openings(names))
+        return list(dict.fromkeys(found))
 
-    @abstractmethod
-    def call_rule(self, name: str, arguments: str, text: Written) -> str:
-        """Return the rule, in Lark, of a call of the tool `name`.
+    @property
+    def marks(self) -> list[str]:
+        """All texts of the format, without what differs between calls."""
+        return [mark for shape in self.shapes for mark in shape.marks]
 
-        Args:
-            name: The tool's name.
-            arguments: The name of the rule of its arguments.
-            text: Writes texts.
-        """
-
-    @abstractmethod
-    def calls_rule(self, parallel: bool, text: Written) -> str:
-        """Return the rule of all calls of an answer, in which the rule `call` is a single call."""
-
-    def conversation(self, messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]:
-        """Return the messages in the form that the model's chat template takes."""
-        return list(messages)
+    @property
+    def example(self) -> str:
+        """A call as the model writes it."""
+        return self.shapes[0].written([{"id": "identity1", "function": _EXAMPLE}])
 
     def template_args(self, tools: Sequence[Tool]) -> dict[str, Any]:
         """Return further arguments of the model's chat template."""
-        return {"tools": [tool.given for tool in tools]} if tools else {}
+        return self.manner.template_args([tool.given for tool in tools]) if self.describes else {}
+
+    def conversation(self, messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]:
+        """Return the messages in the form that the model's chat template takes."""
+        changed = self.manner.conversation(messages) if self.writes else self._texts(messages)
+        if tools and not self.describes:
+            self._describe(tools, changed)
+        return changed
+
+    def _texts(self, messages: Sequence[Message]) -> list[Message]:
+        """Return the messages with calls and results as texts."""
+        plain: list[Message] = []
+        for message in messages:
+            one = self._text(message)
+            # Some templates require that user and assistant alternate.
+            if plain and message["role"] == "tool" and plain[-1]["role"] == "user" == one["role"]:
+                both = f"{plain[-1]['content']}\n{one['content']}"
+                plain[-1] = {"role": "user", "content": both}
+            else:
+                plain.append(one)
+        return plain
+
+    def _text(self, message: Message) -> Message:
+        content = message.get("content") or ""
+        if message["role"] == "tool":
+            if self.source != "fallback":
+                return message
+            response = f"<tool_response>\n{content}\n</tool_response>"
+            return {"role": "user", "content": response}
+        changed = {key: one for key, one in message.items() if key != "tool_calls"}
+        if calls := message.get("tool_calls"):
+            written = self.shapes[0].written(calls)
+            return {**changed, "content": f"{content}\n{written}" if content else written}
+        return {**changed, "content": content}
+
+    def _describe(self, tools: Sequence[Tool], messages: list[Message]) -> None:
+        lines = "\n".join(json.dumps(tool.given["function"], ensure_ascii=False) for tool in tools)
+        text = _DESCRIPTION.format(tools=lines, example=self.example)
+        if messages and messages[0]["role"] == self.role:
+            first = (str(messages[0].get("content") or ""), text)
+            joined = "\n\n".join(first if self.role == "system" else first[::-1])
+            messages[0] = {**messages[0], "content": joined}
+        else:
+            messages.insert(0, {"role": self.role, "content": text})
 
 
-def json_head(arguments: str) -> re.Pattern[str]:
-    """Return a pattern for the part of {"name": "...", "arguments": ...} before the arguments.
+def json_shape(begin: str, key: str, end: str, **more: Any) -> Shape:
+    """Return the shape of {"name": ..., key: ...}.
 
     Args:
-        arguments: The key of the arguments.
-    """
-    return re.compile(rf'"name":\s*"(?P<name>[^"]*)",\s*"{arguments}":\s*(?=\{{)')
-
-
-def json_call(name: str, key: str, arguments: str, text: Written, end: str = "}") -> str:
-    """Return the rule of {"name": "...", "arguments": ...}.
-
-    Args:
-        name: The tool's name.
+        begin: The text before it.
         key: The key of the arguments.
-        arguments: The name of the rule of the arguments.
-        text: Writes texts.
-        end: The text after the arguments.
+        end: The text after it.
+        more: Further attributes of the shape.
     """
-    head = f'{{"name": {json.dumps(name)}, "{key}": '
-    return f"{text(head)} {arguments} {text(end)}"
+    return Shape(f'{begin}{{"name": "{NAME}", "{key}": ', f"}}{end}", **more)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from specllama.requests.lark import json_rule, lark, literal
+from specllama.model.marks import ID, INDEX, NAME
+from specllama.requests.lark import json_rule, lark
 from specllama.requests.schema.schema_grammar import SchemaGrammar
 from specllama.server.tools.choice import ToolChoice
 from specllama.server.tools.format import CallFormat
+from specllama.server.tools.parameters_grammar import MarkWriter, ParametersGrammar
+from specllama.server.tools.shape import Shape
+from specllama.server.tools.tool import Tool
 
 _BLANKS = "(/[ \\n]{1,4}/)?"
+_INDEX, _ID, _SHORT_ID = "/[0-9]{1,9}/", "/[a-zA-Z0-9_-]{1,64}/", "/[a-zA-Z0-9]{9}/"
 
 
 @dataclass(frozen=True)
@@ -22,10 +28,12 @@ class AnswerGrammar:
         closing: A text that comes before the answer, with blanks after it; "": none does.
         control: Texts that are control tokens of the model, with these tokens. A grammar's text
             never stands for such a token, which may come instead of its text.
+        header: A text that may come before calls, after the closing; "": none does.
     """
 
     closing: str = ""
     control: Mapping[str, int] = field(default_factory=dict)
+    header: str = ""
 
     def calls(
         self, choice: ToolChoice, calls: CallFormat, answer: SchemaGrammar | None = None
@@ -37,16 +45,10 @@ class AnswerGrammar:
             calls: How the model writes calls.
             answer: The schema that the answer may follow instead of making calls; None: calls only.
         """
-        rules = {
-            "start": "calls" if answer is None else "calls | answer",
-            "calls": calls.calls_rule(choice.parallel, self._text),
-            "call": " | ".join(
-                calls.call_rule(tool.name, f"arguments_{i}", self._text)
-                for i, tool in enumerate(choice.tools)
-            ),
-        }
-        for i, tool in enumerate(choice.tools):
-            rules[f"arguments_{i}"] = json_rule(tool.arguments.text)
+        names = [f"calls_{i}" for i in range(len(calls.shapes))]
+        rules = {"start": " | ".join([*names, *(["answer"] if answer is not None else [])])}
+        for i, shape in enumerate(calls.shapes):
+            rules |= self._shape(i, shape, choice, calls)
         if answer is not None:
             rules["answer"] = json_rule(answer.text)
         return self._after_closing(rules)
@@ -57,21 +59,65 @@ class AnswerGrammar:
 
     def _after_closing(self, rules: dict[str, str]) -> str:
         if self.closing:
+            header = f"({self._marks(self.header)})?" if self.header else ""
             start = rules.pop("start")
             rules = {
-                "start": f"{self._text(self.closing)} {_BLANKS} whole",
+                "start": f"{self._marks(self.closing)} {_BLANKS} {header} whole",
                 "whole": start,
                 **rules,
             }
         return lark(rules)
 
-    def _text(self, text: str) -> str:
-        """Return a text as it is written in a rule; control tokens may come in it."""
-        if not self.control:
-            return literal(text)
-        parts = re.split("(" + "|".join(map(re.escape, self.control)) + ")", text)
-        return " ".join(self._part(part) for part in parts if part)
+    def _shape(self, i: int, shape: Shape, choice: ToolChoice, calls: CallFormat) -> dict[str, str]:
+        """Return the rules of all calls of a shape; `calls_` and its number is the first."""
+        write = self._marks
+        several = (
+            f"({write(shape.separator)} call_{i})*" if choice.parallel and calls.parallel else ""
+        )
+        closing = self._end(shape.closing)
+        rules = {f"calls_{i}": f"{write(shape.opening)} call_{i} {several} {closing}"}
+        short = calls.manner.short_ids
+        parameters = None
+        if shape.parameters is not None:
+            parameters = ParametersGrammar(shape.parameters, write, f"of_{i}_", choice.tools)
+        heads = []
+        for n, tool in enumerate(choice.tools):
+            name = f"arguments_{n}" if parameters is None else f"p{i}_{n}"
+            if parameters is not None:
+                rules |= parameters.rules(name, tool)
+            else:
+                rules[name] = json_rule(_schema(tool, shape))
+            head, tail = (self._slots(one, tool, short) for one in (shape.head, shape.tail))
+            if not several and shape.tail in self.control:
+                tail = self._end(shape.tail)
+            heads.append(f"{head} {name} {tail}")
+        rules[f"call_{i}"] = " | ".join(heads)
+        return rules | (parameters.shared if parameters is not None else {})
 
-    def _part(self, text: str) -> str:
-        written, token = literal(text), self.control.get(text)
-        return written if token is None else f"({written} | <[{token}]>)"
+    def _end(self, mark: str) -> str:
+        """Return a text at the end of all calls. If it is a control token, it may be one that ends
+        the model's text, and never be written; nor is white space needed."""
+        written = self._marks(mark)
+        return f"({written})?" if mark in self.control or mark.isspace() else written
+
+    def _slots(self, mark: str, tool: Tool, short: bool) -> str:
+        """Return a text with what stands in its slots."""
+        parts = re.split(f"([{INDEX}{ID}])", mark.replace(NAME, tool.name))
+        slots = {INDEX: _INDEX, ID: _SHORT_ID if short else _ID}
+        # An answer that follows a schema may begin like a call, but only with the same lexemes.
+        begin = ['"{"'] if mark.startswith("{") else []
+        parts[0] = parts[0].removeprefix("{") if begin else parts[0]
+        return " ".join([*begin, *(slots.get(one) or self._marks(one) for one in parts if one)])
+
+    @property
+    def _marks(self) -> MarkWriter:
+        return MarkWriter(self.control)
+
+
+def _schema(tool: Tool, shape: Shape) -> str:
+    """Return the schema of arguments that are JSON, as llguidance reads it."""
+    if not shape.spread:
+        return tool.arguments.text
+    schema = json.loads(tool.arguments.text)
+    schema["x-guidance"] = {**schema.get("x-guidance", {}), "whitespace_pattern": "[ \\n]{0,64}"}
+    return json.dumps(schema, ensure_ascii=False)

@@ -7,6 +7,8 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 
 from specllama.server.answer_parts import Arguments, CallBegun, Content, Part
+from specllama.server.tools.arguments_reader import ArgumentsReader, reader_of
+from specllama.server.tools.flexible import flexible
 from specllama.server.tools.format import CallFormat
 from specllama.server.tools.tool import Tool
 
@@ -22,13 +24,17 @@ class CallReader:
     """
 
     def __init__(self, calls: CallFormat, tools: Sequence[Tool], *, only: bool = False) -> None:
-        self._head = calls.head
-        self._openings = tuple(calls.openings(tools))
-        first = {one[0] for one in self._openings}
-        self._first = re.compile("[" + re.escape("".join(first)) + "]")
+        self._openings = calls.openings(tools)
+        self._heads = [
+            (re.compile(flexible(one.head) + ("" if one.parameters else r"\s*(?=\{)")), one)
+            for one in calls.shapes
+        ]
+        self._tools = {tool.name: tool for tool in tools}
+        self._texts = tuple(self._openings)
+        self._first = re.compile("[" + re.escape("".join({one[0] for one in self._texts})) + "]")
         self._text = ""
         self._read: Callable[[], Iterator[Part]] = self._read_content
-        self._object = _ObjectEnd()
+        self._arguments: ArgumentsReader | None = None
         self._only = only
         self.n_calls = 0
 
@@ -61,7 +67,7 @@ class CallReader:
     def _read_content(self) -> Iterator[Part]:
         # Most texts have no such character, and need no comparison with hundreds of openings.
         places = [found.start() for found in self._first.finditer(self._text)]
-        begin = next((at for at in places if self._text.startswith(self._openings, at)), None)
+        begin = next((at for at in places if self._text.startswith(self._texts, at)), None)
         if begin is None:
             held = next((at for at in places if self._begins(self._text[at:])), None)
             certain = self._text[:held].rstrip()
@@ -73,47 +79,26 @@ class CallReader:
 
     def _begins(self, text: str) -> bool:
         """Whether a text may become an opening."""
-        return any(one.startswith(text) for one in self._openings)
+        return any(one.startswith(text) for one in self._texts)
 
     def _read_head(self) -> Iterator[Part]:
-        if head := self._head.search(self._text):
-            self._take(head.end())
-            self._object = _ObjectEnd()
-            self._read = self._read_arguments
-            yield CallBegun(self.n_calls, f"call_{secrets.token_hex(12)}", head["name"])
-            self.n_calls += 1
+        heads = [(one.search(self._text), shape) for one, shape in self._heads]
+        found = [(head.start(), i) for i, (head, _) in enumerate(heads) if head is not None]
+        if not found:
+            return
+        head, shape = heads[min(found)[1]]
+        assert head is not None
+        self._take(head.end())
+        self._arguments = reader_of(shape, self._tools.get(head["name"]))
+        self._read = self._read_arguments
+        yield CallBegun(self.n_calls, f"call_{secrets.token_hex(12)}", head["name"])
+        self.n_calls += 1
 
     def _read_arguments(self) -> Iterator[Part]:
-        n = self._object.find(self._text)
-        if n is not None:
+        assert self._arguments is not None
+        written = self._arguments.push(self._take(len(self._text)))
+        if self._arguments.rest is not None:
+            self._text = self._arguments.rest
             self._read = self._read_head
-        if text := self._take(len(self._text) if n is None else n):
-            yield Arguments(self.n_calls - 1, text)
-
-
-class _ObjectEnd:
-    """Finds the end of a JSON object that comes in pieces."""
-
-    def __init__(self) -> None:
-        self._depth = 0
-        self._in_string = False
-        self._escaped = False
-
-    def find(self, text: str) -> int | None:
-        """Take the next piece; return how many of its characters are the object's. None: the object
-        does not end in it."""
-        for i, character in enumerate(text):
-            if self._escaped:
-                self._escaped = False
-            elif self._in_string:
-                self._escaped = character == "\\"
-                self._in_string = character != '"'
-            elif character == '"':
-                self._in_string = True
-            elif character in "{[":
-                self._depth += 1
-            elif character in "}]":
-                self._depth -= 1
-                if self._depth == 0:
-                    return i + 1
-        return None
+        if written:
+            yield Arguments(self.n_calls - 1, written)

@@ -62,6 +62,18 @@ class Tool:
     arguments: SchemaGrammar
     given: Mapping[str, Any]
 
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """The schema of the arguments as it was given; {} if there is none."""
+        found = self.given["function"].get("parameters")
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def properties(self) -> Mapping[str, Any]:
+        """The schemas of the parameters by their names, as they were given."""
+        found = self.schema.get("properties")
+        return found if isinstance(found, Mapping) else {}
+
 
 def read_tools(fields: Fields, form: ToolForm) -> list[Tool]:
     """Return the tools in a request; [] if it has none. Raises ApiError."""

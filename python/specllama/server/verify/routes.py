@@ -121,7 +121,7 @@ class Verify:
             self._forget(id_)  # the same name was opened again meanwhile
             raise _gone()
         answer = await self._answer(id_, lambda: one.first(jobs), fields)
-        return JSONResponse({"id": id_, **one.told(), **answer})
+        return JSONResponse({"id": id_, **one.prompt_field(), **answer})
 
     def _prepared(self, fields: Fields, client: str) -> tuple[Verification, list[QueuedRequest]]:
         def prepare() -> tuple[Verification, list[QueuedRequest]]:

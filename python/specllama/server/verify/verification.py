@@ -90,7 +90,7 @@ class Verification:
                 raise ApiError(410, "The generation is over.", code="gone")
             return await self._run(number, self._job(draft), over_limit=True)
 
-    def told(self) -> dict[str, Any]:
+    def prompt_field(self) -> dict[str, Any]:
         """Return the prompt's token ids for a client that sent a text; nothing for others."""
         return {"prompt": self._opening.prompt} if self._opening.was_text else {}
 

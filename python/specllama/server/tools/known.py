@@ -1,0 +1,55 @@
+"""Formats that chat templates do not show: of models that are known, and for all others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from specllama.model.marks import NAME
+from specllama.server.tools.format import CallFormat, json_shape
+from specllama.server.tools.shape import KINDS, Parameters, Shape
+
+_LINE = "\n"
+_INDENTED = Shape(f'{{\n  "name": "{NAME}",\n  "arguments": ', "\n}")
+
+HERMES = (
+    json_shape("<tool_call>\n", "arguments", "\n</tool_call>", separator=_LINE),
+    json_shape("```json\n", "arguments", "\n```", separator=_LINE),
+    replace(_INDENTED, head=f"```json\n{_INDENTED.head}", tail=f"{_INDENTED.tail}\n```"),
+    json_shape("", "arguments", "", separator=_LINE),
+    replace(_INDENTED, separator=_LINE),
+)
+"""Calls as Hermes and Qwen write them: JSON between <tool_call> and </tool_call>. Small models,
+such as Qwen2.5-Coder, often write the same JSON between ```json and ```, or with nothing around it,
+and with line breaks in it. If such JSON begins with the name of a tool, it is a call, too."""
+
+FALLBACK = CallFormat(HERMES, "fallback", describes=False, writes=False)
+"""Calls of a model about which nothing is known."""
+
+_QUOTED = Parameters(
+    "",
+    {kind: "='" if kind == "string" else "=" for kind in KINDS},
+    {kind: "'" if kind == "string" else "" for kind in KINDS},
+    ", ",
+    frozenset({"boolean", "null", "array", "object"}),
+)
+_LFM2 = Shape(
+    f"{NAME}(", ")", "<|tool_call_start|>[", ", ", "]<|tool_call_end|>", parameters=_QUOTED
+)  # fmt: skip
+
+BY_TEXT: Mapping[str, CallFormat] = {
+    "<|tool_list_start|>": CallFormat((_LFM2,), "model", writes=False),
+    "keep_past_thinking": CallFormat((_LFM2,), "model", writes=False),
+    "<|tool_call|> followed by a JSON list": CallFormat(
+        (json_shape("", "arguments", "", opening="<|tool_call|>[", separator=", ", closing="]"),),
+        "model", writes=False,
+    ),
+}  # fmt: skip
+"""Formats of models whose templates describe tools, but write no calls, by texts of the templates:
+LFM2, LFM2.5 and Granite 3."""
+
+_COMMENTARY = "<|channel|>commentary to=functions."
+HARMONY = Shape(
+    f"{_COMMENTARY}{NAME} <|constrain|>json<|message|>", "<|call|>", trigger=_COMMENTARY
+)  # fmt: skip
+"""The other of the two ways in which gpt-oss writes the head of a call; its template shows one."""

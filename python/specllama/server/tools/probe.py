@@ -1,0 +1,116 @@
+"""Conversations with known texts in them, rendered by a chat template to see what it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from specllama.errors import SpecllamaError
+from specllama.model.chat_template import ChatTemplate, Message
+from specllama.server.tools.manner import Manner
+
+ASKED, CONTENT, THOUGHT, RESULT, FINAL = (
+    "Pquestionq", "Pcontentq", "Pthoughtq", "Presultq", "Pfinalq",
+)  # fmt: skip
+NAMES = ("Pfirst_toolq", "Psecond_toolq")
+KEYS = ("paramone", "paramtwo")
+_IDS = ("call_identity_0001", "call_identity_0002")
+_SHORT_IDS = ("identity1", "identity2")
+VALUES: Mapping[str, Any] = {
+    "string": "Pvalueq", "integer": 73421, "number": 734.5, "boolean": True, "null": None,
+    "object": {"inner": "Pdeepq"}, "array": [73421, "Pdeepq"],
+}  # fmt: skip
+OTHER = "Potherq"
+_LAST = "Plastq"
+
+
+class Probe:
+    """Renders conversations by a chat template.
+
+    Args:
+        template: The template.
+        manner: The form in which it takes calls.
+    """
+
+    def __init__(self, template: ChatTemplate, manner: Manner) -> None:
+        self._template = template
+        self.manner = manner
+        self.ids = _SHORT_IDS if manner.short_ids else _IDS
+        self._tools = [_tool(name) for name in NAMES]
+
+    @property
+    def eos(self) -> str:
+        """The text of the token that ends a turn; "" if there is none."""
+        return self._template.eos
+
+    def describes(self) -> bool:
+        """Whether the template describes tools to the model."""
+        text = self._render([{"role": "user", "content": ASKED}])
+        return text is not None and all(name in text for name in (*NAMES, *KEYS))
+
+    def called(
+        self, *arguments: Mapping[str, Any], content: str = "", thought: str = ""
+    ) -> str | None:
+        """Return what the template writes between a question and the result of the first of these
+        calls; None if it does not write the calls.
+
+        Args:
+            arguments: The arguments of each call.
+            content: The text that the assistant writes before the calls.
+            thought: The thought before that.
+        """
+        calls = [
+            {
+                "id": self.ids[i],
+                "type": "function",
+                "function": {"name": NAMES[i], "arguments": one},
+            }
+            for i, one in enumerate(arguments)
+        ]
+        message = {"role": "assistant", "content": content, "tool_calls": calls}
+        results = [
+            {"role": "tool", "tool_call_id": call["id"], "name": NAMES[i], "content": RESULT}
+            for i, call in enumerate(calls)
+        ]
+        return self._after(ASKED, [message, *results], thought, RESULT)
+
+    def said(self, thought: str = "") -> tuple[str, str] | None:
+        """Return what the template writes before an answer's content, and after it."""
+        message = {"role": "assistant", "content": FINAL}
+        found = self._after(ASKED, [message, {"role": "user", "content": _LAST}], thought, _LAST)
+        if found is None or FINAL not in found:
+            return None
+        before, _, after = found.partition(FINAL)
+        return before, after
+
+    def begun(self) -> str:
+        """Return what the template writes where the assistant is to answer."""
+        text = self._render([{"role": "user", "content": ASKED}]) or ""
+        return text.rpartition(ASKED)[2]
+
+    def _after(
+        self, begin: str, messages: list[dict[str, Any]], thought: str, end: str
+    ) -> str | None:
+        if thought:
+            messages = [{**messages[0], "reasoning_content": thought}, *messages[1:]]
+        text = self._render([{"role": "user", "content": begin}, *messages])
+        if text is None or begin not in text:
+            return None
+        found, ended, _ = text.rpartition(begin)[2].partition(end)
+        return found if ended else None
+
+    def _render(self, messages: Sequence[Message]) -> str | None:
+        try:
+            given = self.manner.conversation(messages), self.manner.template_args(self._tools)
+            return str.__str__(self._template.render(*given))
+        except SpecllamaError:
+            return None
+
+
+def _tool(name: str) -> dict[str, Any]:
+    properties = {key: {"type": "string", "description": "a text"} for key in KEYS}
+    parameters = {"type": "object", "properties": properties, "required": list(KEYS)}
+    return {
+        "type": "function",
+        "function": {"name": name, "description": "a tool", "parameters": parameters},
+    }

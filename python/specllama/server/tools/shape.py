@@ -1,0 +1,116 @@
+"""Shapes of calls: what a model writes around the names and arguments of tools."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from specllama.model.marks import ID, INDEX, KEY, NAME, TAG
+
+KINDS = ("string", "integer", "number", "boolean", "null", "object", "array")
+"""Types of JSON values."""
+
+_SLOTS = f"([{NAME}{INDEX}{ID}])"
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Arguments whose names and values each have marks of their own.
+
+    Attributes:
+        begin: The text before each name.
+        openings: The text between name and value, by the value's type.
+        endings: The text after the value, by its type; KEY stands for the name.
+        separator: The text between two parameters.
+        loose: Types of values that are not written as JSON.
+        quote: The text around each string inside such a value.
+        verbatim: The texts around a text with special characters, where these are others.
+    """
+
+    begin: str
+    openings: Mapping[str, str]
+    endings: Mapping[str, str]
+    separator: str = ""
+    loose: frozenset[str] = frozenset()
+    quote: str = "'"
+    verbatim: tuple[str, str] | None = None
+
+    def around(self, kind: str) -> tuple[str, str]:
+        """Return the texts around a value of a type."""
+        return self.openings[kind], self.endings[kind]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a model writes to call tools. Marks have slots for what differs between calls.
+
+    Attributes:
+        head: The text before a call's arguments, with NAME in it.
+        tail: The text after the arguments.
+        opening: The text before the first call.
+        separator: The text between two calls.
+        closing: The text after the last call.
+        parameters: How arguments are written; None: as one JSON object.
+        spread: Whether that object may have line breaks and indentation.
+        trigger: The text with which calls begin, where its first tag may begin other things, too.
+    """
+
+    head: str
+    tail: str
+    opening: str = ""
+    separator: str = ""
+    closing: str = ""
+    parameters: Parameters | None = None
+    spread: bool = False
+    trigger: str = ""
+
+    @property
+    def marks(self) -> list[str]:
+        """All texts of the shape, without what differs between calls."""
+        found = [self.opening, self.head, self.tail, self.separator, self.closing]
+        if self.parameters is not None:
+            one = self.parameters
+            found += [one.begin, one.separator, *one.openings.values(), *one.endings.values()]
+        return [
+            part for one in found for part in re.split(f"[{NAME}{INDEX}{ID}{KEY}]", one) if part
+        ]
+
+    def openings(self, names: Sequence[str]) -> list[str]:
+        """Return the texts with which a call of one of these tools may begin: tags where there are
+        some, else all up to a tool's name and the character after it."""
+        if self.trigger:
+            return [self.trigger]
+        if tags := list(TAG.finditer(self.opening)):
+            return [self.opening[: tags[-1].end()]]
+        if tag := TAG.search(self.head.partition(NAME)[0]):
+            return [self.opening + self.head[: tag.end()]]
+        before, _, after = (self.opening + self.head).partition(NAME)
+        return [before.lstrip() + name + after[:1] for name in names]
+
+    def written(self, calls: Sequence[Mapping[str, Any]]) -> str:
+        """Return calls, of a message's `tool_calls`, as a model writes them."""
+        found = ""
+        for i, call in enumerate(calls):
+            function = call["function"]
+            call_id = str(call.get("id", ""))
+            slots: dict[str, str] = {NAME: function["name"], INDEX: str(i), ID: call_id}
+            head, tail = (
+                "".join(slots.get(part, part) for part in re.split(_SLOTS, one))
+                for one in (self.head, self.tail)
+            )
+            found += self.separator * bool(i) + head + self._arguments(function["arguments"]) + tail
+        return self.opening + found + self.closing
+
+    def _arguments(self, arguments: Any) -> str:
+        if self.parameters is None or not isinstance(arguments, Mapping):
+            return json.dumps(arguments, ensure_ascii=False)
+        found = []
+        for key, value in arguments.items():
+            is_text = isinstance(value, str)
+            opening, ending = self.parameters.around("string" if is_text else "object")
+            text = value if is_text else json.dumps(value, ensure_ascii=False)
+            found.append(self.parameters.begin + key + opening + text + ending.replace(KEY, key))
+        return self.parameters.separator.join(found)

@@ -1,0 +1,52 @@
+"""Writes docs/tool_formats.md."""
+
+from __future__ import annotations
+
+from chat_templates import SOURCES, opened
+from specllama.model.marks import NAME
+
+_HEAD = """\
+# What the server reads from chat templates
+
+How a model writes calls and thoughts is read from its chat template. This table is made of the
+templates that llama.cpp brings with it. It has a line for all templates with the same marks:
+
+- *Call*: what comes before a call's arguments. `@` stands for the tool's name.
+- *Arguments*: one JSON object; or names and values, which have marks of their own.
+- *Several*: whether the template has several calls in one answer.
+- *Thoughts*: the marks around thoughts.
+- *Known from*: the template, or the model: its template describes tools, but writes no calls.
+
+| templates | call | arguments | several | thoughts | known from |
+|---|---|---|---|---|---|
+"""
+
+
+def document() -> str:
+    """The whole page."""
+    lines: dict[str, list[str]] = {}
+    for name in SOURCES:
+        lines.setdefault(_line(name), []).append(name)
+    return _HEAD + "".join(f"| {', '.join(names)} {line}\n" for line, names in lines.items())
+
+
+def _line(name: str) -> str:
+    template, form = opened(name)
+    shape, thinking = form.shapes[0], template.thinking
+    arguments = "JSON"
+    if (one := shape.parameters) is not None:
+        arguments = _code(f"{one.begin}name{one.openings['string']}value")
+    marks = "" if thinking is None else f"{_code(thinking.opening)} {_code(thinking.closing)}"
+    known = form.source if form.describes else f"{form.source}; a message describes the tools"
+    call = _code((shape.opening + shape.head).replace(NAME, "@"))
+    several = "yes" if form.parallel else "no"
+    return f"| {call} | {arguments} | {several} | {marks} | {known} |"
+
+
+def _code(text: str) -> str:
+    shown = text.replace("\n", "⏎").replace("\ufdd1", "0").replace("\ufdd2", "id")
+    return f"`` {shown} ``".replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    print(document(), end="")
