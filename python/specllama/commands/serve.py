@@ -175,8 +175,8 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("--port", type=whole(0, 65535), default=8080, help="port (8080); 0: any")
     parser.add_argument(
         "-np", "--parallel", "--n-seq", dest="n_seq", type=whole(1, 64), metavar="N",
-        help="maximum number of concurrent requests (default: 8 with a GPU; else 4, on fewer than 8 "
-        "processors 2)",
+        help="maximum number of concurrent requests (default: 8 with a GPU, else 4; 2 on fewer "
+        "than 8 processors)",
     )  # fmt: skip
     _arguments.add_options(parser, "cache_ram", defaults={"cache_ram": 8192})
     # Defaults for requests that leave these open; the temperature is that of the OpenAI API.
