@@ -43,7 +43,7 @@ std::string fault(const Proposal& proposal, const Vocabulary& vocab) {
     return "";
 }
 
-void cut_behind_end(Draft& draft, const Vocabulary& vocab) {
+void cut_after_end(Draft& draft, const Vocabulary& vocab) {
     const auto ends = [&](Token token) { return vocab.is_end(token); };
     if (draft.drawn()) return;
     const auto end = std::ranges::find_if(draft.tokens, ends);

@@ -18,10 +18,10 @@ namespace specllama {
 // draft or in a drawn one, and tokens that the model does not have.
 std::string fault(const Proposal& proposal, const Vocabulary& vocab);
 
-// Cuts a draft and its branches behind a token that ends the generation; the next turn of a
+// Cuts a draft and its branches after a token that ends the generation; the next turn of a
 // conversation, say, may follow there. Drawn drafts stay whole: which tokens are verified must not
 // depend on what was drawn.
-void cut_behind_end(Draft& draft, const Vocabulary& vocab);
+void cut_after_end(Draft& draft, const Vocabulary& vocab);
 
 // Cuts a draft where the sampler's mask does not let it go on. Drawn drafts stay whole: a token
 // that is judged must be replaced from what the draft's distribution leaves.

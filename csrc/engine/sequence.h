@@ -108,7 +108,7 @@ class Sequence {
     bool spoiled = false;
 
     // What the planner knows of its text.
-    Phase phase;
+    TextRegime regime;
 
  private:
     void append_text(Token token, std::string& bytes) const;

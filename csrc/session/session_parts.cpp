@@ -18,7 +18,9 @@
 #include "draft/model/assistant_drafter.h"
 #include "draft/model/model_drafter.h"
 #include "draft/no_drafter.h"
+#include "engine/fixed_speculator.h"
 #include "engine/local_target.h"
+#include "engine/planned_speculator.h"
 #include "gguf/adapter_file.h"
 #include "gguf/gguf_file.h"
 #include "gguf/head_file.h"
@@ -201,25 +203,23 @@ Drafters make_drafters(const SessionOptions& options, const Headers& headers,
 // model's: known from an earlier session, or measured now. Returns the keys of these curves.
 CurveKeys resolve_costs(const SessionOptions& options, const Headers& headers,
                         const TargetPlan& plan, Context& context, ModelDrafter* draft_model,
-                        Speculator& speculator) {
-    if (!speculator.plans() && !options.verifies) return {};
-    if (!speculator.plans()) draft_model = nullptr;
+                        Planner* planner) {
+    if (planner == nullptr) return {};
     CurveKeys keys = {
         curve_key(headers.target, plan.model, plan.context, context.model().kernels())};
     if (draft_model != nullptr)
         keys.push_back(curve_key(*headers.draft, options.draft_model->model,
                                  {options.draft_model->context},
                                  draft_model->context().model().kernels()));
-    Planner& planner = speculator.planner();
-    load_curves(keys, planner);
-    calibrate(context, plan.n_logits, planner.cost());
+    load_curves(keys, *planner);
+    calibrate(context, plan.n_logits, planner->cost());
     const Memory& memory = context.memory();
-    planner.cost().change().set_padding(!memory.per_sequence_streams() &&
-                                        memory.n_cuttable() == Memory::kAnyNumber);
+    planner->cost().width_switch().set_padding(!memory.per_sequence_streams() &&
+                                               memory.n_cuttable() == Memory::kAnyNumber);
     if (draft_model != nullptr) {
-        CostCurve& curve = planner.draft_cost().curve();
+        CostCurve& curve = planner->draft_cost().curve();
         calibrate(draft_model->context(), longest_draft(options), curve);
-        curve.change().set_seconds(0);  // it nearly always makes one token at a time
+        curve.width_switch().set_seconds(0);  // it nearly always makes one token at a time
     }
     return keys;
 }
@@ -270,7 +270,7 @@ SessionInfo session_info(const Model& model, const Context& context, Engine& eng
             .n_threads = context.n_threads(),
             .cpu_kernels = model.kernels(),
             .max_draft_length = engine.limits().depth,
-            .max_candidates = speculator.limits().siblings,
+            .max_candidates = speculator.tree_limits().siblings,
             .max_draft_tokens = engine.limits().nodes};
 }
 
@@ -298,15 +298,21 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
     const Memory& memory = context->memory();
     const int most_leaves = std::min(wanted.leaves, 1 + memory.n_branches());
     Planner planner(memory.per_sequence_streams(), most_rows_together(plan.model, plan.context));
-    auto engine = std::make_unique<Engine>(
-        std::move(local),
-        Speculator(std::move(drafters.all), options.spec_length, limits(options, most_leaves),
-                   model->vocab(), std::move(planner), takes_guesses));
+    const Tree::Limits tree_limits = limits(options, most_leaves);
+    std::unique_ptr<Speculator> speculator;
+    if (options.spec_length || drafters.all.empty())
+        speculator = std::make_unique<FixedSpeculator>(
+            std::move(drafters.all), longest_draft(options), tree_limits, model->vocab());
+    else
+        speculator = std::make_unique<PlannedSpeculator>(
+            std::move(drafters.all), longest_draft(options), tree_limits, model->vocab(),
+            std::move(planner), takes_guesses);
+    auto engine = std::make_unique<Engine>(std::move(local), std::move(speculator));
     if (plan.context.never_alone && memory.n_cuttable() == 0)
         throw InvalidArgument("Exact decoding is not possible for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");
-    CurveKeys curve_keys =
-        resolve_costs(options, headers, plan, *context, drafters.model.get(), engine->speculator());
+    CurveKeys curve_keys = resolve_costs(options, headers, plan, *context, drafters.model.get(),
+                                         engine->speculator().planner());
     SessionInfo info = session_info(*model, *context, *engine);
     const int n_parts = memory.per_sequence_streams() ? info.n_seq : 1;
     return {.model = std::move(model),
