@@ -7,12 +7,13 @@
 namespace specllama {
 
 BeamDrafter::BeamDrafter(std::span<const std::shared_ptr<Drafter>> drafters, const Trie& trie,
-                         Sequence& request, SequenceId id, TokenSpan reference, const Vocabulary& vocab)
+                         Sequence& request, SequenceId id, TokenSpan reference,
+                         const Vocabulary& vocab)
     : trie_(trie), request_(request), id_(id), vocab_(vocab) {
     const TokenSpan prompt = request.tokens();
     text_.assign(prompt.begin(), prompt.end());
     for (const auto& drafter : drafters)
-        if (!drafter->costly()) drafters_.push_back(drafter.get());
+        if (!drafter->has_step_cost()) drafters_.push_back(drafter.get());
     for (Drafter* drafter : drafters_)
         contained(request_, [&] { drafter->begin(id_, prompt, reference); });
 }

@@ -62,7 +62,8 @@ void PlannedSpeculator::begin_round(std::span<Sequence* const> sequences) {
         RoundRequest& request = requests_[i];
         request.n_unprocessed = 0;
         contained(sequence, [&] {
-            request.n_unprocessed = drafters().back()->n_behind(sequence.id(), request.n_tokens);
+            request.n_unprocessed =
+                drafters().back()->n_unprocessed(sequence.id(), request.n_tokens);
         });
         plans_[i].choice = {};
         plans_[i].n_to_check = 0;
@@ -76,14 +77,14 @@ void PlannedSpeculator::begin_round(std::span<Sequence* const> sequences) {
 // target, at temperature 0, does not.)
 void PlannedSpeculator::limit(Proposal& proposal, const Drafter& from) const {
     Speculator::limit(proposal, from);
-    if (!from.costly()) proposal.max_drawn = std::min(proposal.max_tokens, kDrawn);
+    if (!from.has_step_cost()) proposal.max_drawn = std::min(proposal.max_tokens, kDrawn);
     if (draws(proposal)) proposal.max_beside = 0;
 }
 
 void PlannedSpeculator::ask_all(std::span<Sequence* const> sequences) {
     ask(forced(), sequences);
     for (std::size_t d = 0; d < drafters().size(); ++d) {
-        if (drafters()[d]->costly()) {
+        if (drafters()[d]->has_step_cost()) {
             choose(sequences, kChains);
             // If it drafts nothing, the choice stands, unless a tree has alternatives to it.
             if (!ask_sequential(sequences) && tree_limits().siblings == 1) return;
@@ -122,7 +123,7 @@ bool PlannedSpeculator::ask_sequential(std::span<Sequence* const> sequences) {
         Work& work = work_[i];
         give_chosen(i);
         work.keep_drafting = [this, i](const Draft& draft) { return keep_drafting(i, draft); };
-        proposals[i].another = &work.keep_drafting;
+        proposals[i].keep_drafting = &work.keep_drafting;
     }
     const double seconds = ask(last, sequences);
     int n_steps = 0;
@@ -178,7 +179,7 @@ void PlannedSpeculator::list_candidates(std::size_t i, Tree::Limits limits) {
     if (trees) work.joined.resize(proposals_.size());
     for (std::size_t row = 0; row < proposals_.size(); ++row) {
         const Proposal& proposal = proposals_[row][i];
-        const bool sequential = proposal.another != nullptr;
+        const bool sequential = proposal.keep_drafting != nullptr;
         const int n_known = row == after_forced() ? proposals_[forced()][i].draft.size()
                             : sequential          ? work.n_prefix
                                                   : 0;

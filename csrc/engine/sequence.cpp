@@ -118,8 +118,8 @@ void Sequence::take_chunks(std::vector<Chunk>& chunks) {
     chunks.clear();
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     // A text whose draft was verified goes on: what may become a stop string stays held back.
-    const bool goes_on = given_ && finish_reason_ == FinishReason::none;
-    text_.take(done_ && !goes_on, finish_reason_, chunks);
+    const bool continues = given_ && finish_reason_ == FinishReason::none;
+    text_.take(done_ && !continues, finish_reason_, chunks);
     all_taken_ = done();
 }
 

@@ -90,7 +90,7 @@ void Speculator::prepare(std::size_t row, std::span<Sequence* const> sequences) 
         proposal.n_decoded = 0;
         proposal.error.clear();
         proposal.max_tokens = requests_[i].max_draft;
-        proposal.another = nullptr;
+        proposal.keep_drafting = nullptr;
         proposal.guess = {};
         limit(proposal, drafter(row));
     }
@@ -114,7 +114,7 @@ void Speculator::ask_after_forced(std::size_t row, std::span<Sequence* const> se
         proposal.draft = forced_draft;
         // Frequencies are only drawn from for the token right after the text, not after forced
         // ones.
-        if (!drafter(row).costly()) proposal.max_drawn = 0;
+        if (!drafter(row).has_step_cost()) proposal.max_drawn = 0;
     }
     if (!asked) return;
     ask(row, sequences);

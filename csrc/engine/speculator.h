@@ -76,7 +76,7 @@ class Speculator {
     std::size_t forced() const { return drafters_.size(); }
     std::size_t after_forced() const { return drafters_.size() + 1; }
     Drafter& drafter(std::size_t row);
-    bool has_sequential() const { return drafters_.back()->costly(); }
+    bool has_sequential() const { return drafters_.back()->has_step_cost(); }
 
     // The policy. begin_round: prepares its own state. limit: sets max_drawn and max_beside of a
     // proposal. ask_all: asks the drafters and sets verified_. expected: what was expected of

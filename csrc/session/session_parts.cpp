@@ -81,7 +81,7 @@ void check_options(const SessionOptions& options, const Drafter* drafter) {
         throw InvalidArgument("spec_length times spec_tree must be " +
                               std::to_string(kMaxSpecLength) + " at most, not " +
                               std::to_string(spec_length * spec_tree) + ".");
-    if (options.draft_model && drafter != nullptr && drafter->costly())
+    if (options.draft_model && drafter != nullptr && drafter->has_step_cost())
         throw InvalidArgument(
             "The drafter's tokens take time, and so do the draft model's; give the session one of "
             "them.");
@@ -162,18 +162,18 @@ void resolve_options(const Headers& headers, TargetPlan& plan, SessionOptions& o
 Drafters make_drafters(const SessionOptions& options, const Headers& headers,
                        const std::shared_ptr<const Model>& target, std::shared_ptr<Drafter> given) {
     Drafters drafters;
-    const bool is_costly = given && given->costly();
+    const bool has_step_cost = given && given->has_step_cost();
     // With a fixed length, a draft model takes the place of these drafters, unless drafts are
     // trees.
     const bool branches = options.spec_tree.value_or(1) > 1;
     if (!options.draft_model || !options.spec_length || branches) {
-        if (given && !is_costly) drafters.all.push_back(std::move(given));
+        if (given && !has_step_cost) drafters.all.push_back(std::move(given));
         if (!options.corpus.empty())
             drafters.all.push_back(std::make_shared<CorpusDrafter>(
                 options.corpus, target->vocab().text_fingerprint()));
     }
-    // The costly drafter is the last, and there is at most one.
-    if (is_costly) drafters.all.push_back(std::move(given));
+    // The sequential drafter is the last, and there is at most one.
+    if (has_step_cost) drafters.all.push_back(std::move(given));
     if (!options.draft_model) {
         if (drafters.all.empty() && options.verifies)
             drafters.all.push_back(std::make_shared<NoDrafter>());

@@ -10,8 +10,8 @@
 #include "draft/constraint/byte_history.h"
 #include "draft/constraint/grammar_lookahead.h"
 #include "draft/constraint/token_bytes.h"
-#include "text/vocabulary.h"
 #include "specllama/drafter.h"
+#include "text/vocabulary.h"
 
 namespace specllama {
 

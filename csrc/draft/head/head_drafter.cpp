@@ -85,8 +85,8 @@ void HeadDrafter::keep(SequenceId sequence, Follower& follower, int n) {
     follower.n_seen = n_waiting > 0 ? n : std::max(n - 1, 0);
 }
 
-void HeadDrafter::absorb(SequenceId sequence, TokenSpan tokens, Position first,
-                         std::span<const int> rows) {
+void HeadDrafter::process(SequenceId sequence, TokenSpan tokens, Position first,
+                          std::span<const int> rows) {
     Follower& follower = followers_.at(sequence);
     const int last =
         std::min(first + static_cast<int>(rows.size()), static_cast<int>(tokens.size()));
@@ -108,7 +108,7 @@ void HeadDrafter::absorb(SequenceId sequence, TokenSpan tokens, Position first,
     }
 }
 
-int HeadDrafter::n_behind(SequenceId sequence, int /*n_tokens*/) const {
+int HeadDrafter::n_unprocessed(SequenceId sequence, int /*n_tokens*/) const {
     return std::max(followers_.at(sequence).n_waiting() - 1, 0);
 }
 
@@ -205,11 +205,11 @@ void HeadDrafter::draft() {
             if (first) waiting_decoded(*one.follower);
         }
         std::erase_if(drafting_, [&](const Drafting& one) {
-            const bool goes_on =
+            const bool continues =
                 sampler_.extend(*one.proposal, context_->logits(one.row), one.follower->tokens) &&
                 one.proposal->wants_more();
-            if (!goes_on) context_->cut(one.proposal->sequence, one.follower->n_pairs());
-            return !goes_on;
+            if (!continues) context_->cut(one.proposal->sequence, one.follower->n_pairs());
+            return !continues;
         });
         context_->clear();
         for (Drafting& one : drafting_)

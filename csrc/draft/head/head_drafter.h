@@ -36,12 +36,12 @@ class HeadDrafter final : public Drafter, public StateReader {
 
     void attach(Context& target) override;
     void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
-    void absorb(SequenceId sequence, TokenSpan tokens, Position first,
-                std::span<const int> rows) override;
+    void process(SequenceId sequence, TokenSpan tokens, Position first,
+                 std::span<const int> rows) override;
     void propose(std::span<Proposal> proposals) override;
 
-    bool costly() const override { return true; }
-    int n_behind(SequenceId sequence, int n_tokens) const override;
+    bool has_step_cost() const override { return true; }
+    int n_unprocessed(SequenceId sequence, int n_tokens) const override;
 
  private:
     // What the head knows of a sequence. The last states seen wait for their pairs to be decoded:

@@ -30,8 +30,8 @@ void AssistantDrafter::begin(SequenceId sequence, TokenSpan, TokenSpan) {
     sampler_.begin(sequence);
 }
 
-void AssistantDrafter::absorb(SequenceId sequence, TokenSpan tokens, Position first,
-                              std::span<const int> rows) {
+void AssistantDrafter::process(SequenceId sequence, TokenSpan tokens, Position first,
+                               std::span<const int> rows) {
     const int n = std::min(static_cast<int>(rows.size()), static_cast<int>(tokens.size()) - first);
     if (n <= 0) return;
     Seen& seen = seen_.at(sequence);
@@ -59,14 +59,14 @@ void AssistantDrafter::propose(std::span<Proposal> proposals) {
 void AssistantDrafter::draft(Proposal& proposal, const Seen& seen) {
     tokens_.assign(proposal.tokens.begin(), proposal.tokens.end());
     const float* state = seen.state.data();
-    bool goes_on = true;
-    while (goes_on) {
+    bool continues = true;
+    while (continues) {
         context_->clear();
         const int row =
             context_->add(tokens_.back(), state, seen.position + 1, proposal.sequence, true);
         context_->decode();
         ++proposal.n_decoded;
-        goes_on =
+        continues =
             sampler_.extend(proposal, context_->logits(row), tokens_) && proposal.wants_more();
         state = context_->state(row);
     }

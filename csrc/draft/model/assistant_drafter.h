@@ -32,11 +32,11 @@ class AssistantDrafter final : public Drafter, public StateReader {
 
     void attach(Context& target) override;
     void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
-    void absorb(SequenceId sequence, TokenSpan tokens, Position first,
-                std::span<const int> rows) override;
+    void process(SequenceId sequence, TokenSpan tokens, Position first,
+                 std::span<const int> rows) override;
     void propose(std::span<Proposal> proposals) override;
 
-    bool costly() const override { return true; }
+    bool has_step_cost() const override { return true; }
 
  private:
     // The last state that was seen of a sequence.

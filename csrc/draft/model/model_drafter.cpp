@@ -62,7 +62,7 @@ void ModelDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
     own.tokens.assign(prompt.begin(), prompt.begin() + own.n_cached);
 }
 
-int ModelDrafter::n_behind(SequenceId sequence, int n_tokens) const {
+int ModelDrafter::n_unprocessed(SequenceId sequence, int n_tokens) const {
     return std::max(n_tokens - 1 - followers_.at(sequence).n_cached, 0);
 }
 

@@ -39,8 +39,8 @@ class ModelDrafter final : public Drafter {
     void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
     void propose(std::span<Proposal> proposals) override;
 
-    bool costly() const override { return true; }
-    int n_behind(SequenceId sequence, int n_tokens) const override;
+    bool has_step_cost() const override { return true; }
+    int n_unprocessed(SequenceId sequence, int n_tokens) const override;
 
     Context& context() { return context_; }
 

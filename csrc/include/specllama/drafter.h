@@ -24,11 +24,11 @@ struct Proposal {
     int max_drawn = 0;
     // Most guesses at a position beside the trunk's; further ones are left out.
     int max_beside = 0;
-    // If not null, a costly drafter calls this with its draft so far before each token, and stops
-    // if it returns false.
-    const std::function<bool(const Draft&)>* another = nullptr;
-    // For a costly drafter: tokens that others expect next, behind those of `draft`. It may take
-    // them in with the text and draft, for as long as they are its own choice, at little cost.
+    // If not null, a sequential drafter calls this with its draft so far before each token, and
+    // stops if it returns false.
+    const std::function<bool(const Draft&)>* keep_drafting = nullptr;
+    // For a sequential drafter: tokens that others expect next, behind those of `draft`. It may
+    // take them in with the text and draft, for as long as they are its own choice, at little cost.
     TokenSpan guess;
     // For the library's own drafters: the request's choice rule. A drafter that chooses tokens by
     // Sampler::draft agrees with the target as often as possible.
@@ -45,7 +45,7 @@ struct Proposal {
 
     // Whether there is room for another token, and it is wanted.
     bool wants_more() const {
-        return draft.size() < max_tokens && (another == nullptr || (*another)(draft));
+        return draft.size() < max_tokens && (keep_drafting == nullptr || (*keep_drafting)(draft));
     }
 };
 
@@ -89,11 +89,11 @@ class Drafter {
 
     // Whether each draft token takes time, as with a draft model. A session has room for one such
     // drafter. The answer must never change.
-    virtual bool costly() const { return false; }
+    virtual bool has_step_cost() const { return false; }
 
-    // For a costly drafter: how many tokens of a sequence of n_tokens, not counting the last one,
-    // it must take in before it can draft.
-    virtual int n_behind(SequenceId /*sequence*/, int /*n_tokens*/) const { return 0; }
+    // For a sequential drafter: how many tokens of a sequence of n_tokens, not counting the last
+    // one, it must take in before it can draft.
+    virtual int n_unprocessed(SequenceId /*sequence*/, int /*n_tokens*/) const { return 0; }
 
     // The request is over.
     virtual void end(SequenceId /*sequence*/) {}
