@@ -19,7 +19,7 @@ void FixedSpeculator::ask_all(std::span<Sequence* const> sequences) {
 
 void FixedSpeculator::choose(std::size_t i) {
     const auto all = drafts(i);
-    const auto has_tokens = [](const Draft* draft) { return !draft->empty(); };
+    const auto has_tokens = [](const SampledDraft* draft) { return !draft->empty(); };
     auto chosen = std::ranges::find_if(all, has_tokens);
     if (chosen == all.end()) return;
     const auto last = all.begin() + static_cast<std::ptrdiff_t>(drafters().size()) - 1;

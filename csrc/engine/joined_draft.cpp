@@ -2,15 +2,15 @@
 
 namespace specllama {
 
-void JoinedDraft::join(std::span<const Draft* const> drafts, std::size_t own,
+void JoinedDraft::join(std::span<const SampledDraft* const> drafts, std::size_t own,
                        const Tree::Limits& limits) {
     tree.clear();
     alternatives.clear();
-    const Draft& main_path = *drafts[own];
+    const SampledDraft& main_path = *drafts[own];
     if (main_path.empty()) return;
     tree.add(main_path, limits);
     if (!main_path.drawn())
-        for (const Draft* draft : drafts)
+        for (const SampledDraft* draft : drafts)
             if (!draft->drawn()) tree.add(*draft, limits);
     for (const Tree::Node& node : tree.nodes().subspan(main_path.size()))
         alternatives.push_back({node.evidence, node.parent, node.rank});

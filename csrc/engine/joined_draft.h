@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "draft/sampled_draft.h"
 #include "draft/tree.h"
 #include "plan/round_plan.h"
-#include "specllama/draft.h"
 #include "specllama/types.h"
 
 namespace specllama {
@@ -20,7 +20,8 @@ struct JoinedDraft {
     // Joins the drafts, with drafts[own] as the main path; empty if that one is empty. A draft with
     // drawn tokens is joined with no other one, since the tree's shape must not depend on which
     // tokens were drawn.
-    void join(std::span<const Draft* const> drafts, std::size_t own, const Tree::Limits& limits);
+    void join(std::span<const SampledDraft* const> drafts, std::size_t own,
+              const Tree::Limits& limits);
 
     // Sets Alternative::right by the target's tokens, for the alternatives that these judge. One is
     // judged only if its elder siblings were wrong.

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "draft/ngram/rest.h"
+#include "draft/sampled_draft.h"
 #include "engine/proposal_check.h"
 
 namespace specllama {
@@ -22,7 +22,7 @@ constexpr int kMostOffered = 4 * kMaxSpecLength;
 
 constexpr Tree::Limits kChains;
 
-bool draws(const Proposal& proposal) {
+bool draws(const DraftRequest& proposal) {
     return proposal.sampler->options().acceptance == AcceptanceRule::rejection;
 }
 
@@ -75,10 +75,10 @@ void PlannedSpeculator::begin_round(std::span<Sequence* const> sequences) {
 
 // Drawn drafts are verified whole, so they are kept chains. (A draft model may draw even where the
 // target, at temperature 0, does not.)
-void PlannedSpeculator::limit(Proposal& proposal, const Drafter& from) const {
+void PlannedSpeculator::limit(DraftRequest& proposal, const CoreDrafter& from) const {
     Speculator::limit(proposal, from);
     if (!from.has_step_cost()) proposal.max_drawn = std::min(proposal.max_tokens, kDrawn);
-    if (draws(proposal)) proposal.max_beside = 0;
+    if (draws(proposal)) proposal.max_alternatives = 0;
 }
 
 void PlannedSpeculator::ask_all(std::span<Sequence* const> sequences) {
@@ -100,7 +100,7 @@ void PlannedSpeculator::ask_all(std::span<Sequence* const> sequences) {
 // and the rest is a guess.
 void PlannedSpeculator::give_chosen(std::size_t i) {
     Work& work = work_[i];
-    Proposal& proposal = proposals_[drafters().size() - 1][i];
+    DraftRequest& proposal = proposals_[drafters().size() - 1][i];
     const Tree& chosen = verified_[i];
     work.guess.clear();
     if (!takes_guesses_) return;
@@ -111,18 +111,20 @@ void PlannedSpeculator::give_chosen(std::size_t i) {
     if (draws(proposal)) return;
     const int n_checked = planner_.n_to_check(requests_[i], plans_[i].choice);
     for (int t = n; t < n_checked; ++t) work.guess.push_back(chosen[t].token);
-    proposal.guess = work.guess;
+    proposal.candidates = work.guess;
     plans_[i].n_to_check = static_cast<int>(work.guess.size());
 }
 
 // Returns whether the sequential drafter has drafted anything.
 bool PlannedSpeculator::ask_sequential(std::span<Sequence* const> sequences) {
     const std::size_t last = drafters().size() - 1;
-    std::vector<Proposal>& proposals = proposals_[last];
+    std::vector<DraftRequest>& proposals = proposals_[last];
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         Work& work = work_[i];
         give_chosen(i);
-        work.keep_drafting = [this, i](const Draft& draft) { return keep_drafting(i, draft); };
+        work.keep_drafting = [this, i](const SampledDraft& draft) {
+            return keep_drafting(i, draft);
+        };
         proposals[i].keep_drafting = &work.keep_drafting;
     }
     const double seconds = ask(last, sequences);
@@ -132,7 +134,7 @@ bool PlannedSpeculator::ask_sequential(std::span<Sequence* const> sequences) {
     int n_drafting = 0;  // sequences with tokens of the drafter's own
     std::int64_t n_context = 0;
     for (std::size_t i = 0; i < sequences.size(); ++i) {
-        Draft& draft = proposals[i].draft;
+        SampledDraft& draft = proposals[i].draft;
         const TokenSpan all(draft.tokens);  // none at all if something went wrong
         const TokenSpan own = all.subspan(std::min<std::size_t>(work_[i].n_prefix, all.size()));
         const auto n = static_cast<int>(own.size());
@@ -154,7 +156,7 @@ bool PlannedSpeculator::ask_sequential(std::span<Sequence* const> sequences) {
     return n_steps > 0;
 }
 
-bool PlannedSpeculator::keep_drafting(std::size_t i, const Draft& draft) {
+bool PlannedSpeculator::keep_drafting(std::size_t i, const SampledDraft& draft) {
     if (!work_[i].replays && !draft.empty() && draft.drawn_from.back() == nullptr &&
         vocab().is_end(draft.tokens.back()))
         return false;
@@ -178,7 +180,7 @@ void PlannedSpeculator::list_candidates(std::size_t i, Tree::Limits limits) {
     const bool trees = limits.siblings > 1;
     if (trees) work.joined.resize(proposals_.size());
     for (std::size_t row = 0; row < proposals_.size(); ++row) {
-        const Proposal& proposal = proposals_[row][i];
+        const DraftRequest& proposal = proposals_[row][i];
         const bool sequential = proposal.keep_drafting != nullptr;
         const int n_known = row == after_forced() ? proposals_[forced()][i].draft.size()
                             : sequential          ? work.n_prefix

@@ -39,17 +39,17 @@ class PlannedSpeculator final : public Speculator {
         // forces, before its own tokens, and n_rest after them.
         int n_prefix = 0;
         int n_rest = 0;
-        std::function<bool(const Draft&)> keep_drafting;
+        std::function<bool(const SampledDraft&)> keep_drafting;
     };
 
     void begin_round(std::span<Sequence* const> sequences) override;
-    void limit(Proposal& proposal, const Drafter& from) const override;
+    void limit(DraftRequest& proposal, const CoreDrafter& from) const override;
     void ask_all(std::span<Sequence* const> sequences) override;
     const Choice* expected(std::size_t i) const override { return &plans_[i].choice; }
     void learn(std::size_t i, const Verification& result) override;
     bool ask_sequential(std::span<Sequence* const> sequences);
     void give_chosen(std::size_t i);
-    bool keep_drafting(std::size_t i, const Draft& draft);
+    bool keep_drafting(std::size_t i, const SampledDraft& draft);
     void choose(std::span<Sequence* const> sequences, const Tree::Limits& limits);
     void list_candidates(std::size_t i, Tree::Limits limits);
     void keep_chosen(std::size_t i, const Tree::Limits& limits);

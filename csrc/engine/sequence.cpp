@@ -20,14 +20,13 @@ SamplingOptions settled(SamplingOptions options, const Vocabulary& vocab) {
     return options;
 }
 
-Draft to_draft(const RequestDraft& given) {
+SampledDraft to_draft(const RequestDraft& given) {
     const Evidence unknown = {.source = Source::other, .confidence = 1};
-    Draft draft;
+    SampledDraft draft;
     for (const Token token : given.tokens) draft.push(token, unknown);
     for (const auto& [depth, branch] : given.branches) {
-        draft.push_side(depth, branch.front(), unknown);
-        for (const Token token : TokenSpan(branch).subspan(1))
-            draft.push_behind_side(token, unknown);
+        draft.push_branch(depth, branch.front(), unknown);
+        for (const Token token : TokenSpan(branch).subspan(1)) draft.extend_branch(token, unknown);
     }
     return draft;
 }

@@ -72,7 +72,7 @@ void Speculator::take_given(std::size_t i, const Sequence& sequence, DraftLimits
     verified_[i].take(given_, kept_);
 }
 
-Drafter& Speculator::drafter(std::size_t row) {
+CoreDrafter& Speculator::drafter(std::size_t row) {
     return row == forced() ? *grammar_ : *drafters_[row == after_forced() ? 0 : row];
 }
 
@@ -82,7 +82,7 @@ void Speculator::prepare(std::size_t row, std::span<Sequence* const> sequences) 
     if (!speculates()) return;
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         Sequence& sequence = *sequences[i];
-        Proposal& proposal = proposals_[row][i];
+        DraftRequest& proposal = proposals_[row][i];
         proposal.sampler = &sequence.sampler();
         proposal.sequence = sequence.id();
         proposal.tokens = sequence.tokens();
@@ -91,21 +91,21 @@ void Speculator::prepare(std::size_t row, std::span<Sequence* const> sequences) 
         proposal.error.clear();
         proposal.max_tokens = requests_[i].max_draft;
         proposal.keep_drafting = nullptr;
-        proposal.guess = {};
+        proposal.candidates = {};
         limit(proposal, drafter(row));
     }
 }
 
-void Speculator::limit(Proposal& proposal, const Drafter& /*from*/) const {
+void Speculator::limit(DraftRequest& proposal, const CoreDrafter& /*from*/) const {
     proposal.max_drawn = proposal.max_tokens;
-    proposal.max_beside = limits_.siblings - 1;
+    proposal.max_alternatives = limits_.siblings - 1;
 }
 
 void Speculator::ask_after_forced(std::size_t row, std::span<Sequence* const> sequences) {
     bool asked = row != after_forced();
     for (std::size_t i = 0; i < sequences.size(); ++i) {
-        const Draft& forced_draft = proposals_[forced()][i].draft;
-        Proposal& proposal = proposals_[row][i];
+        const SampledDraft& forced_draft = proposals_[forced()][i].draft;
+        DraftRequest& proposal = proposals_[row][i];
         if (forced_draft.empty()) {
             if (row == after_forced()) proposal.max_tokens = proposal.max_drawn = 0;
             continue;
@@ -119,7 +119,7 @@ void Speculator::ask_after_forced(std::size_t row, std::span<Sequence* const> se
     if (!asked) return;
     ask(row, sequences);
     for (std::size_t i = 0; i < sequences.size(); ++i)
-        if (Draft& draft = proposals_[row][i].draft;
+        if (SampledDraft& draft = proposals_[row][i].draft;
             draft.size() == proposals_[forced()][i].draft.size())
             draft.clear();
 }
@@ -135,7 +135,7 @@ double Speculator::ask(std::size_t row, std::span<Sequence* const> sequences) {
     const double seconds = asked_.seconds();
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         Sequence& sequence = *sequences[i];
-        Proposal& proposal = proposals_[row][i];
+        DraftRequest& proposal = proposals_[row][i];
         sequence.stats.seconds.draft += seconds;
         sequence.stats.draft_decoded_tokens += proposal.n_decoded;
         requests_[i].spent += seconds;
@@ -150,9 +150,9 @@ double Speculator::ask(std::size_t row, std::span<Sequence* const> sequences) {
     return seconds;
 }
 
-std::span<const Draft* const> Speculator::drafts(std::size_t i) {
+std::span<const SampledDraft* const> Speculator::drafts(std::size_t i) {
     drafts_.clear();
-    for (const std::vector<Proposal>& of_row : proposals_) drafts_.push_back(&of_row[i].draft);
+    for (const std::vector<DraftRequest>& of_row : proposals_) drafts_.push_back(&of_row[i].draft);
     return drafts_;
 }
 

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "draft/constraint/grammar_drafter.h"
+#include "draft/core_drafter.h"
 #include "draft/tree.h"
 #include "engine/sequence.h"
 #include "engine/target.h"
 #include "plan/planner.h"
-#include "specllama/drafter.h"
 #include "specllama/types.h"
 #include "system/clock.h"
 #include "text/vocabulary.h"
@@ -28,7 +28,7 @@ namespace specllama {
 // its draft.
 class Speculator {
  public:
-    using Drafters = std::vector<std::shared_ptr<Drafter>>;
+    using Drafters = std::vector<std::shared_ptr<CoreDrafter>>;
 
     // drafters: none: plain decoding; at most one of them takes a step for each token, the last.
     // longest: most tokens in a row of a draft. limits: of a draft that is verified; one sibling:
@@ -39,7 +39,7 @@ class Speculator {
     virtual ~Speculator() = default;
 
     bool speculates() const { return !drafters_.empty(); }
-    std::span<const std::shared_ptr<Drafter>> drafters() const { return drafters_; }
+    std::span<const std::shared_ptr<CoreDrafter>> drafters() const { return drafters_; }
     const Tree::Limits& tree_limits() const { return limits_; }
     // Most tokens of a draft.
     DraftLimits limits() const { return {longest_, limits_.nodes}; }
@@ -75,14 +75,14 @@ class Speculator {
     // drafter drafts after that.
     std::size_t forced() const { return drafters_.size(); }
     std::size_t after_forced() const { return drafters_.size() + 1; }
-    Drafter& drafter(std::size_t row);
+    CoreDrafter& drafter(std::size_t row);
     bool has_sequential() const { return drafters_.back()->has_step_cost(); }
 
-    // The policy. begin_round: prepares its own state. limit: sets max_drawn and max_beside of a
-    // proposal. ask_all: asks the drafters and sets verified_. expected: what was expected of
+    // The policy. begin_round: prepares its own state. limit: sets max_drawn and max_alternatives
+    // of a proposal. ask_all: asks the drafters and sets verified_. expected: what was expected of
     // draft(i); null: nothing. learn: from the result of draft(i).
     virtual void begin_round(std::span<Sequence* const> /*sequences*/) {}
-    virtual void limit(Proposal& proposal, const Drafter& from) const;
+    virtual void limit(DraftRequest& proposal, const CoreDrafter& from) const;
     virtual void ask_all(std::span<Sequence* const> sequences) = 0;
     virtual const Choice* expected(std::size_t /*i*/) const { return nullptr; }
     virtual void learn(std::size_t /*i*/, const Verification& /*result*/) {}
@@ -93,16 +93,16 @@ class Speculator {
     // it only for sequences that have such tokens. Proposals that add nothing to them are emptied.
     void ask_after_forced(std::size_t row, std::span<Sequence* const> sequences);
     // All drafts for a sequence, [row]. Valid until the next call.
-    std::span<const Draft* const> drafts(std::size_t i);
+    std::span<const SampledDraft* const> drafts(std::size_t i);
     // Makes nodes of a tree the draft to verify: those in `rows`, or all.
     void keep(std::size_t i, const Tree& tree, std::span<const int> rows);
     void keep_all(std::size_t i, const Tree& tree);
 
     const Vocabulary& vocab() const { return *vocab_; }
-    std::vector<std::vector<Proposal>> proposals_;  // [row][i]
-    std::vector<RoundRequest> requests_;            // [i]
-    std::vector<Tree> verified_;                    // [i]
-    Stopwatch asked_;                               // since a drafter was last asked
+    std::vector<std::vector<DraftRequest>> proposals_;  // [row][i]
+    std::vector<RoundRequest> requests_;                // [i]
+    std::vector<Tree> verified_;                        // [i]
+    Stopwatch asked_;                                   // since a drafter was last asked
 
  private:
     void prepare(std::size_t row, std::span<Sequence* const> sequences);
@@ -115,10 +115,10 @@ class Speculator {
     const Vocabulary* vocab_;
     std::unique_ptr<GrammarDrafter> grammar_;
     // Kept between rounds so that none allocates.
-    std::vector<const Draft*> drafts_;  // [row]: for one sequence
-    std::vector<bool> kept_;            // [node]
-    Draft draft_;                       // of which a part is verified, or was
-    Tree given_;                        // the draft that a request brings
+    std::vector<const SampledDraft*> drafts_;  // [row]: for one sequence
+    std::vector<bool> kept_;                   // [node]
+    SampledDraft draft_;                       // of which a part is verified, or was
+    Tree given_;                               // the draft that a request brings
 };
 
 }  // namespace specllama

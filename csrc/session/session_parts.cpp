@@ -17,6 +17,7 @@
 #include "draft/head/head_drafter.h"
 #include "draft/model/assistant_drafter.h"
 #include "draft/model/model_drafter.h"
+#include "draft/ngram/ngram_drafter.h"
 #include "draft/no_drafter.h"
 #include "engine/fixed_speculator.h"
 #include "engine/local_target.h"
@@ -43,7 +44,7 @@ struct Headers {
 };
 
 struct Drafters {
-    std::vector<std::shared_ptr<Drafter>> all;
+    std::vector<std::shared_ptr<CoreDrafter>> all;
     // The last of `all`, if it is of this kind; else null.
     std::shared_ptr<ModelDrafter> model;
     std::shared_ptr<StateReader> reader;
@@ -120,7 +121,8 @@ Headers read_headers(const SessionOptions& options) {
 // Whether anybody drafts, be it the makers of requests; make_drafters then makes at least one
 // drafter.
 bool drafts(const SessionOptions& options, const Drafter* drafter) {
-    return drafter != nullptr || options.draft_model || !options.corpus.empty() || options.verifies;
+    return drafter != nullptr || options.ngram || options.draft_model || !options.corpus.empty() ||
+           options.verifies;
 }
 
 // Most rows of logits of each sequence in a decode of the target.
@@ -167,13 +169,15 @@ Drafters make_drafters(const SessionOptions& options, const Headers& headers,
     // trees.
     const bool branches = options.spec_tree.value_or(1) > 1;
     if (!options.draft_model || !options.spec_length || branches) {
-        if (given && !has_step_cost) drafters.all.push_back(std::move(given));
+        if (given && !has_step_cost)
+            drafters.all.push_back(std::make_shared<ExternalDrafter>(std::move(given)));
+        if (options.ngram) drafters.all.push_back(std::make_shared<NGramDrafter>(*options.ngram));
         if (!options.corpus.empty())
             drafters.all.push_back(std::make_shared<CorpusDrafter>(
                 options.corpus, target->vocab().text_fingerprint()));
     }
     // The sequential drafter is the last, and there is at most one.
-    if (has_step_cost) drafters.all.push_back(std::move(given));
+    if (has_step_cost) drafters.all.push_back(std::make_shared<ExternalDrafter>(std::move(given)));
     if (!options.draft_model) {
         if (drafters.all.empty() && options.verifies)
             drafters.all.push_back(std::make_shared<NoDrafter>());

@@ -7,7 +7,6 @@
 #include "bind.h"
 #include "specllama/beam.h"
 #include "specllama/config.h"
-#include "specllama/ngram_drafter.h"
 #include "token_array.h"
 
 namespace specllama {

@@ -8,8 +8,8 @@
 #include <pybind11/functional.h>
 
 #include "bind.h"
-#include "plan/verification_batch.h"
 #include "plan/planner.h"
+#include "plan/verification_batch.h"
 #include "specllama/error.h"
 
 namespace specllama {

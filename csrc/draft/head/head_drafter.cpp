@@ -158,7 +158,7 @@ void HeadDrafter::waiting_decoded(Follower& follower) {
     follower.n_known = 1;
 }
 
-void HeadDrafter::propose(std::span<Proposal> proposals) {
+void HeadDrafter::propose(std::span<DraftRequest> proposals) {
     drafting_.clear();
     try {
         start(proposals);
@@ -174,8 +174,8 @@ void HeadDrafter::propose(std::span<Proposal> proposals) {
 // Selects who drafts: only sequences whose states were seen up to the token before the last, since
 // the head goes on from there. If more states wait than a sequence's quota of a batch, they are
 // ingested.
-void HeadDrafter::start(std::span<Proposal> proposals) {
-    for (Proposal& proposal : proposals) {
+void HeadDrafter::start(std::span<DraftRequest> proposals) {
+    for (DraftRequest& proposal : proposals) {
         Follower& follower = followers_.at(proposal.sequence);
         if (!proposal.draft.empty() || follower.n_waiting() == 0 ||
             follower.n_seen + 1 != std::ssize(proposal.tokens) || !proposal.wants_more())

@@ -6,13 +6,13 @@
 #include <span>
 #include <vector>
 
+#include "draft/core_drafter.h"
 #include "draft/head/state_reader.h"
 #include "draft/model/draft_sampler.h"
 #include "runtime/context.h"
 #include "runtime/head_context.h"
 #include "runtime/model.h"
 #include "specllama/config.h"
-#include "specllama/drafter.h"
 
 namespace specllama {
 
@@ -27,7 +27,7 @@ namespace specllama {
 // memory that was loaded, are passed over, which only makes drafts worse.
 //
 // Several sequences draft one token each per decode; a decode that fails is an error of them all.
-class HeadDrafter final : public Drafter, public StateReader {
+class HeadDrafter final : public CoreDrafter, public StateReader {
  public:
     // head: header of the EAGLE-3 file; null: the target's own file holds the head and was loaded
     // with it. Throws InvalidArgument; ModelError when the head cannot draft for the target.
@@ -38,7 +38,7 @@ class HeadDrafter final : public Drafter, public StateReader {
     void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
     void process(SequenceId sequence, TokenSpan tokens, Position first,
                  std::span<const int> rows) override;
-    void propose(std::span<Proposal> proposals) override;
+    void propose(std::span<DraftRequest> proposals) override;
 
     bool has_step_cost() const override { return true; }
     int n_unprocessed(SequenceId sequence, int n_tokens) const override;
@@ -65,7 +65,7 @@ class HeadDrafter final : public Drafter, public StateReader {
     };
     // A draft under way.
     struct Drafting {
-        Proposal* proposal;
+        DraftRequest* proposal;
         Follower* follower;
         int row;  // batch row with the logits after its last token
     };
@@ -76,7 +76,7 @@ class HeadDrafter final : public Drafter, public StateReader {
     int ingest(SequenceId sequence, Follower& follower);
     int add_waiting(SequenceId sequence, const Follower& follower, int n, bool logits);
     void waiting_decoded(Follower& follower);
-    void start(std::span<Proposal> proposals);
+    void start(std::span<DraftRequest> proposals);
     void draft();
     float* state(Follower& follower, int i) const;
 

@@ -39,8 +39,8 @@ void AssistantDrafter::process(SequenceId sequence, TokenSpan tokens, Position f
     seen.position = first + n - 1;
 }
 
-void AssistantDrafter::propose(std::span<Proposal> proposals) {
-    for (Proposal& proposal : proposals) {
+void AssistantDrafter::propose(std::span<DraftRequest> proposals) {
+    for (DraftRequest& proposal : proposals) {
         const Seen& seen = seen_.at(proposal.sequence);
         const auto n_tokens = static_cast<int>(proposal.tokens.size());
         // The target's memory must hold all tokens but the last, and the state of the last of
@@ -56,7 +56,7 @@ void AssistantDrafter::propose(std::span<Proposal> proposals) {
     }
 }
 
-void AssistantDrafter::draft(Proposal& proposal, const Seen& seen) {
+void AssistantDrafter::draft(DraftRequest& proposal, const Seen& seen) {
     tokens_.assign(proposal.tokens.begin(), proposal.tokens.end());
     const float* state = seen.state.data();
     bool continues = true;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -102,6 +103,20 @@ struct DraftModelOptions {
     std::optional<double> min_p;
 };
 
+// Options of the n-gram predictor and of the drafter built on it.
+struct NGramOptions {
+    // Longest n-gram, 2 to 8: a context has up to max_order - 1 tokens.
+    int max_order = 4;
+    // Only counts of the last `window` tokens are kept; 0: of all tokens.
+    int window = 0;
+    // Most bytes of the frequency tables; the oldest contexts are dropped first. To find matches,
+    // the drafter also keeps the text and a reference text, each within the same bound.
+    std::size_t max_bytes = std::size_t{64} << 20;
+    // Above temperature 0, draw draft tokens from the relative frequencies instead of taking the
+    // most frequent one. With rejection, more of them are accepted that way.
+    bool draw = false;
+};
+
 // Called with the fraction done, 0 to 1. Returning false cancels with Interrupted; what it throws
 // is passed on.
 using ProgressFunction = std::function<bool(float)>;
@@ -121,6 +136,9 @@ struct SessionOptions {
     // Drafts in addition to the drafter that the session is given; with a fixed spec_length and no
     // trees, in its place.
     std::optional<DraftModelOptions> draft_model;
+    // The n-gram drafter: proposes what followed the same tokens earlier in the sequence or in its
+    // reference text, by frequency or as a copy. With a draft model: as the session's own drafter.
+    std::optional<NGramOptions> ngram;
     // Path of a corpus file of the model's vocabulary; "": none. Drafts from it are used, too,
     // except beside a draft model with a fixed spec_length and no trees.
     std::string corpus;

@@ -8,7 +8,6 @@
 
 #include "specllama/beam.h"
 #include "specllama/config.h"
-#include "specllama/ngram_drafter.h"
 #include "specllama/session_info.h"
 #include "specllama/stream.h"
 #include "specllama/types.h"

@@ -10,7 +10,6 @@
 #include "specllama/error.h"
 #include "specllama/evidence.h"
 #include "specllama/model_file.h"
-#include "specllama/ngram_drafter.h"
 #include "specllama/session.h"
 #include "specllama/session_info.h"
 #include "specllama/source.h"

@@ -103,7 +103,7 @@ void foresee(Proposal& proposal, std::size_t n_prompt) {
     const std::size_t n_done = proposal.tokens.size() - n_prompt;
     for (std::size_t i = n_done + proposal.draft.size(); i < plain().size(); ++i) {
         if (proposal.draft.size() == proposal.max_tokens) return;
-        if (proposal.keep_drafting && !(*proposal.keep_drafting)(proposal.draft)) return;
+        if (proposal.keep_drafting && !proposal.keep_drafting(proposal.draft)) return;
         proposal.draft.push(plain()[i], {.confidence = 0.9f});
     }
 }
@@ -141,9 +141,9 @@ TEST(errors_of_a_drafter_are_recorded) {
         [](Proposal& p) { p.draft.tokens.push_back(1); },
         [](Proposal& p) { p.draft.evidence.push_back({}); },
         [](Proposal& p) { p.draft.push(1, {.source = static_cast<Source>(99)}); },
-        [](Proposal& p) { p.draft.push_side(1, 1, {}); },
-        [](Proposal& p) { p.draft.push_behind_side(1, {}); },
-        [](Proposal& p) { p.draft.push_side(0, -1, {}); },
+        [](Proposal& p) { p.draft.push_branch(1, 1, {}); },
+        [](Proposal& p) { p.draft.extend_branch(1, {}); },
+        [](Proposal& p) { p.draft.push_branch(0, -1, {}); },
         [](Proposal& p) { p.error = "The drafter has no idea."; },
         [](Proposal&) { throw DrafterError("The drafter gives up."); },
     };
