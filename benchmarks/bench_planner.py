@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 from answers import Answer, answers
 from numpy.typing import NDArray
-from specllama._core.plan import Evidence, NGramFollower, Phase, Planner, Turn
+from specllama._core.plan import Evidence, NGramFollower, PlannedRound, Planner, TextRegime
 from specllama.simulate import MAX_DRAFT, Drafts, read_curves
 from tree_rounds import catching_up
 
@@ -80,13 +80,16 @@ class Machine:
             if n := self.planner.cost.next_probe(MAX_DRAFT + 1):
                 self.planner.cost.observe(n, 0, self.heard(self.curve[n - 1]))
         if costs.told:
-            self.planner.cost.set_change(SECOND * sum(costs.changes))
+            self.planner.cost.set_width_switch(SECOND * sum(costs.changes))
 
     def heard(self, cost: float) -> float:
         return SECOND * cost * float(np.exp(NOISE * self.rng.normal()))
 
-    def decode(self, turns: Sequence[Turn], n_context: int) -> float:
-        n = sum(1 + turn.choice.n_draft for turn in turns) + turns[0].choice.n_padding
+    def decode(self, planned_rounds: Sequence[PlannedRound], n_context: int) -> float:
+        n = (
+            sum(1 + planned.choice.n_draft for planned in planned_rounds)
+            + planned_rounds[0].choice.n_padding
+        )
         cost = float(self.curve[min(n, len(self.curve)) - 1])
         self.n_same = self.n_same + 1 if n == self.last else 1
         self.last = n
@@ -101,10 +104,10 @@ def room(drafts: Drafts, i: int) -> int:
     return min(MAX_DRAFT, len(drafts) - 1 - i)
 
 
-def offered(drafts: Drafts, phase: Phase, i: int, **options: Any) -> Turn:
-    turn = Turn(phase, drafts.n_prompt + i, max_draft=room(drafts, i), **options)
-    turn.add(drafts.evidence[i][: room(drafts, i)])
-    return turn
+def offered(drafts: Drafts, regime: TextRegime, i: int, **options: Any) -> PlannedRound:
+    planned = PlannedRound(regime, drafts.n_prompt + i, max_draft=room(drafts, i), **options)
+    planned.add(drafts.evidence[i][: room(drafts, i)])
+    return planned
 
 
 def right(drafts: Drafts, i: int, accepted: int) -> int:
@@ -132,19 +135,21 @@ def time_of(
 ) -> list[float]:
     """[t]: when token t was there. `rounds` gets those that drafted."""
     drafts, planner = answer.drafts, machine.planner
-    phase = planner.begin(0.0, drafts.n_prompt)
+    regime = planner.begin(0.0, drafts.n_prompt)
     times: list[float] = []
     time, i = 0.0, 0
     while i < len(drafts):
-        turn = offered(drafts, phase, i)
-        planner.choose([turn])
-        accepted = min(turn.choice.n_draft, int(drafts.right[i]))
-        took = machine.decode([turn], drafts.n_prompt + i)
+        planned = offered(drafts, regime, i)
+        planner.choose([planned])
+        accepted = min(planned.choice.n_draft, int(drafts.right[i]))
+        took = machine.decode([planned], drafts.n_prompt + i)
         time += took
-        if turn.choice.n_draft and rounds is not None:
-            rounds.append(DraftRound(turn.choice.n_draft, turn.choice.tokens, accepted + 1, took))
-        turn.came(accepted, [right(drafts, i, accepted)])
-        planner.learn(turn)
+        if planned.choice.n_draft and rounds is not None:
+            rounds.append(
+                DraftRound(planned.choice.n_draft, planned.choice.tokens, accepted + 1, took)
+            )
+        planned.on_result(accepted, [right(drafts, i, accepted)])
+        planner.learn(planned)
         times += [time] * (accepted + 1)
         i += accepted + 1
     return times
@@ -152,25 +157,29 @@ def time_of(
 
 def time_with_model(answer: Answer, machine: Machine, step: float) -> float:
     drafts, planner = answer.drafts, machine.planner
-    phase = planner.begin(0.0, drafts.n_prompt)
+    regime = planner.begin(0.0, drafts.n_prompt)
     time, i, seen = 0.0, 0, -drafts.n_prompt
     while i < len(drafts):
         n_first = max(i - seen, 0)
-        lengths = {"n_behind": n_first, "n_left": answer.most - 1 - i}
-        turn = offered(drafts, phase, i, **lengths)
-        planner.choose([turn])
-        turn.n_guess = planner.n_guess(turn)
+        lengths = {"n_unprocessed": n_first, "n_left": answer.most - 1 - i}
+        planned = offered(drafts, regime, i, **lengths)
+        planner.choose([planned])
+        planned.n_to_check = planner.n_to_check(planned)
         draft: list[Evidence] = []
         spent = 0.0
-        while len(draft) < room(drafts, i) and planner.goes_on(turn, draft, SECOND * spent):
+        while len(draft) < room(drafts, i) and planner.should_continue(
+            planned, draft, SECOND * spent
+        ):
             at = i + len(draft)
-            n_guess = 0 if draft else turn.n_guess
-            n_behind = max(at - seen, 0) + n_guess
-            taken = step * (1 + catching_up(machine.curve, n_behind))
-            planner.observe_drafting(1, 1, n_behind, drafts.n_prompt + i, machine.heard(taken))
+            n_to_check = 0 if draft else planned.n_to_check
+            n_unprocessed = max(at - seen, 0) + n_to_check
+            taken = step * (1 + catching_up(machine.curve, n_unprocessed))
+            planner.observe_drafting(1, 1, n_unprocessed, drafts.n_prompt + i, machine.heard(taken))
             spent += taken
             # Where the guess is right, the model's token is the same if it is right.
-            n_same = min(n_guess, int(drafts.right[i]), answer.model_run[at], room(drafts, i) - 1)
+            n_same = min(
+                n_to_check, int(drafts.right[i]), answer.model_run[at], room(drafts, i) - 1
+            )
             seen = at + n_same + 1
             draft += answer.model_evidence[at:seen]
         n_right = min(len(draft), answer.model_run[i])
@@ -179,15 +188,24 @@ def time_with_model(answer: Answer, machine: Machine, step: float) -> float:
             draft += drafts.evidence[i][n_own : room(drafts, i)]  # what a copy has behind the same
             n_right = int(drafts.right[i])
         rights = [int(drafts.right[i]), n_right]
-        unasked = turn.choice if spent else None
-        turn = offered(drafts, phase, i, spent=SECOND * spent, unasked=unasked, **lengths)
-        turn.add(draft, n_rest=len(draft) - n_own, required=n_own > 0)
-        planner.choose([turn])
-        choice = turn.choice
+        without_draft_model = planned.choice if spent else None
+        planned = offered(
+            drafts,
+            regime,
+            i,
+            spent=SECOND * spent,
+            without_draft_model=without_draft_model,
+            **lengths,
+        )
+        planned.add(draft, n_rest=len(draft) - n_own, required=n_own > 0)
+        planner.choose([planned])
+        choice = planned.choice
         accepted = min(choice.n_draft, rights[choice.candidate]) if choice.n_draft else 0
-        time += spent + machine.decode([turn], drafts.n_prompt + i)
-        turn.came(accepted, [right(drafts, i, accepted), min(len(draft), n_right, accepted + 1)])
-        planner.learn(turn)
+        time += spent + machine.decode([planned], drafts.n_prompt + i)
+        planned.on_result(
+            accepted, [right(drafts, i, accepted), min(len(draft), n_right, accepted + 1)]
+        )
+        planner.learn(planned)
         i += accepted + 1
     return time
 
@@ -195,22 +213,22 @@ def time_with_model(answer: Answer, machine: Machine, step: float) -> float:
 def time_at_once(all_answers: Sequence[Answer], machine: Machine) -> float:
     planner = machine.planner
     waiting = [answer.drafts for answer in all_answers]
-    running: list[tuple[Drafts, Phase, int]] = []
+    running: list[tuple[Drafts, TextRegime, int]] = []
     time = 0.0
     while waiting or running:
         while waiting and len(running) < AT_ONCE:
             drafts = waiting.pop(0)
             running.append((drafts, planner.begin(0.0, drafts.n_prompt), 0))
-        turns = [offered(drafts, phase, i) for drafts, phase, i in running]
-        planner.choose(turns)
-        time += machine.decode(turns, 200)
+        planned_rounds = [offered(drafts, regime, i) for drafts, regime, i in running]
+        planner.choose(planned_rounds)
+        time += machine.decode(planned_rounds, 200)
         later = []
-        for (drafts, phase, i), turn in zip(running, turns, strict=True):
-            accepted = min(turn.choice.n_draft, int(drafts.right[i]))
-            turn.came(accepted, [right(drafts, i, accepted)])
-            planner.learn(turn)
+        for (drafts, regime, i), planned in zip(running, planned_rounds, strict=True):
+            accepted = min(planned.choice.n_draft, int(drafts.right[i]))
+            planned.on_result(accepted, [right(drafts, i, accepted)])
+            planner.learn(planned)
             if i + accepted + 1 < len(drafts):
-                later.append((drafts, phase, i + accepted + 1))
+                later.append((drafts, regime, i + accepted + 1))
         running = later
     return time
 

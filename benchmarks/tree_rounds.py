@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from specllama._core import Source
-from specllama._core.plan import Evidence, NGramFollower, Planner, Turn
+from specllama._core.plan import Evidence, NGramFollower, PlannedRound, Planner
 from specllama.simulate import MAX_DRAFT, Curve
 
 SECOND = 0.05  # of a plain decode, as the planner is told
@@ -85,15 +85,15 @@ class Tree:
             path.append(at)
         return path
 
-    def hear(self, turn: Turn, offer: int, heard: Sequence[int]) -> int:
-        """Tell a turn what the target was heard to say of the sides; how many of the trunk's tokens
-        are right."""
+    def hear(self, planned: PlannedRound, offer: int, heard: Sequence[int]) -> int:
+        """Notify a round of what the target made of the alternatives; return how many tokens of the
+        trunk are right."""
         last, n_right = -1, 0
         for token in heard:
             right = self.child(last, token)
             for at, node in enumerate(self.nodes):
                 if node.parent == last and at >= self.n_trunk and (right is None or at <= right):
-                    turn.hear(offer, at - self.n_trunk, at == right)
+                    planned.on_alternative(offer, at - self.n_trunk, at == right)
             if right is None:
                 break
             n_right += right == n_right
@@ -160,31 +160,31 @@ def drawn_script(n: int, edges: Sequence[float], step: float, rng: np.random.Gen
 
 def planned_time(script: Script, planner: Planner, curve: Curve, siblings: int) -> float:
     """What rounds take in which the planner decides, in plain decodes; 1 sibling: chains."""
-    phase = planner.begin(0.0, script.n_prompt)
+    regime = planner.begin(0.0, script.n_prompt)
     text = script.text
     time, i, again, seen = 0.0, 0, 0, -script.n_prompt
     while i < len(text):
         position = script.n_prompt + i
         room = min(MAX_DRAFT, len(text) - 1 - i) - again if i > 0 else 0
         trees = [Tree([*script.matches[i].nodes], script.matches[i].n_trunk)]
-        turn = Turn(phase, position, n_pending=1 + again, max_draft=room)
-        turn.add([guess.evidence for guess in trees[0].trunk])
-        planner.choose([turn])
+        planned = PlannedRound(regime, position, n_pending=1 + again, max_draft=room)
+        planned.add([guess.evidence for guess in trees[0].trunk])
+        planner.choose([planned])
         rest = 0
         spent = 0.0
         if script.model:
             trunk = trees[0].trunk
-            turn.n_guess = planner.n_guess(turn)
+            planned.n_to_check = planner.n_to_check(planned)
             chain: list[Guess] = []
             beside: list[Node] = []
-            while len(chain) < room and planner.goes_on(
-                turn, [guess.evidence for guess in chain], SECOND * spent
+            while len(chain) < room and planner.should_continue(
+                planned, [guess.evidence for guess in chain], SECOND * spent
             ):
                 planner.observe_drafting(1, 1, 0, position, SECOND * script.step)
-                n_guess = 0 if chain else turn.n_guess
-                n_behind = max(i + len(chain) - seen, 0) + n_guess
-                spent += script.step * (1 + catching_up(curve, n_behind))
-                for checked in [*trunk[:n_guess], None]:
+                n_to_check = 0 if chain else planned.n_to_check
+                n_unprocessed = max(i + len(chain) - seen, 0) + n_to_check
+                spent += script.step * (1 + catching_up(curve, n_unprocessed))
+                for checked in [*trunk[:n_to_check], None]:
                     at = i + len(chain)
                     right = _tokens(chain) == text[i:at]
                     guesses = [
@@ -205,13 +205,13 @@ def planned_time(script: Script, planner: Planner, curve: Curve, siblings: int) 
                 own = Tree.around(chain)
                 own.nodes += beside
                 trees.append(own)
-        turn = Turn(
-            phase,
+        planned = PlannedRound(
+            regime,
             position,
             n_pending=1 + again,
             max_draft=room,
             spent=SECOND * spent,
-            unasked=turn.choice if spent else None,
+            without_draft_model=planned.choice if spent else None,
             max_rows=MAX_DRAFT - again,
         )
         for number, tree in enumerate(trees):
@@ -221,19 +221,19 @@ def planned_time(script: Script, planner: Planner, curve: Curve, siblings: int) 
                         tree.join(other, siblings)
             sides = tree.sides if siblings > 1 else []
             of_model = {"n_rest": rest, "required": True} if number > 0 else {}
-            turn.add([guess.evidence for guess in tree.trunk], **of_model, sides=sides)
-        planner.choose([turn])
-        chosen = trees[max(turn.choice.candidate, 0)]
-        path = chosen.walk(text[i:], set(turn.rows)) if turn.choice.n_draft else []
-        n_rows = 1 + again + turn.choice.n_draft
+            planned.add([guess.evidence for guess in tree.trunk], **of_model, alternatives=sides)
+        planner.choose([planned])
+        chosen = trees[max(planned.choice.candidate, 0)]
+        path = chosen.walk(text[i:], set(planned.rows)) if planned.choice.n_draft else []
+        n_rows = 1 + again + planned.choice.n_draft
         decode = float(curve[n_rows - 1])
         planner.observe_decode(n_rows, position, decode * SECOND)
         time += spent + decode
         heard = text[i : i + len(path) + 1]
         again = sum(at != number for number, at in enumerate(path))
-        rights = [tree.hear(turn, number, heard) for number, tree in enumerate(trees)]
-        turn.came(len(path), rights, n_again=again)
-        planner.learn(turn)
+        rights = [tree.hear(planned, number, heard) for number, tree in enumerate(trees)]
+        planned.on_result(len(path), rights, n_repeated=again)
+        planner.learn(planned)
         i += len(heard)
     return time
 

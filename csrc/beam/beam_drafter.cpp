@@ -6,20 +6,21 @@
 
 namespace specllama {
 
-BeamDrafter::BeamDrafter(std::span<const std::shared_ptr<Drafter>> drafters, const Trie& trie,
-                         Sequence& request, SequenceId id, TokenSpan reference, const Vocabulary& vocab)
+BeamDrafter::BeamDrafter(std::span<const std::shared_ptr<CoreDrafter>> drafters, const Trie& trie,
+                         Sequence& request, SequenceId id, TokenSpan reference,
+                         const Vocabulary& vocab)
     : trie_(trie), request_(request), id_(id), vocab_(vocab) {
     const TokenSpan prompt = request.tokens();
     text_.assign(prompt.begin(), prompt.end());
     for (const auto& drafter : drafters)
-        if (!drafter->costly()) drafters_.push_back(drafter.get());
-    for (Drafter* drafter : drafters_)
+        if (!drafter->has_step_cost()) drafters_.push_back(drafter.get());
+    for (CoreDrafter* drafter : drafters_)
         contained(request_, [&] { drafter->begin(id_, prompt, reference); });
 }
 
 BeamDrafter::~BeamDrafter() {
     try {
-        for (Drafter* drafter : drafters_) contained(request_, [&] { drafter->end(id_); });
+        for (CoreDrafter* drafter : drafters_) contained(request_, [&] { drafter->end(id_); });
     } catch (...) {
         // What else a drafter throws when it is told of the end concerns nobody any more.
     }
@@ -37,7 +38,7 @@ void BeamDrafter::propose(NodeId node, int n, std::vector<Lookahead::Candidate>&
     suffix_.clear();
     trie_.append_path(common_, node, suffix_);
     const auto n_suffix = static_cast<int>(suffix_.size());
-    for (Drafter* drafter : drafters_) {
+    for (CoreDrafter* drafter : drafters_) {
         proposal_.sequence = id_;
         proposal_.tokens = text_;
         proposal_.max_tokens = n_suffix + n;
@@ -47,7 +48,7 @@ void BeamDrafter::propose(NodeId node, int n, std::vector<Lookahead::Candidate>&
         for (const Token token : suffix_) proposal_.draft.push(token, {});
         contained(request_, [&] {
             drafter->propose({&proposal_, 1});
-            const Draft& draft = proposal_.draft;
+            const SampledDraft& draft = proposal_.draft;
             std::string wrong = fault(proposal_, vocab_);
             if (wrong.empty() && draft.size() < n_suffix)
                 wrong = "The drafter took back tokens that it was to go on from.";

@@ -7,8 +7,8 @@
 #include "beam/beams.h"
 #include "beam/lookahead.h"
 #include "beam/trie.h"
+#include "draft/core_drafter.h"
 #include "engine/sequence.h"
-#include "specllama/drafter.h"
 #include "specllama/types.h"
 
 namespace specllama {
@@ -21,7 +21,7 @@ namespace specllama {
 class BeamDrafter {
  public:
     // id: the drafters' sequence id for the search. Drafters and references must outlive this.
-    BeamDrafter(std::span<const std::shared_ptr<Drafter>> drafters, const Trie& trie,
+    BeamDrafter(std::span<const std::shared_ptr<CoreDrafter>> drafters, const Trie& trie,
                 Sequence& request, SequenceId id, TokenSpan reference, const Vocabulary& vocab);
     ~BeamDrafter();
     BeamDrafter(const BeamDrafter&) = delete;
@@ -37,7 +37,7 @@ class BeamDrafter {
     void propose(NodeId node, int n, std::vector<Lookahead::Candidate>& tokens);
 
  private:
-    std::vector<Drafter*> drafters_;
+    std::vector<CoreDrafter*> drafters_;
     const Trie& trie_;
     Sequence& request_;
     SequenceId id_;
@@ -45,7 +45,7 @@ class BeamDrafter {
     NodeId common_ = Trie::kRoot;
     std::vector<Token> text_;    // the prompt and what the running hypotheses share
     std::vector<Token> suffix_;  // from there to the node
-    Proposal proposal_;
+    DraftRequest proposal_;
 };
 
 }  // namespace specllama

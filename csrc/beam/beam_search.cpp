@@ -49,7 +49,7 @@ int n_successors(const BeamOptions& options, const Vocab& vocab) {
 constexpr int kMostRows = 64;
 
 int most_rows(const BeamOptions& options, const Speculator& speculator, int n_batch) {
-    const int n_ahead = speculator.speculates() ? speculator.longest() : 0;
+    const int n_ahead = speculator.speculates() ? speculator.limits().depth : 0;
     return std::min({options.n_beams * (1 + n_ahead), kMostRows, n_batch});
 }
 
@@ -244,7 +244,8 @@ void BeamSearch::look_ahead() {
 // Most levels to look ahead. Texts that have their full length need not be decoded.
 int BeamSearch::most_levels() const {
     if (!speculator_.speculates() || drafter_.none()) return 0;
-    const int n_most = speculator_.plans() ? kMostPlannedLevels : speculator_.longest();
+    const int n_most =
+        speculator_.planner() != nullptr ? kMostPlannedLevels : speculator_.limits().depth;
     return std::min(n_most, max_tokens_ - 1 - hypotheses_.n_steps());
 }
 
@@ -264,9 +265,9 @@ int BeamSearch::choose_levels() {
         if (n > n_most) break;
         n_rows_.push_back(n);
     }
-    if (!speculator_.plans()) return static_cast<int>(n_rows_.size()) - 1;
+    if (speculator_.planner() == nullptr) return static_cast<int>(n_rows_.size()) - 1;
     const int n_context = request_.n_tokens() + hypotheses_.n_steps();
-    const CostCurve& cost = speculator_.planner().cost();
+    const CostCurve& cost = speculator_.planner()->cost();
     return lookahead_depth_.choose(n_rows_, [&](int n) { return cost.seconds(n, n_context); });
 }
 

@@ -55,13 +55,17 @@ std::vector<Flag> own_flags() {
     return {
         flag("-m --model", "MODEL",
              "GGUF file (default: SmolLM2 of specllama[demo] or the bundled model)",
-             [](Options& o, const std::string& v) { read_value({"model"}, v, o.session.model.path); }),
+             [](Options& o, const std::string& v) {
+                 read_value({"model"}, v, o.session.model.path);
+             }),
         flag("-hf --hf-repo", "NAME",
              "model user/repo[:quant] of the Hugging Face Hub, instead of -m (default: Q4_K_M)",
              refuse(kFiles)),
         flag("-md --draft-model --model-draft", "MODEL",
              "GGUF file of a smaller model or a head that drafts",
-             [](Options& o, const std::string& v) { read_value({"draft"}, v, o.session.draft.path); }),
+             [](Options& o, const std::string& v) {
+                 read_value({"draft"}, v, o.session.draft.path);
+             }),
         flag("-hfd --hf-repo-draft", "NAME", "draft model of the Hub, instead of -md",
              refuse(kFiles)),
         flag("--draft", "WHO",

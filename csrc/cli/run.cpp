@@ -49,6 +49,7 @@ int run(Options options, bool (*interrupted)()) {
     if (interrupted()) return kInterrupted;
     if (options.grammar_file) set_grammar(options, read_grammar(*options.grammar_file));
     name_models(options);
+    if (options.draft != "none") options.session.ngram.emplace();
 
     std::optional<ProgressBar> bar;
     bar.emplace("loading", 0.3);
@@ -58,7 +59,7 @@ int run(Options options, bool (*interrupted)()) {
     };
     std::optional<Session> session;
     try {
-        session.emplace(options.session, options.draft != "none" ? make_ngram_drafter() : nullptr);
+        session.emplace(options.session);
     } catch (const Interrupted&) {
         return kInterrupted;
     }

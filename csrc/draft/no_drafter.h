@@ -2,15 +2,15 @@
 
 #include <span>
 
-#include "specllama/drafter.h"
+#include "draft/core_drafter.h"
 
 namespace specllama {
 
 // Drafts nothing. A session whose requests bring their drafts, and that has no drafter of its own,
 // is laid out for verifying by this one.
-class NoDrafter final : public Drafter {
+class NoDrafter final : public CoreDrafter {
  public:
-    void propose(std::span<Proposal>) override {}
+    void propose(std::span<DraftRequest>) override {}
 };
 
 }  // namespace specllama

@@ -1,6 +1,7 @@
 #include "draft/tree.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace specllama {
 
@@ -49,7 +50,7 @@ int Tree::grow(int parent, const Node& node, const Limits& limits) {
     return at;
 }
 
-void Tree::add(const Draft& draft, const Limits& limits) {
+void Tree::add(const SampledDraft& draft, const Limits& limits) {
     path_.assign(1, kRoot);
     for (int i = 0; i < draft.size(); ++i) {
         const Node node{.token = draft.tokens[i],
@@ -61,15 +62,18 @@ void Tree::add(const Draft& draft, const Limits& limits) {
     }
     bool broken = true;  // the token before it in the branch is not in the tree
     int at = kRoot;
-    for (const Draft::Side& side : draft.sides) {
-        if (!side.follows) {
-            broken = side.depth >= static_cast<int>(path_.size());
-            if (!broken) at = path_[side.depth];
+    for (std::size_t i = 0; i < draft.branches.size(); ++i) {
+        const Draft::BranchToken& one = draft.branches[i];
+        if (!one.follows) {
+            broken = one.depth >= static_cast<int>(path_.size());
+            if (!broken) at = path_[one.depth];
         }
         if (broken) continue;
-        const int grown = grow(
-            at, {.token = side.token, .evidence = side.evidence, .drawn_from = side.drawn_from},
-            limits);
+        const int grown = grow(at,
+                               {.token = one.token,
+                                .evidence = one.evidence,
+                                .drawn_from = draft.branch_drawn_from[i]},
+                               limits);
         broken = grown == kNone;
         if (!broken) at = grown;
     }

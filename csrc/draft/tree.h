@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "specllama/draft.h"
+#include "draft/sampled_draft.h"
 #include "specllama/evidence.h"
 #include "specllama/types.h"
 
@@ -21,7 +21,7 @@ class Tree {
     struct Node {
         Token token = kNoToken;
         Evidence evidence;
-        const Distribution* drawn_from = nullptr;  // see Draft
+        const Distribution* drawn_from = nullptr;  // see SampledDraft
         int parent = kRoot;
         int depth = 0;      // number of its ancestors
         int rank = 0;       // number of siblings that were there before it
@@ -41,7 +41,7 @@ class Tree {
 
     // Adds a draft, trunk first: shares what is in the tree already and adds the rest, as far as
     // the limits allow.
-    void add(const Draft& draft, const Limits& limits);
+    void add(const SampledDraft& draft, const Limits& limits);
 
     // Replaces the tree by the nodes of another one that are kept and whose parents are kept; depth
     // first and the elder sibling first, so that the first nodes are a chain, the trunk.

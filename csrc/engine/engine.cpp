@@ -9,23 +9,23 @@
 
 namespace specllama {
 
-Engine::Engine(std::unique_ptr<Target> target, Speculator speculator)
+Engine::Engine(std::unique_ptr<Target> target, std::unique_ptr<Speculator> speculator)
     : target_(std::move(target)), speculator_(std::move(speculator)) {}
 
 DraftLimits Engine::limits() const {
-    DraftLimits limits = target_->limits(speculator_.most());
-    if (!speculator_.speculates()) limits.depth = 0;
+    DraftLimits limits = target_->limits(speculator_->limits());
+    if (!speculator_->speculates()) limits.depth = 0;
     return limits;
 }
 
 void Engine::begin(Sequence& sequence, TokenSpan reference) {
     target_->begin(sequence);
-    speculator_.begin(sequence, reference);
+    speculator_->begin(sequence, reference);
 }
 
 void Engine::end(Sequence& sequence) {
     target_->end(sequence);
-    speculator_.end(sequence);
+    speculator_->end(sequence);
 }
 
 void Engine::step(std::span<Sequence* const> sequences) {
@@ -52,16 +52,16 @@ void Engine::propose(Round& round) {
     round.limits.clear();
     for (const Sequence* sequence : round.sequences) {
         DraftLimits& limits = round.limits.emplace_back();
-        if (!speculator_.speculates() || sequence->in_prompt()) continue;
-        limits = target_->limits(*sequence, speculator_.most());
+        if (!speculator_->speculates() || sequence->in_prompt()) continue;
+        limits = target_->limits(*sequence, speculator_->limits());
         // A round of g drafted tokens generates up to g + 1.
         limits.depth = std::clamp(sequence->n_tokens_left() - 1, 0, limits.depth);
     }
-    speculator_.propose(round.sequences, round.limits, target_->overhead());
+    speculator_->propose(round.sequences, round.limits, target_->overhead());
     const std::size_t n = round.sequences.size();
     if (round.results.size() < n) round.results.resize(n);
     for (std::size_t i = 0; i < n; ++i)
-        round.results[i].begin(*round.sequences[i], speculator_.draft(i));
+        round.results[i].begin(*round.sequences[i], speculator_->draft(i));
     round.first = round.last = 0;
 }
 
@@ -70,7 +70,7 @@ bool Engine::verify(Round& round) {
     round.first = round.last;
     const auto rest = std::span(round.results).first(round.sequences.size()).subspan(round.first);
     if (rest.empty()) return false;
-    round.last += target_->verify(rest, speculator_.n_padding(), round.decodes);
+    round.last += target_->verify(rest, speculator_->n_padding(), round.decodes);
     observe_decodes(round);
     return true;
 }
@@ -81,8 +81,7 @@ void Engine::accept(Round& round) {
         const Verification& one = round.results[i];
         Sequence& sequence = *one.sequence;
         if (sequence.in_prompt()) sequence.stats.prefill_generated_tokens = sequence.n_generated();
-        speculator_.observe(i, sequence, one.path, one.tokens,
-                            sequence.in_prompt() ? 0 : one.seconds);
+        speculator_->observe(i, one);
     });
 }
 
@@ -128,7 +127,7 @@ void Engine::commit(Round& round) {
 // round, ahead of its draft.
 void Engine::commit_forced(Sequence& sequence) {
     while (!sequence.done()) {
-        const Token token = speculator_.forced_token(sequence);
+        const Token token = speculator_->forced_token(sequence);
         if (token == kNoToken) return;
         const Timer timer(sequence.stats.seconds.text);
         if (sequence.traces()) sequence.trace.back().forced.push_back(token);
@@ -141,7 +140,7 @@ void Engine::commit_forced(Sequence& sequence) {
 }
 
 void Engine::observe_decodes(Round& round) {
-    for (const Decode& decode : round.decodes) speculator_.observe_decode(decode);
+    for (const Decode& decode : round.decodes) speculator_->observe_decode(decode);
     round.decodes.clear();
 }
 

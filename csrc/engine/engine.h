@@ -15,9 +15,9 @@ namespace specllama {
 // The round loop: draft, verify, accept, rewind; for any number of sequences at once.
 class Engine {
  public:
-    Engine(std::unique_ptr<Target> target, Speculator speculator);
+    Engine(std::unique_ptr<Target> target, std::unique_ptr<Speculator> speculator);
 
-    Speculator& speculator() { return speculator_; }
+    Speculator& speculator() { return *speculator_; }
     // Most tokens of a draft for a sequence that has a round to itself.
     DraftLimits limits() const;
 
@@ -46,7 +46,7 @@ class Engine {
     void for_each_verified(Round& round, Function function);
 
     std::unique_ptr<Target> target_;
-    Speculator speculator_;
+    std::unique_ptr<Speculator> speculator_;
     Round round_;
 };
 

@@ -4,27 +4,28 @@
 #include <span>
 #include <vector>
 
+#include "draft/sampled_draft.h"
 #include "draft/tree.h"
-#include "plan/turn.h"
-#include "specllama/draft.h"
+#include "plan/round_plan.h"
 #include "specllama/types.h"
 
 namespace specllama {
 
 // A draft joined with the other drafts for the same text, as a tree to choose from: first the whole
-// trunk of the draft, then the sides.
+// main path of the draft, then its alternatives.
 struct JoinedDraft {
     Tree tree;
-    std::vector<Side> sides;  // [i]: node i of those behind the trunk
+    std::vector<Alternative> alternatives;  // [i]: node i of those after the main path
 
-    // Joins the drafts, with drafts[own] as the trunk; empty if that one is empty. A draft with
+    // Joins the drafts, with drafts[own] as the main path; empty if that one is empty. A draft with
     // drawn tokens is joined with no other one, since the tree's shape must not depend on which
     // tokens were drawn.
-    void join(std::span<const Draft* const> drafts, std::size_t own, const Tree::Limits& limits);
+    void join(std::span<const SampledDraft* const> drafts, std::size_t own,
+              const Tree::Limits& limits);
 
-    // Sets Side::right by the tokens that the target has said, for the sides that these judge. A
-    // side is judged only if its elder siblings were wrong.
-    void judge(TokenSpan heard);
+    // Sets Alternative::right by the target's tokens, for the alternatives that these judge. One is
+    // judged only if its elder siblings were wrong.
+    void judge(TokenSpan target_tokens);
 };
 
 }  // namespace specllama

@@ -212,7 +212,7 @@ void LocalTarget::walk(Verification& one, int row) {
     Seconds& seconds = sequence.stats.seconds;
     (sequence.in_prompt() ? seconds.prefill : seconds.verify) += one.seconds;
     const int n_pending = sequence.n_pending();
-    for (bool goes_on = true; goes_on;) {
+    for (bool continues = true; continues;) {
         guesses_.clear();
         for (int at = draft.first_child(one.node()); at != Tree::kNone; at = draft[at].next)
             guesses_.push_back({draft[at].token, draft[at].drawn_from});
@@ -221,7 +221,7 @@ void LocalTarget::walk(Verification& one, int row) {
             const Timer timer(seconds.choose);
             one.last = sequence.choose(context_.logits(row + 1 + one.node()), guesses_, logprobs);
         }
-        goes_on = one.last >= 0 && one.accept(one.last, std::move(logprobs));
+        continues = one.last >= 0 && one.accept(one.last, std::move(logprobs));
     }
     process(sequence, row - n_pending + 1, n_pending, one.path);
     one.verified = true;
@@ -259,7 +259,7 @@ void LocalTarget::process(Sequence& sequence, int row, int n, std::span<const in
     std::iota(stay_.begin(), stay_.end(), row);
     for (const int node : path) stay_.push_back(row + n + node);
     contained(sequence, [&] {
-        reader_->absorb(sequence.id(), sequence.tokens(), sequence.n_cached(), stay_);
+        reader_->process(sequence.id(), sequence.tokens(), sequence.n_cached(), stay_);
     });
 }
 

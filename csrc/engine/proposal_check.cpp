@@ -8,10 +8,10 @@ namespace specllama {
 namespace {
 
 // Most tokens in a row, along the trunk or a branch.
-int longest(const Draft& draft) {
+int longest(const SampledDraft& draft) {
     int n_most = draft.size();
     int n = 0;
-    for (const Draft::Side& side : draft.sides) {
+    for (const Draft::BranchToken& side : draft.branches) {
         n = side.follows ? n + 1 : side.depth + 1;
         n_most = std::max(n_most, n);
     }
@@ -25,9 +25,9 @@ std::string no_token(Token token, const Vocabulary& vocab) {
 
 }  // namespace
 
-std::string fault(const Proposal& proposal, const Vocabulary& vocab) {
+std::string fault(const DraftRequest& proposal, const Vocabulary& vocab) {
     if (!proposal.error.empty()) return proposal.error;
-    if (!proposal.draft.whole())
+    if (!proposal.draft.valid())
         return "The drafter proposed tokens without evidence, or with some of no source there is; "
                "add them by Draft::push.";
     if (const int n = longest(proposal.draft); n > proposal.max_tokens)
@@ -38,24 +38,24 @@ std::string fault(const Proposal& proposal, const Vocabulary& vocab) {
                " tokens; at most " + std::to_string(proposal.max_drawn) + " were asked for.";
     for (const Token token : proposal.draft.tokens)
         if (!vocab.contains(token)) return no_token(token, vocab);
-    for (const Draft::Side& side : proposal.draft.sides)
+    for (const Draft::BranchToken& side : proposal.draft.branches)
         if (!vocab.contains(side.token)) return no_token(side.token, vocab);
     return "";
 }
 
-void cut_behind_end(Draft& draft, const Vocabulary& vocab) {
+void cut_after_end(SampledDraft& draft, const Vocabulary& vocab) {
     const auto ends = [&](Token token) { return vocab.is_end(token); };
     if (draft.drawn()) return;
     const auto end = std::ranges::find_if(draft.tokens, ends);
     if (end != draft.tokens.end()) draft.truncate(static_cast<int>(end - draft.tokens.begin()) + 1);
     bool over = false;  // whether the branch has ended
-    std::erase_if(draft.sides, [&](const Draft::Side& side) {
+    draft.erase_branches([&](const Draft::BranchToken& side) {
         over &= side.follows;
         return std::exchange(over, over || ends(side.token));
     });
 }
 
-void cut_where_forbidden(Draft& draft, const Sampler& sampler) {
+void cut_where_forbidden(SampledDraft& draft, const Sampler& sampler) {
     if (sampler.mask() == nullptr || draft.empty() || draft.drawn()) return;
     const auto n = static_cast<int>(sampler.mask()->n_allowed(draft.tokens));
     if (n < draft.size()) draft.truncate(n);

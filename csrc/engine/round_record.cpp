@@ -4,8 +4,10 @@
 
 namespace specllama {
 
-void record_round(Sequence& sequence, const Turn& turn, bool planned, const Tree& verified,
-                  std::span<const int> accepted, TokenSpan heard, double decode_seconds) {
+void record_round(const RoundRequest& request, const Choice* expected, const Verification& result) {
+    Sequence& sequence = *result.sequence;
+    const Tree& verified = *result.draft;
+    const std::vector<int>& accepted = result.path;
     Stats& stats = sequence.stats;
     const auto n_accepted = static_cast<int>(accepted.size());
     const auto add = [](std::vector<int>& counts, int at, int n) {
@@ -29,12 +31,12 @@ void record_round(Sequence& sequence, const Turn& turn, bool planned, const Tree
     }
     if (!sequence.traces()) return;
     RoundTrace& trace = sequence.trace.emplace_back();
-    trace.position = turn.n_tokens - sequence.n_prompt();
-    trace.draft_seconds = turn.spent;
-    trace.decode_seconds = decode_seconds;
-    if (planned) {
-        trace.expected_tokens = turn.choice.tokens;
-        trace.expected_seconds = turn.spent + turn.choice.seconds;
+    trace.position = request.n_tokens - sequence.n_prompt();
+    trace.draft_seconds = request.spent;
+    trace.decode_seconds = sequence.in_prompt() ? 0 : result.seconds;
+    if (expected != nullptr) {
+        trace.expected_tokens = expected->tokens;
+        trace.expected_seconds = request.spent + expected->seconds;
     }
     for (const Tree::Node& node : verified.nodes())
         trace.draft.push_back({.token = node.token,
@@ -44,7 +46,7 @@ void record_round(Sequence& sequence, const Turn& turn, bool planned, const Tree
                                .parent = node.parent});
     for (const int node : accepted) trace.draft[node].accepted = true;
     trace.accepted = n_accepted;
-    if (heard.size() > accepted.size()) trace.next = heard.back();
+    if (result.tokens.size() > accepted.size()) trace.next = result.tokens.back();
 }
 
 }  // namespace specllama

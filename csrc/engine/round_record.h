@@ -1,19 +1,12 @@
 #pragma once
 
-#include <span>
-
-#include "draft/tree.h"
-#include "engine/sequence.h"
-#include "plan/turn.h"
-#include "specllama/types.h"
+#include "engine/target.h"
+#include "plan/round_plan.h"
 
 namespace specllama {
 
 // Counts a round in the statistics of its sequence and adds it to the trace, if there is one.
-// verified: the draft; accepted: its accepted nodes, each the child of the one before; heard: what
-// the target said, as in Speculator::observe. decode_seconds: of the round's decode. planned:
-// whether turn.choice says what was expected of the round.
-void record_round(Sequence& sequence, const Turn& turn, bool planned, const Tree& verified,
-                  std::span<const int> accepted, TokenSpan heard, double decode_seconds);
+// expected: of the round; null: nothing was.
+void record_round(const RoundRequest& request, const Choice* expected, const Verification& result);
 
 }  // namespace specllama

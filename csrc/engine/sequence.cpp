@@ -20,14 +20,13 @@ SamplingOptions settled(SamplingOptions options, const Vocabulary& vocab) {
     return options;
 }
 
-Draft to_draft(const RequestDraft& given) {
+SampledDraft to_draft(const RequestDraft& given) {
     const Evidence unknown = {.source = Source::other, .confidence = 1};
-    Draft draft;
+    SampledDraft draft;
     for (const Token token : given.tokens) draft.push(token, unknown);
     for (const auto& [depth, branch] : given.branches) {
-        draft.push_side(depth, branch.front(), unknown);
-        for (const Token token : TokenSpan(branch).subspan(1))
-            draft.push_behind_side(token, unknown);
+        draft.push_branch(depth, branch.front(), unknown);
+        for (const Token token : TokenSpan(branch).subspan(1)) draft.extend_branch(token, unknown);
     }
     return draft;
 }
@@ -118,8 +117,8 @@ void Sequence::take_chunks(std::vector<Chunk>& chunks) {
     chunks.clear();
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     // A text whose draft was verified goes on: what may become a stop string stays held back.
-    const bool goes_on = given_ && finish_reason_ == FinishReason::none;
-    text_.take(done_ && !goes_on, finish_reason_, chunks);
+    const bool continues = given_ && finish_reason_ == FinishReason::none;
+    text_.take(done_ && !continues, finish_reason_, chunks);
     all_taken_ = done();
 }
 

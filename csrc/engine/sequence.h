@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
+#include "draft/sampled_draft.h"
 #include "plan/acceptance.h"
 #include "sample/sampler.h"
-#include "specllama/draft.h"
 #include "specllama/generate_options.h"
 #include "specllama/stats.h"
 #include "specllama/trace.h"
@@ -74,7 +74,7 @@ class Sequence {
     bool caches_prompt() const { return caches_prompt_; }
     // The draft that the request brings, whose verification is all that it asks for; null: it asks
     // for a generation.
-    const Draft* given() const { return given_ ? &*given_ : nullptr; }
+    const SampledDraft* given() const { return given_ ? &*given_ : nullptr; }
 
     // Appends a token that the target chose, unless it ends the text. Returns whether the
     // generation goes on; if not, tokens that a stop string touches have been removed again, and
@@ -108,7 +108,7 @@ class Sequence {
     bool spoiled = false;
 
     // What the planner knows of its text.
-    Phase phase;
+    TextRegime regime;
 
  private:
     void append_text(Token token, std::string& bytes) const;
@@ -125,7 +125,7 @@ class Sequence {
     TextStream text_;
     bool caches_prompt_;
     bool traces_;
-    std::optional<Draft> given_;
+    std::optional<SampledDraft> given_;
     std::atomic<bool> done_ = false;
     std::exception_ptr error_;
     std::atomic<bool> abandoned_ = false;

@@ -9,7 +9,7 @@
 
 namespace specllama {
 
-std::size_t view_of(Source source) {
+std::size_t source_group(Source source) {
     if (source == Source::grammar) return 2;
     return source == Source::model || source == Source::other ? 1 : 0;
 }
@@ -47,10 +47,10 @@ double match_prior(double length) {
 
 double log_odds(double rate) { return std::log(rate / (1 - rate)); }
 
-// [phase]: factor by which the phase changes the odds of being wrong.
-const PhaseLanes kWrongOdds = [] {
-    PhaseLanes factors{};
-    for (int i = 0; i < kPhases; ++i)
+// [regime]: factor by which the regime changes the odds of being wrong.
+const RegimeLanes kWrongOdds = [] {
+    RegimeLanes factors{};
+    for (int i = 0; i < kRegimes; ++i)
         factors[i] = static_cast<float>(std::exp(-tuning::kShifts[i]));
     return factors;
 }();
@@ -102,12 +102,13 @@ auto& Acceptance::bin_of(auto& table, const Evidence& evidence) {
 }
 
 // A model's probability already accounts for the guesses beside it, so it is the belief as it is.
-auto& Acceptance::bin_of(auto& table, const Phase& phase, const Evidence& evidence, int rank) {
+auto& Acceptance::bin_of(auto& table, const TextRegime& regime, const Evidence& evidence,
+                         int rank) {
     auto& own = bin_of(table, evidence);
     if (rank <= 0) return own;
     const double belief = evidence.source == Source::model
                               ? evidence.confidence
-                              : own.rate(phase.weights[view_of(evidence.source)]);
+                              : own.rate(regime.weights[source_group(evidence.source)]);
     auto& by_rank = table.siblings[static_cast<std::size_t>(evidence.source)];
     auto& bins = by_rank[std::min<std::size_t>(rank, by_rank.size()) - 1];
     return bins[part(static_cast<float>(belief), bins.size())];
@@ -120,16 +121,16 @@ void Acceptance::Bin::believe(double rate) {
 
 void Acceptance::Bin::set() {
     const float wrong_odds = std::exp(static_cast<float>(-log_odds));
-    for (int i = 0; i < kPhases; ++i) in_phase[i] = 1 / (1 + wrong_odds * kWrongOdds[i]);
+    for (int i = 0; i < kRegimes; ++i) in_regime[i] = 1 / (1 + wrong_odds * kWrongOdds[i]);
 }
 
-// A natural-gradient step on the posterior of log_odds, averaged over the phases.
-void Acceptance::Bin::observe(const Phase::Weights& posterior, bool right) {
+// A natural-gradient step on the posterior of log_odds, averaged over the regimes.
+void Acceptance::Bin::observe(const TextRegime::Weights& posterior, bool right) {
     double gradient = 0;
     double gained = 0;
-    for (int i = 0; i < kPhases; ++i) {
-        gradient += posterior[i] * (right - in_phase[i]);
-        gained += posterior[i] * in_phase[i] * (1 - in_phase[i]);
+    for (int i = 0; i < kRegimes; ++i) {
+        gradient += posterior[i] * (right - in_regime[i]);
+        gained += posterior[i] * in_regime[i] * (1 - in_regime[i]);
     }
     constexpr double kKeep = 1 - 1 / tuning::kLongText;
     information = information * kKeep + gained;
@@ -139,8 +140,8 @@ void Acceptance::Bin::observe(const Phase::Weights& posterior, bool right) {
     set();
 }
 
-double Acceptance::Bin::rate(const Phase::Weights& weights) const {
-    return std::inner_product(weights.begin(), weights.end(), in_phase.begin(), 0.0);
+double Acceptance::Bin::rate(const TextRegime::Weights& weights) const {
+    return std::inner_product(weights.begin(), weights.end(), in_regime.begin(), 0.0);
 }
 
 Acceptance::Acceptance() {
@@ -170,56 +171,56 @@ Acceptance::Acceptance() {
     tables_.fill(table);
 }
 
-Phase Acceptance::begin(double temperature, int position) const {
-    Phase phase;
-    phase.temperature = temperature > 1 ? 3 : temperature > 0.5 ? 2 : temperature > 0 ? 1 : 0;
-    for (std::size_t view = 0; view < kViews; ++view) {
-        const Phase::Weights& met = tables_[phase.temperature].met[view];
+TextRegime Acceptance::begin(double temperature, int position) const {
+    TextRegime regime;
+    regime.temperature = temperature > 1 ? 3 : temperature > 0.5 ? 2 : temperature > 0 ? 1 : 0;
+    for (std::size_t group = 0; group < kSourceGroups; ++group) {
+        const TextRegime::Weights& met = tables_[regime.temperature].met[group];
         const double sum = std::accumulate(met.begin(), met.end(), 0.0);
-        for (int i = 0; i < kPhases; ++i) phase.next[view][i] = met[i] / sum;
+        for (int i = 0; i < kRegimes; ++i) regime.next[group][i] = met[i] / sum;
     }
-    phase.n_met.fill(tuning::kPrior);
-    phase.weights = phase.next;
-    phase.position.fill(position);
-    return phase;
+    regime.n_met.fill(tuning::kPrior);
+    regime.weights = regime.next;
+    regime.position.fill(position);
+    return regime;
 }
 
-void Acceptance::pass(Phase& phase, std::size_t view, int position) {
-    const int n_tokens = position - phase.position[view];
+void Acceptance::pass(TextRegime& regime, std::size_t group, int position) {
+    const int n_tokens = position - regime.position[group];
     if (n_tokens <= 0) return;
-    phase.position[view] = position;
-    constexpr double kLast = 1 - tuning::kPhaseEnd;
+    regime.position[group] = position;
+    constexpr double kLast = 1 - tuning::kRegimeEnd;
     const double lasts = n_tokens == 1 ? kLast : std::pow(kLast, n_tokens);
-    const Phase::Weights& next = phase.next[view];
-    Phase::Weights& weights = phase.weights[view];
-    for (int i = 0; i < kPhases; ++i) weights[i] = lasts * weights[i] + (1 - lasts) * next[i];
+    const TextRegime::Weights& next = regime.next[group];
+    TextRegime::Weights& weights = regime.weights[group];
+    for (int i = 0; i < kRegimes; ++i) weights[i] = lasts * weights[i] + (1 - lasts) * next[i];
 }
 
-double Acceptance::rate(const Phase& phase, const Evidence& evidence, int rank) const {
-    return bin_of(tables_[phase.temperature], phase, evidence, rank)
-        .rate(phase.weights[view_of(evidence.source)]);
+double Acceptance::rate(const TextRegime& regime, const Evidence& evidence, int rank) const {
+    return bin_of(tables_[regime.temperature], regime, evidence, rank)
+        .rate(regime.weights[source_group(evidence.source)]);
 }
 
-void Acceptance::observe_sibling(const Phase& phase, const Evidence& evidence, int rank,
+void Acceptance::observe_sibling(const TextRegime& regime, const Evidence& evidence, int rank,
                                  bool right) {
-    bin_of(tables_[phase.temperature], phase, evidence, rank)
-        .observe(phase.weights[view_of(evidence.source)], right);
+    bin_of(tables_[regime.temperature], regime, evidence, rank)
+        .observe(regime.weights[source_group(evidence.source)], right);
 }
 
 SPECLLAMA_CLONES("avx2")
-void Acceptance::observe(Phase& phase, int position, std::span<const Evidence> draft, int n_right,
-                         int n_judged) {
-    Table& table = tables_[phase.temperature];
+void Acceptance::observe(TextRegime& regime, int position, std::span<const Evidence> draft,
+                         int n_right, int n_judged) {
+    Table& table = tables_[regime.temperature];
     const int n = std::min({n_right + 1, n_judged, static_cast<int>(draft.size())});
     for (int j = 0; j < n; ++j) {
         const bool right = j < n_right;
-        const std::size_t view = view_of(draft[j].source);
-        pass(phase, view, position + j);
-        Phase::Weights& weights = phase.weights[view];
+        const std::size_t group = source_group(draft[j].source);
+        pass(regime, group, position + j);
+        TextRegime::Weights& weights = regime.weights[group];
         Bin& own = bin_of(table, draft[j]);
         double sum = 0;
-        for (int i = 0; i < kPhases; ++i) {
-            const double p = own.in_phase[i];
+        for (int i = 0; i < kRegimes; ++i) {
+            const double p = own.in_regime[i];
             weights[i] *= right ? p : 1 - p;
             sum += weights[i];
         }
@@ -227,10 +228,10 @@ void Acceptance::observe(Phase& phase, int position, std::span<const Evidence> d
         own.observe(weights, right);
         if (draft[j].source == Source::model) table.any_of_model.observe(weights, right);
         // Of all requests older tokens decay towards the prior.
-        Phase::Weights& met = table.met[view];
-        Phase::Weights& next = phase.next[view];
-        const double n_met = ++phase.n_met[view];
-        for (int i = 0; i < kPhases; ++i) {
+        TextRegime::Weights& met = table.met[group];
+        TextRegime::Weights& next = regime.next[group];
+        const double n_met = ++regime.n_met[group];
+        for (int i = 0; i < kRegimes; ++i) {
             met[i] += weights[i] - (met[i] - tuning::kShiftPrior[i]) / tuning::kShiftWindow;
             next[i] += (weights[i] - next[i]) / n_met;
         }
@@ -238,55 +239,55 @@ void Acceptance::observe(Phase& phase, int position, std::span<const Evidence> d
 }
 
 SPECLLAMA_CLONES("avx2")
-int Acceptance::foresee(const Phase& phase, int position, std::span<const Evidence> draft,
-                        double caution, Phase::Weights& phases,
-                        std::span<PhaseLanes> tokens) const {
-    const Table& table = tables_[phase.temperature];
-    Phase then = phase;
-    const std::size_t first = view_of(draft.empty() ? Source::model : draft[0].source);
+int Acceptance::predict(const TextRegime& regime, int position, std::span<const Evidence> draft,
+                        double risk_exponent, TextRegime::Weights& regimes,
+                        std::span<RegimeLanes> tokens) const {
+    const Table& table = tables_[regime.temperature];
+    TextRegime then = regime;
+    const std::size_t first = source_group(draft.empty() ? Source::model : draft[0].source);
     pass(then, first, position - 1);
-    // survival[t][s]: probability that all tokens so far are right and the phase is t now, if it
+    // survival[t][s]: probability that all tokens so far are right and the regime is t now, if it
     // was s at first; alive[s]: its sum over t. With s innermost and in single precision, one
     // vector operation serves all s.
-    std::array<PhaseVector, kPhases> survival{};
-    for (int s = 0; s < kPhases; ++s) survival[s][s] = 1;
-    PhaseVector alive = PhaseVector{} + 1.0F;
-    PhaseVector expected = alive;
-    PhaseVector weights{};
-    std::array<float, kPhases> begins;
-    for (int s = 0; s < kPhases; ++s) {
+    std::array<RegimeVector, kRegimes> survival{};
+    for (int s = 0; s < kRegimes; ++s) survival[s][s] = 1;
+    RegimeVector alive = RegimeVector{} + 1.0F;
+    RegimeVector expected = alive;
+    RegimeVector weights{};
+    std::array<float, kRegimes> begins;
+    for (int s = 0; s < kRegimes; ++s) {
         weights[s] = static_cast<float>(then.weights[first][s]);
-        begins[s] = static_cast<float>(tuning::kPhaseEnd * then.next[first][s]);
+        begins[s] = static_cast<float>(tuning::kRegimeEnd * then.next[first][s]);
     }
-    constexpr auto kLasts = static_cast<float>(1 - tuning::kPhaseEnd);
-    tokens[0] = std::bit_cast<PhaseLanes>(expected);
+    constexpr auto kLasts = static_cast<float>(1 - tuning::kRegimeEnd);
+    tokens[0] = std::bit_cast<RegimeLanes>(expected);
     std::size_t length = tokens.size() - 1;
     for (std::size_t g = 1; g <= length; ++g) {
         const bool known = g <= draft.size();
-        const std::size_t view = view_of(known ? draft[g - 1].source : Source::model);
+        const std::size_t group = source_group(known ? draft[g - 1].source : Source::model);
         const Bin& bin = known ? bin_of(table, draft[g - 1]) : table.any_of_model;
-        const PhaseLanes& rates = bin.in_phase;
-        std::array<PhaseVector, 2> sums{};  // two, for a shorter chain of dependent additions
-        if (view == first) {
-            for (int t = 0; t < kPhases; ++t)
+        const RegimeLanes& rates = bin.in_regime;
+        std::array<RegimeVector, 2> sums{};  // two, for a shorter chain of dependent additions
+        if (group == first) {
+            for (int t = 0; t < kRegimes; ++t)
                 sums[t % 2] += survival[t] = rates[t] * (kLasts * survival[t] + begins[t] * alive);
         } else {
-            // A token of another view is right or wrong by that view's phase, independently of the
-            // phase in the first view.
-            pass(then, view, position + static_cast<int>(g) - 1);
+            // A token of another group is right or wrong by that group's regime, independently of
+            // the regime in the first group.
+            pass(then, group, position + static_cast<int>(g) - 1);
             double rate = 0;
-            for (int t = 0; t < kPhases; ++t) rate += then.weights[view][t] *= rates[t];
-            for (double& weight : then.weights[view]) weight /= rate;
-            for (PhaseVector& row : survival) sums[0] += row *= static_cast<float>(rate);
+            for (int t = 0; t < kRegimes; ++t) rate += then.weights[group][t] *= rates[t];
+            for (double& weight : then.weights[group]) weight /= rate;
+            for (RegimeVector& row : survival) sums[0] += row *= static_cast<float>(rate);
         }
         alive = sums[0] + sums[1];
-        PhaseVector counts = alive;
-        weaken(counts, caution);
+        RegimeVector counts = alive;
+        weaken(counts, risk_exponent);
         expected += counts;
-        tokens[g] = std::bit_cast<PhaseLanes>(expected);
+        tokens[g] = std::bit_cast<RegimeLanes>(expected);
         if (sum(weights * counts) < tuning::kNegligible) length = g;
     }
-    phases = then.weights[first];
+    regimes = then.weights[first];
     return static_cast<int>(length);
 }
 

@@ -50,32 +50,32 @@ inline constexpr double kOptimism = 0.4;
 // -- Acceptance ------------------------------------------------------------------------------
 
 // Tokens that prior knowledge counts as: the prior of a rate, and what earlier requests have shown
-// of the phases.
+// of the regimes.
 inline constexpr double kPrior = 6;
 // Phases of a text (copying, free): by how much each shifts the log-odds of all rates. Some twenty
 // tokens can tell steps of 1.2 apart; 4 either way takes 0.5 to 0.02 and to 0.98. (Real answers
-// need but three phases; a drafter that is never right, or always, needs the ends.)
+// need but three regimes; a drafter that is never right, or always, needs the ends.)
 inline constexpr std::array<double, 7> kShifts = {-4, -2.5, -1.2, 0, 1.2, 2.5, 4};
-// Prior number of tokens in each phase, and the number of tokens over which what was met besides is
-// forgotten.
+// Prior number of tokens in each regime, and the number of tokens over which what was met besides
+// is forgotten.
 inline constexpr std::array<double, 7> kShiftPrior = {4, 4, 4, 60, 4, 4, 4};
 inline constexpr double kShiftWindow = 200;
-// Probability that a phase ends with a token: phases are some tens of tokens long. What drafts have
-// promised is forgotten at this rate, too, in rounds (WidthChange).
-inline constexpr double kPhaseEnd = 1.0 / 40;
+// Probability that a regime ends with a token: regimes are some tens of tokens long. What drafts
+// have promised is forgotten at this rate, too, in rounds (WidthSwitch).
+inline constexpr double kRegimeEnd = 1.0 / 40;
 
-// -- Caution ---------------------------------------------------------------------------------
+// -- Risk ------------------------------------------------------------------------------------
 
-// Caution raises chances to the power of 1 plus this for each token that could have been decoded in
-// the time that drafting has cost the request so far.
-inline constexpr double kCautionPerToken = 0.1;
+// The risk exponent raises chances to the power of 1 plus this for each token that could have been
+// decoded in the time that drafting has cost the request so far.
+inline constexpr double kRiskPerToken = 0.1;
 // What the drafts of a request may add to a decode, in plain rounds, beside what drafting has saved
 // in the request so far. It is enough to cross the widest stair seen (4-bit weights on a CPU, where
 // no short draft pays and 16 tokens cost 8.2; an Apple GPU's is 4.1), but nobody bets twenty
 // decodes on a copy before the text has shown that it copies.
-inline constexpr double kStake = 8.5;
+inline constexpr double kDraftBudget = 8.5;
 // A draft model takes in a text if the tokens to come are expected to save so many times what that
-// takes: no phase is known as soon as that expectation has it.
+// takes: no regime is known as soon as that expectation has it.
 inline constexpr double kReadingMargin = 4;
 // Tokens that are taken to come, if so many may, for each round that has gone without the model:
 // what has gone on for long goes on. (Who knows nothing of its end should read once he has missed

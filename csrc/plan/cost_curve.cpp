@@ -37,8 +37,8 @@ CostCurve::CostCurve() {
 
 void CostCurve::observe(int n, int n_context, double seconds) {
     if (n < 1) return;
-    change_.note(n);
-    if (n > kMaxTokens || n_context < 0 || !usable(seconds) || !change_.settled()) return;
+    width_switch_.note(n);
+    if (n > kMaxTokens || n_context < 0 || !usable(seconds) || !width_switch_.steady()) return;
     last_ = n;
     speed_ += square(tuning::kSpeedWander);
     shape_ += square(tuning::kShapeWander);
@@ -81,12 +81,12 @@ void CostCurve::derive() {
     }
 }
 
-std::span<const double> CostCurve::prices(int n_most, int n_context) const {
+std::span<const double> CostCurve::decode_costs(int n_most, int n_context) const {
     // Widths beyond kMaxTokens are as much in doubt as kMaxTokens.
-    prices_.assign(1, 0);
+    decode_costs_.assign(1, 0);
     for (int n = 1; n <= n_most; ++n)
-        prices_.push_back(optimism_[std::min(n, kMaxTokens) - 1] * seconds(n, n_context));
-    return prices_;
+        decode_costs_.push_back(optimism_[std::min(n, kMaxTokens) - 1] * seconds(n, n_context));
+    return decode_costs_;
 }
 
 double CostCurve::seconds(int n, int n_context) const {
@@ -121,7 +121,7 @@ int CostCurve::next_probe(int n_max) const {
 
 CurvePoints CostCurve::points() const {
     CurvePoints points{std::vector<double>(kMaxTokens), slope_.base(), slope_.per_token(),
-                       change_.seconds()};
+                       width_switch_.seconds()};
     for (int n = 1; n <= kMaxTokens; ++n)
         if (measured(n)) points.seconds[n - 1] = std::exp(log_seconds_[n - 1]);
     return points;
@@ -141,7 +141,7 @@ void CostCurve::restore(const CurvePoints& points) {
         return x > 0 && x < n_decodes * seconds(1, 0) ? x : 0;
     };
     slope_.set(up_to(1, points.context_base), up_to(1, points.context_per_token));
-    change_.set_seconds(up_to(1000, points.change));
+    width_switch_.set_seconds(up_to(1000, points.width_switch));
 }
 
 }  // namespace specllama

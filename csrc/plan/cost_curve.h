@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "plan/context_slope.h"
-#include "plan/width_change.h"
+#include "plan/width_switch.h"
 #include "specllama/types.h"
 
 namespace specllama {
@@ -19,8 +19,8 @@ struct CurvePoints {
     // token of the decode.
     double context_base = 0;
     double context_per_token = 0;
-    // Seconds that a change of n costs: see WidthChange.
-    double change = 0;
+    // Seconds that a change of n costs: see WidthSwitch.
+    double width_switch = 0;
 };
 
 // v(n, context): the seconds of one decode of n tokens, learned from the decodes that are made.
@@ -52,11 +52,11 @@ class CostCurve {
     // last decode's. (Optimism in the face of uncertainty: Auer, Cesa-Bianchi, Fischer,
     // "Finite-time analysis of the multiarmed bandit problem", 2002.) Valid until the next call of
     // any member.
-    std::span<const double> prices(int n_most, int n_context) const;
+    std::span<const double> decode_costs(int n_most, int n_context) const;
 
     // What it costs if n changes. Decodes that were dearer for that are not learned from.
-    WidthChange& change() { return change_; }
-    const WidthChange& change() const { return change_; }
+    WidthSwitch& width_switch() { return width_switch_; }
+    const WidthSwitch& width_switch() const { return width_switch_; }
 
     // Standard deviation of log(v(n) / v(m)), both at most kMaxTokens.
     double doubt(int n, int m) const;
@@ -84,17 +84,17 @@ class CostCurve {
 
     Row log_seconds_;  // [n - 1]: mean of the model, at an empty context
     Row seconds_;      // [n - 1]: what follows from it
-    Row optimism_;     // [n - 1]: factor by which prices() lowers them
+    Row optimism_;     // [n - 1]: factor by which decode costs() lowers them
     // Covariance of the errors of log_seconds_, in parts: the variances that wandering has added up
     // to, less learned_[n - 1][m - 1], which decodes have taken off again.
     double speed_ = 0;
     double shape_ = 0;
     std::array<Row, kMaxTokens> learned_{};
-    mutable std::vector<double> prices_;
+    mutable std::vector<double> decode_costs_;
     std::bitset<kMaxTokens> measured_;
     int last_ = 1;  // tokens of the last decode that was observed
     ContextSlope slope_;
-    WidthChange change_;
+    WidthSwitch width_switch_;
 };
 
 }  // namespace specllama

@@ -10,32 +10,34 @@ double DraftCost::step(int n, int n_context) const {
     return curve_.measured() ? curve_.seconds(n, n_context) / n : 0;
 }
 
-double DraftCost::catch_up(int n_behind, int n_context) const {
-    if (n_behind >= CostCurve::kMaxTokens && behind_seconds_ > 0) return n_behind * behind_seconds_;
+double DraftCost::prefill_cost(int n_unprocessed, int n_context) const {
+    if (n_unprocessed >= CostCurve::kMaxTokens && prefill_seconds_ > 0)
+        return n_unprocessed * prefill_seconds_;
     if (!curve_.measured()) return 0;
-    return curve_.seconds(1 + n_behind, n_context) - curve_.seconds(1, n_context);
+    return curve_.seconds(1 + n_unprocessed, n_context) - curve_.seconds(1, n_context);
 }
 
 // The first step is wider than the others. The time of all is divided among them in proportion to
 // what the curve expects of each.
-void DraftCost::observe(int n_steps, int n_drafted, int n_behind, int n_context, double seconds) {
+void DraftCost::observe(int n_steps, int n_drafted, int n_unprocessed, int n_context,
+                        double seconds) {
     const int n = (n_drafted + n_steps - 1) / n_steps;
-    if (n_behind >= CostCurve::kMaxTokens) {
+    if (n_unprocessed >= CostCurve::kMaxTokens) {
         const double steps = curve_.measured() ? n_steps * curve_.seconds(n, n_context) : 0;
-        if (seconds > steps) behind_seconds_ = (seconds - steps) / n_behind;
+        if (seconds > steps) prefill_seconds_ = (seconds - steps) / n_unprocessed;
         return;
     }
-    const double first = curve_.seconds(n + n_behind, n_context);
+    const double first = curve_.seconds(n + n_unprocessed, n_context);
     const double later = curve_.seconds(n, n_context);
     const double share = seconds / (first + (n_steps - 1) * later);
-    curve_.observe(n + n_behind, n_context, share * first);
+    curve_.observe(n + n_unprocessed, n_context, share * first);
     if (n_steps > 1) curve_.observe(n, n_context, share * later);
 }
 
-void DraftCost::account(double saved, double plain, int n_tokens) {
-    balance_ += saved;
-    balance_ = balance_ > 0 ? balance_ * std::max(1 - n_tokens / tuning::kLongText, 0.0)
-                            : std::min(balance_ + tuning::kNegligible * plain, 0.0);
+void DraftCost::account(double time_saved, double plain, int n_tokens) {
+    net_gain_ += time_saved;
+    net_gain_ = net_gain_ > 0 ? net_gain_ * std::max(1 - n_tokens / tuning::kLongText, 0.0)
+                              : std::min(net_gain_ + tuning::kNegligible * plain, 0.0);
 }
 
 }  // namespace specllama

@@ -7,7 +7,7 @@ namespace specllama {
 // What asking a draft model costs. It works in steps: each drafts one token for every sequence that
 // wants one, and the first step also takes in the tokens that the model has not seen yet.
 //
-// Also keeps a balance of what asking has brought in all requests, since a model that is never
+// Also keeps a net gain of what asking has brought in all requests, since a model that is never
 // right should not read every prompt, and one that is never asked would never be known to be
 // better. Losses are forgiven at kNegligible of the time, gains are forgotten over kLongText
 // tokens.
@@ -20,26 +20,26 @@ class DraftCost {
     // the first step is taken.
     double step(int n, int n_context) const;
 
-    // Extra seconds of the first step when the model must take in n_behind tokens; 0 before
+    // Extra seconds of the first step when the model must take in n_unprocessed tokens; 0 before
     // anything was observed.
-    double catch_up(int n_behind, int n_context) const;
+    double prefill_cost(int n_unprocessed, int n_context) const;
 
     // Learns from n_steps steps that took `seconds` together, drafted n_drafted tokens for all
-    // sequences and took in n_behind tokens.
-    void observe(int n_steps, int n_drafted, int n_behind, int n_context, double seconds);
+    // sequences and took in n_unprocessed tokens.
+    void observe(int n_steps, int n_drafted, int n_unprocessed, int n_context, double seconds);
 
     // Seconds that asking has saved; negative: lost.
-    double balance() const { return balance_; }
+    double net_gain() const { return net_gain_; }
     // Books a round of n_tokens tokens: seconds saved by asking, and seconds of the same tokens by
     // plain decoding.
-    void account(double saved, double plain, int n_tokens);
+    void account(double time_saved, double plain, int n_tokens);
 
  private:
     CostCurve curve_;
     // Seconds per token of taking in at least CostCurve::kMaxTokens tokens, such as a prompt; 0:
     // not known. Such wide decodes are cheaper per token than any that the curve knows.
-    double behind_seconds_ = 0;
-    double balance_ = 0;
+    double prefill_seconds_ = 0;
+    double net_gain_ = 0;
 };
 
 }  // namespace specllama

@@ -9,301 +9,327 @@ namespace specllama {
 
 namespace {
 
-double debt(const Phase& phase) {
-    return std::accumulate(phase.debt.begin(), phase.debt.end(), phase.spent);
+double total_regret(const TextRegime& regime) {
+    return std::accumulate(regime.regret.begin(), regime.regret.end(), regime.spent);
 }
 
-// The view of a candidate's own tokens.
-std::size_t view_of(const DraftCandidate& candidate) {
+// The source group of a candidate's own tokens.
+std::size_t source_group(const DraftCandidate& candidate) {
     const int n_known = candidate.n_known < std::ssize(candidate.evidence) ? candidate.n_known : 0;
-    return specllama::view_of(candidate.evidence[n_known].source);
+    return specllama::source_group(candidate.evidence[n_known].source);
 }
 
-int longest(const Turn& turn, EvidenceSpan draft) {
-    return std::clamp(turn.max_draft, 0, std::min(static_cast<int>(draft.size()), kMaxSpecLength));
+int longest(const RoundRequest& request, EvidenceSpan draft) {
+    return std::clamp(request.max_draft, 0,
+                      std::min(static_cast<int>(draft.size()), kMaxSpecLength));
 }
 
 }  // namespace
 
-Phase Planner::begin(double temperature, int n_prompt) const {
-    Phase phase = acceptance_.begin(temperature, n_prompt);
-    std::ranges::transform(debt_, phase.debt.begin(),
+TextRegime Planner::begin(double temperature, int n_prompt) const {
+    TextRegime regime = acceptance_.begin(temperature, n_prompt);
+    std::ranges::transform(regret_, regime.regret.begin(),
                            [](double one) { return std::max(one, 0.0); });
-    const std::size_t model = specllama::view_of(Source::model);
-    phase.spent = std::max(debt_[model] + spent_, 0.0) - phase.debt[model];
-    return phase;
+    const std::size_t model = specllama::source_group(Source::model);
+    regime.spent = std::max(regret_[model] + spent_, 0.0) - regime.regret[model];
+    return regime;
 }
 
-double Planner::caution(double debt) const {
-    return 1 + tuning::kCautionPerToken * std::max(debt, 0.0) / cost_.seconds(1, 0);
+double Planner::risk_exponent(double regret) const {
+    return 1 + tuning::kRiskPerToken * std::max(regret, 0.0) / cost_.seconds(1, 0);
 }
 
 // A draft that is there costs no more than its rows, so what went into making drafts does not count
-// against it. What copies have lost says nothing about what a grammar forces, so the debt is that
-// of its view; and what other views have gained may be lost again.
-double Planner::caution_to_verify(const Turn& turn, const DraftCandidate& candidate) const {
-    const Phase& phase = *turn.phase;
-    return caution(std::min(phase.debt[view_of(candidate)], debt(phase) - phase.spent));
+// against it. What copies have lost says nothing about what a grammar forces, so the regret is that
+// of its source group; and what other groups have gained may be lost again.
+double Planner::verify_risk_exponent(const RoundRequest& request,
+                                     const DraftCandidate& candidate) const {
+    const TextRegime& regime = *request.regime;
+    return risk_exponent(
+        std::min(regime.regret[source_group(candidate)], total_regret(regime) - regime.spent));
 }
 
-double Planner::catch_up(const Turn& turn, int n_guess) const {
-    return draft_cost_.catch_up(turn.n_behind + n_guess, turn.n_tokens);
+double Planner::prefill_cost(const RoundRequest& request, int n_to_check) const {
+    return draft_cost_.prefill_cost(request.n_unprocessed + n_to_check, request.n_tokens);
 }
 
-// Taking in the text serves later rounds too, so it is charged to the draft model's balance instead
-// of to this round.
-double Planner::taking_in(const Turn& turn) const {
-    return turn.unasked ? std::min(catch_up(turn), turn.spent) : 0;
+// Processing the text serves later rounds too, so it is charged to the draft model's net gain
+// instead of to this round.
+double Planner::prefill_spent(const RoundRequest& request, const RoundPlan& plan) const {
+    return plan.without_draft_model ? std::min(prefill_cost(request), request.spent) : 0;
 }
 
-void Planner::choose(std::span<Turn> turns) {
-    if (turns.empty()) return;
-    Common all{.n_sequences = static_cast<int>(turns.size())};
-    for (const Turn& turn : turns) {
-        all.n_rows += turn.n_pending;
-        all.n_context += turn.n_tokens / all.n_sequences;
-        all.spent = std::max(all.spent, turn.spent - taking_in(turn) + turn.overhead);
+void Planner::choose(std::span<const RoundRequest> requests, std::span<RoundPlan> plans) {
+    if (requests.empty()) return;
+    BatchContext all{.n_sequences = static_cast<int>(requests.size())};
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        const RoundRequest& request = requests[i];
+        all.n_rows += request.n_pending;
+        all.n_context += request.n_tokens / all.n_sequences;
+        all.spent = std::max(all.spent,
+                             request.spent - prefill_spent(request, plans[i]) + request.overhead);
     }
-    allot(all, turns);
-    write_down(all, turns);
-    if (cost_.change().seconds() > 0 && !apart(all))
-        cost_.change().learn(allotment_.tokens(), all.n_sequences, all.n_rows,
-                             settled(all, all.n_rows + all.n_sequences));
+    select(all, requests, plans);
+    store(all, plans);
+    if (cost_.width_switch().seconds() > 0 && !apart(all))
+        cost_.width_switch().learn(batch_.tokens(), all.n_sequences, all.n_rows,
+                                   steady_costs(all, all.n_rows + all.n_sequences));
 }
 
-void Planner::allot(const Common& common, std::span<Turn> turns) {
-    allotment_.clear();
-    for (Turn& turn : turns) enter(common, turn);
-    const Allotment::Prices prices = this->prices(common, allotment_.n_most());
-    if (apart(common))
-        allotment_.allot_split(prices);
+void Planner::select(const BatchContext& context, std::span<const RoundRequest> requests,
+                     std::span<RoundPlan> plans) {
+    batch_.clear();
+    for (std::size_t i = 0; i < requests.size(); ++i)
+        add_sequence(context, requests[i], plans[i].choice);
+    const auto costs = decode_costs(context, batch_.n_most());
+    if (apart(context))
+        batch_.select_per_stream(costs);
     else
-        allotment_.allot(prices, turns.size() > 1 ? most_rows_ : Allotment::kAnyNumber);
+        batch_.select(costs, requests.size() > 1 ? most_rows_ : VerificationBatch::kAnyNumber);
 }
 
-// Fills a chain for a draft to which a draft model may add tokens, at `step` seconds each.
-void Planner::foresee(const Common& common, const Turn& turn, EvidenceSpan draft, double caution,
-                      Chain& chain, double step) const {
-    chain.longest = acceptance_.foresee(*turn.phase, turn.n_tokens, draft, caution, chain.phases,
-                                        std::span(chain.in_phase).first(chain.longest + 1));
-    const auto prices = this->prices(common, common.n_rows + chain.longest);
+// Fills in the values of a draft to which a draft model may add tokens, at `step` seconds each.
+void Planner::predict(const BatchContext& context, const RoundRequest& request, EvidenceSpan draft,
+                      double risk_exponent, LengthValue& value, double step) const {
+    value.longest =
+        acceptance_.predict(*request.regime, request.n_tokens, draft, risk_exponent, value.regimes,
+                            std::span(value.in_regime).first(value.longest + 1));
+    const auto costs = decode_costs(context, context.n_rows + value.longest);
     const int n_drafted = static_cast<int>(draft.size());
-    for (int g = 0; g <= chain.longest; ++g)
-        chain.seconds[g] = prices[common.n_rows + g] + std::max(g - n_drafted, 0) * step;
-    const double plain = cost_.seconds(1, turn.n_tokens) + turn.overhead;
-    chain.stake = tuning::kStake * plain + std::max(-debt(*turn.phase), 0.0);
-    chain.weigh(common.n_sequences - 1, common.spent);
+    for (int g = 0; g <= value.longest; ++g)
+        value.seconds[g] = costs[context.n_rows + g] + std::max(g - n_drafted, 0) * step;
+    const double plain = cost_.seconds(1, request.n_tokens) + request.overhead;
+    value.draft_budget =
+        tuning::kDraftBudget * plain + std::max(-total_regret(*request.regime), 0.0);
+    value.evaluate(context.n_sequences - 1, context.spent);
 }
 
-// Enters a sequence into the allotment, with the candidate that would save most.
-void Planner::enter(const Common& common, Turn& turn) {
-    turn.choice = {};
+// Adds a sequence to the batch, with the candidate that would save most.
+void Planner::add_sequence(const BatchContext& context, const RoundRequest& request,
+                           Choice& choice) {
+    choice = {};
     double best = -kAny;
-    auto& [first, second] = chains_;
-    Chain* chosen = &first;
-    Chain* other = &second;
-    for (std::size_t i = 0; i < turn.candidates.size(); ++i) {
-        const DraftCandidate& one = turn.candidates[i];
-        other->longest = longest(turn, one.evidence);
+    auto& [first, second] = values_;
+    LengthValue* chosen = &first;
+    LengthValue* other = &second;
+    for (std::size_t i = 0; i < request.candidates.size(); ++i) {
+        const DraftCandidate& one = request.candidates[i];
+        other->longest = longest(request, one.evidence);
         if (other->longest == 0) continue;
-        foresee(common, turn, one.evidence, caution_to_verify(turn, one), *other);
-        const double saved = one.required ? kAny : other->most_saved(1, other->longest);
-        if (saved <= best) continue;
-        best = saved;
-        turn.choice.candidate = static_cast<int>(i);
+        predict(context, request, one.evidence, verify_risk_exponent(request, one), *other);
+        const double time_saved = one.required ? kAny : other->most_time_saved(1, other->longest);
+        if (time_saved <= best) continue;
+        best = time_saved;
+        choice.candidate = static_cast<int>(i);
         std::swap(chosen, other);
     }
-    if (turn.choice.candidate < 0) {
-        allotment_.add_sequence(turn.n_pending, 0, turn.place);
+    if (choice.candidate < 0) {
+        batch_.add_sequence(request.n_pending, 0, request.stream);
         return;
     }
-    const DraftCandidate& candidate = turn.candidates[turn.choice.candidate];
+    const DraftCandidate& candidate = request.candidates[choice.candidate];
     if (candidate.drawn && candidate.required) {
-        turn.choice.n_draft = static_cast<int>(candidate.evidence.size());
-        turn.choice.tokens = chosen->tokens[chosen->longest];
-        turn.choice.saved = chosen->gain[chosen->longest];
-        allotment_.add_sequence(turn.n_pending + turn.choice.n_draft, 0, turn.place);
+        choice.n_draft = static_cast<int>(candidate.evidence.size());
+        choice.tokens = chosen->tokens[chosen->longest];
+        choice.time_saved = chosen->gain[chosen->longest];
+        batch_.add_sequence(request.n_pending + choice.n_draft, 0, request.stream);
         return;
     }
-    allotment_.add_sequence(turn.n_pending, chosen->stake, turn.place, turn.max_rows);
-    add_rows(turn, candidate, *chosen);
+    batch_.add_sequence(request.n_pending, chosen->draft_budget, request.stream, request.max_rows);
+    add_rows(request, candidate, *chosen);
 }
 
-// Enters the rows of a draft and of its sides. An accepted side must come again with the next
-// decode (Turn::n_again), so it gains less by the cost of a row.
-void Planner::add_rows(const Turn& turn, const DraftCandidate& candidate, const Chain& chain) {
-    const int n_trunk = candidate.sides.empty() ? chain.longest : longest(turn, candidate.evidence);
-    left_.assign(1, {1, chain.token_worth});
-    int row = Allotment::kCommitted;
-    for (int g = 1; g <= n_trunk; ++g) {
-        Reach own;
-        if (g <= chain.longest)
-            own = {chain.tokens[g] - chain.tokens[g - 1], chain.gain[g] - chain.gain[g - 1]};
-        row = allotment_.add_row(row, own.tokens, own.gain);
-        left_.back().tokens -= own.tokens;
-        left_.back().gain -= own.gain;
-        left_.push_back(own);
+// Adds the rows of a draft and of its alternatives. An accepted alternative must come again with
+// the next decode (RoundOutcome::n_repeated), so it gains less by the cost of a row.
+void Planner::add_rows(const RoundRequest& request, const DraftCandidate& candidate,
+                       const LengthValue& value) {
+    const int n_main =
+        candidate.alternatives.empty() ? value.longest : longest(request, candidate.evidence);
+    unclaimed_.assign(1, {1, value.token_value});
+    int row = VerificationBatch::kCommitted;
+    for (int g = 1; g <= n_main; ++g) {
+        NodeValue own;
+        if (g <= value.longest)
+            own = {value.tokens[g] - value.tokens[g - 1], value.gain[g] - value.gain[g - 1]};
+        row = batch_.add_row(row, own.reach_probability, own.gain);
+        unclaimed_.back().reach_probability -= own.reach_probability;
+        unclaimed_.back().gain -= own.gain;
+        unclaimed_.push_back(own);
     }
-    if (candidate.sides.empty() || n_trunk < std::ssize(candidate.evidence)) return;
-    const int first = row - n_trunk + 1;
-    const double again = std::max(chain.extra(chain.longest), 0.0) / chain.longest;
-    const double caution = caution_to_verify(turn, candidate);
-    for (const Side& side : candidate.sides) {
-        double rate = acceptance_.rate(*turn.phase, side.evidence, side.rank);
-        weaken(rate, caution);
-        Reach& left = left_[side.parent + 1];
-        const Reach own{std::max(left.tokens, 0.0) * rate, std::max(left.gain, 0.0) * rate};
-        left.tokens -= own.tokens;
+    if (candidate.alternatives.empty() || n_main < std::ssize(candidate.evidence)) return;
+    const int first = row - n_main + 1;
+    const double again = std::max(value.extra(value.longest), 0.0) / value.longest;
+    const double risk_exponent = verify_risk_exponent(request, candidate);
+    for (const Alternative& alternative : candidate.alternatives) {
+        double rate = acceptance_.rate(*request.regime, alternative.evidence, alternative.rank);
+        weaken(rate, risk_exponent);
+        NodeValue& left = unclaimed_[alternative.parent + 1];
+        const NodeValue own{std::max(left.reach_probability, 0.0) * rate,
+                            std::max(left.gain, 0.0) * rate};
+        left.reach_probability -= own.reach_probability;
         left.gain -= own.gain;
-        left_.push_back(own);
-        allotment_.add_row(side.parent < 0 ? Allotment::kCommitted : first + side.parent,
-                           own.tokens, std::max(own.gain - own.tokens * again, 0.0));
+        unclaimed_.push_back(own);
+        batch_.add_row(
+            alternative.parent < 0 ? VerificationBatch::kCommitted : first + alternative.parent,
+            own.reach_probability, std::max(own.gain - own.reach_probability * again, 0.0));
     }
 }
 
-// Writes the allotment into the turns. What drafts add to the decode is divided evenly among their
-// rows.
-void Planner::write_down(const Common& common, std::span<Turn> turns) {
-    for (Turn& turn : turns) turn.rows.clear();
-    for (const Allotment::Row& row : allotment_.chosen()) {
-        Turn& turn = turns[row.sequence];
-        turn.rows.push_back(row.number);
-        ++turn.choice.n_draft;
-        turn.choice.tokens += row.tokens;
-        turn.choice.saved += row.gain;
+// Stores what was selected in the plans. What drafts add to the decode is divided evenly among
+// their rows.
+void Planner::store(const BatchContext& context, std::span<RoundPlan> plans) {
+    for (RoundPlan& plan : plans) plan.rows.clear();
+    for (const VerificationBatch::Row& row : batch_.chosen()) {
+        RoundPlan& plan = plans[row.sequence];
+        plan.rows.push_back(row.number);
+        ++plan.choice.n_draft;
+        plan.choice.tokens += row.tokens;
+        plan.choice.time_saved += row.gain;
     }
     int n_drafted = 0;
-    for (const Turn& turn : turns) n_drafted += turn.choice.n_draft;
-    const double plain = prices(common, common.n_rows)[common.n_rows];
-    const double extra = allotment_.seconds() - plain;
-    const int n_rows = common.n_rows + n_drafted;
-    const bool apart = this->apart(common);
-    const WidthChange& change = cost_.change();
-    const int width = apart ? n_rows : change.width(settled(common, n_rows), n_rows, common.n_rows);
-    const double to_change = apart || width == change.last() ? 0 : change.seconds();
+    for (const RoundPlan& plan : plans) n_drafted += plan.choice.n_draft;
+    const double plain = decode_costs(context, context.n_rows)[context.n_rows];
+    const double extra = batch_.seconds() - plain;
+    const int n_rows = context.n_rows + n_drafted;
+    const bool apart = this->apart(context);
+    const WidthSwitch& widths = cost_.width_switch();
+    const int width =
+        apart ? n_rows : widths.width(steady_costs(context, n_rows), n_rows, context.n_rows);
+    const double switch_cost = apart || width == widths.last() ? 0 : widths.seconds();
     const double believed =
-        apart ? allotment_.seconds() : cost_.seconds(width, common.n_context) + to_change;
-    for (Turn& turn : turns) {
-        Choice& choice = turn.choice;
+        apart ? batch_.seconds() : cost_.seconds(width, context.n_context) + switch_cost;
+    for (RoundPlan& plan : plans) {
+        Choice& choice = plan.choice;
         if (choice.n_draft == 0) choice.candidate = -1;
         choice.seconds = believed;
-        choice.n_sequences = common.n_sequences;
-        choice.n_committed = common.n_rows;
+        choice.n_sequences = context.n_sequences;
+        choice.n_committed = context.n_rows;
         choice.n_drafted = n_drafted;
         choice.n_padding = width - n_rows;
-        choice.change = to_change;
-        if (choice.n_draft > 0) choice.saved -= extra * choice.n_draft / n_drafted;
+        choice.width_switch_cost = switch_cost;
+        if (choice.n_draft > 0) choice.time_saved -= extra * choice.n_draft / n_drafted;
     }
 }
 
-// The chain of a draft that begins with `prefix` and that the draft model continues up to the cap,
+// The values of a draft that begins with `prefix` and that the draft model continues up to the cap,
 // in a decode where no other sequence drafts. seconds: what the model has taken so far.
-const Chain& Planner::with_model(const Turn& turn, EvidenceSpan prefix, double seconds) {
-    const int n_sequences = turn.choice.n_sequences;
-    const Common common = {
+const LengthValue& Planner::with_model(const RoundRequest& request, const Choice& choice,
+                                       EvidenceSpan prefix, double seconds) {
+    const int n_sequences = choice.n_sequences;
+    const BatchContext context = {
         .n_sequences = n_sequences,
-        .n_rows = turn.n_pending + n_sequences - 1,
-        .n_context = turn.n_tokens,
-        .spent = turn.spent + turn.overhead + std::max(seconds - catch_up(turn), 0.0)};
-    Chain& chain = chains_[0];
-    chain.longest = std::min(turn.max_draft, kMaxSpecLength);
-    foresee(common, turn, prefix, caution(debt(*turn.phase)), chain,
-            draft_cost_.step(n_sequences, turn.n_tokens));
-    return chain;
+        .n_rows = request.n_pending + n_sequences - 1,
+        .n_context = request.n_tokens,
+        .spent = request.spent + request.overhead + std::max(seconds - prefill_cost(request), 0.0)};
+    LengthValue& value = values_[0];
+    value.longest = std::min(request.max_draft, kMaxSpecLength);
+    predict(context, request, prefix, risk_exponent(total_regret(*request.regime)), value,
+            draft_cost_.step(n_sequences, request.n_tokens));
+    return value;
 }
 
 // The model mostly agrees with what is right.
-int Planner::n_guess(const Turn& turn) {
-    const Choice& choice = turn.choice;
+int Planner::n_to_check(const RoundRequest& request, const Choice& choice) {
     if (choice.candidate < 0) return 0;
-    const EvidenceSpan chosen = turn.candidates[choice.candidate].evidence.first(choice.n_draft);
-    const Chain& chain = with_model(turn, chosen, 0);
-    const double step = draft_cost_.step(choice.n_sequences, turn.n_tokens);
-    const auto saved = [&](int n) { return (chain.tokens[n] - 1) * step - catch_up(turn, n); };
+    const EvidenceSpan chosen = request.candidates[choice.candidate].evidence.first(choice.n_draft);
+    const LengthValue& value = with_model(request, choice, chosen, 0);
+    const double step = draft_cost_.step(choice.n_sequences, request.n_tokens);
+    const auto time_saved = [&](int n) {
+        return (value.tokens[n] - 1) * step - prefill_cost(request, n);
+    };
     int best = 0;
-    for (int n = 1; n <= std::min(choice.n_draft, chain.longest); ++n)
-        if (saved(n) > saved(best)) best = n;
+    for (int n = 1; n <= std::min(choice.n_draft, value.longest); ++n)
+        if (time_saved(n) > time_saved(best)) best = n;
     return best;
 }
 
-bool Planner::goes_on(const Turn& turn, EvidenceSpan draft, double seconds) {
+bool Planner::should_continue(const RoundRequest& request, const RoundPlan& plan,
+                              EvidenceSpan draft, double seconds) {
+    const Choice& choice = plan.choice;
     const int n_drafted = static_cast<int>(draft.size());
-    if (n_drafted >= std::min(turn.max_draft, kMaxSpecLength)) return false;
-    const double step = draft_cost_.step(turn.choice.n_sequences, turn.n_tokens);
+    if (n_drafted >= std::min(request.max_draft, kMaxSpecLength)) return false;
+    const double step = draft_cost_.step(choice.n_sequences, request.n_tokens);
     const bool begins = draft.empty() || draft.back().source != Source::model;
-    const double behind = begins ? catch_up(turn) : 0;
-    const Chain& chain = with_model(turn, draft, seconds);
+    const double reading = begins ? prefill_cost(request) : 0;
+    const LengthValue& value = with_model(request, choice, draft, seconds);
     // The most that could be saved by stopping now. Once it has drafted, its draft replaces what
     // was chosen.
     const double so_far =
-        begins ? turn.choice.saved : chain.most_saved(0, std::min(n_drafted, chain.longest));
-    const double stake = tuning::kStake * cost_.seconds(1, turn.n_tokens);
-    const double saved = chain.most_saved(n_drafted + 1, chain.longest) - so_far;
-    // What would be saved if the phase of the text were known, in the mean of all.
+        begins ? choice.time_saved : value.most_time_saved(0, std::min(n_drafted, value.longest));
+    const double draft_budget = tuning::kDraftBudget * cost_.seconds(1, request.n_tokens);
+    const double time_saved = value.most_time_saved(n_drafted + 1, value.longest) - so_far;
+    // What would be saved if the regime of the text were known, in the mean of all.
     double expected = 0;
-    for (int phase = 0; phase < kPhases; ++phase) {
+    for (int regime = 0; regime < kRegimes; ++regime) {
         double most = 0;
-        for (int g = n_drafted + 1; g <= chain.longest; ++g)
-            most = std::max(most, chain.saved_in(phase, g) - so_far);
-        expected += chain.phases[phase] * most;
+        for (int g = n_drafted + 1; g <= value.longest; ++g)
+            most = std::max(most, value.time_saved_in(regime, g) - so_far);
+        expected += value.regimes[regime] * most;
     }
-    if (behind > step) {
+    if (reading > step) {
         // As tokens are valued by what they cost at the best length, that much is saved with each
         // token to come.
-        const int n_to_come = std::min(turn.n_left, tuning::kToCome * turn.phase->n_waited++);
-        if (n_to_come * expected < tuning::kReadingMargin * behind) return false;
-        if (saved > 0) return draft_cost_.balance() >= -stake;
+        const int n_to_come =
+            std::min(request.n_left, tuning::kToCome * request.regime->n_deferred++);
+        if (n_to_come * expected < tuning::kReadingMargin * reading) return false;
+        if (time_saved > 0) return draft_cost_.net_gain() >= -draft_budget;
     }
-    if (saved > 0 || !begins) return saved > 0;
-    // Otherwise it is tried if it would pay in some phase and its balance allows the loss. To check
-    // a draft always seems to pay: where the two name different tokens, it is mostly right.
-    return (expected > 0 || turn.n_guess > 0) &&
-           step + catch_up(turn, turn.n_guess) <= draft_cost_.balance() + stake;
+    if (time_saved > 0 || !begins) return time_saved > 0;
+    // Otherwise it is tried if it would pay in some regime and its net gain allows the loss. To
+    // check a draft always seems to pay: where the two name different tokens, it is mostly right.
+    return (expected > 0 || plan.n_to_check > 0) &&
+           step + prefill_cost(request, plan.n_to_check) <= draft_cost_.net_gain() + draft_budget;
 }
 
-void Planner::learn(const Turn& turn) {
-    const Choice& choice = turn.choice;
+void Planner::learn(const RoundRequest& request, const RoundPlan& plan,
+                    const RoundOutcome& outcome) {
+    const Choice& choice = plan.choice;
     // Seconds of this decode with n_drafted drafted tokens, as now expected.
     const auto took = [&](int n_drafted) {
-        return cost_.seconds(choice.n_committed + n_drafted, turn.n_tokens);
+        return cost_.seconds(choice.n_committed + n_drafted, request.n_tokens);
     };
     const double plain = took(0);
-    const double token_seconds = (plain + turn.overhead) / choice.n_sequences;
-    // Seconds that the draft model has saved, beside the choice without it. Drafting that yielded
-    // no token counts as well.
-    double saved = 0;
-    if (turn.unasked) {
-        const Choice& other = *turn.unasked;
+    const double token_seconds = (plain + request.overhead) / choice.n_sequences;
+    // Seconds that the draft model has saved, compared with the choice without it. Drafting that
+    // yielded no token counts as well.
+    double time_saved = 0;
+    if (plan.without_draft_model) {
+        const Choice& other = *plan.without_draft_model;
         double right = 0;
-        if (other.candidate >= 0)
-            right = std::min(turn.candidates[other.candidate].n_right, other.n_draft);
-        saved = (turn.n_accepted - right) * token_seconds - turn.spent / choice.n_sequences;
-        saved -= took(choice.n_drafted) - took(choice.n_drafted - choice.n_draft + other.n_draft);
+        if (other.candidate >= 0) right = std::min(outcome.n_right[other.candidate], other.n_draft);
+        time_saved =
+            (outcome.n_accepted - right) * token_seconds - request.spent / choice.n_sequences;
+        time_saved -=
+            took(choice.n_drafted) - took(choice.n_drafted - choice.n_draft + other.n_draft);
     }
-    for (const DraftCandidate& one : turn.candidates) {
-        for (const Side& side : one.sides)
-            if (side.right.has_value() && side.rank > 0)
-                acceptance_.observe_sibling(*turn.phase, side.evidence, side.rank, *side.right);
+    for (std::size_t i = 0; i < request.candidates.size(); ++i) {
+        const DraftCandidate& one = request.candidates[i];
+        for (const Alternative& alternative : one.alternatives)
+            if (alternative.right.has_value() && alternative.rank > 0)
+                acceptance_.observe_sibling(*request.regime, alternative.evidence, alternative.rank,
+                                            *alternative.right);
         const int n_known = one.n_known;
         const int n_own = static_cast<int>(one.evidence.size()) - n_known - one.n_rest;
         if (n_own > 0)
-            acceptance_.observe(*turn.phase, turn.n_tokens + n_known,
-                                one.evidence.subspan(n_known, n_own), one.n_right - n_known,
-                                turn.n_judged - n_known);
+            acceptance_.observe(*request.regime, request.n_tokens + n_known,
+                                one.evidence.subspan(n_known, n_own), outcome.n_right[i] - n_known,
+                                outcome.n_judged - n_known);
     }
     const double part = choice.n_draft / std::max<double>(choice.n_drafted, 1);
-    const double more = took(choice.n_drafted + choice.n_padding) + choice.change - plain;
-    const double extra = part * more + took(turn.n_again) - plain;
-    draft_cost_.account(saved, (turn.n_accepted + 1) * token_seconds, turn.n_accepted + 1);
-    Phase& phase = *turn.phase;
+    const double more =
+        took(choice.n_drafted + choice.n_padding) + choice.width_switch_cost - plain;
+    const double extra = part * more + took(outcome.n_repeated) - plain;
+    draft_cost_.account(time_saved, (outcome.n_accepted + 1) * token_seconds,
+                        outcome.n_accepted + 1);
+    TextRegime& regime = *request.regime;
     if (choice.candidate >= 0)
-        phase.debt[view_of(turn.candidates[choice.candidate])] +=
-            extra - turn.n_accepted * token_seconds;
-    phase.spent += (turn.spent - taking_in(turn)) / choice.n_sequences;
+        regime.regret[source_group(request.candidates[choice.candidate])] +=
+            extra - outcome.n_accepted * token_seconds;
+    regime.spent += (request.spent - prefill_spent(request, plan)) / choice.n_sequences;
     // Going back, and rows that pad the decode, are what earlier drafts have cost.
-    if (choice.n_drafted == 0) phase.spent += more / choice.n_sequences;
-    debt_ = phase.debt;
-    spent_ = phase.spent;
+    if (choice.n_drafted == 0) regime.spent += more / choice.n_sequences;
+    regret_ = regime.regret;
+    spent_ = regime.spent;
 }
 
 }  // namespace specllama

@@ -30,7 +30,7 @@ using Probe = std::function<double(int n)>;
 // compiled, when a decode first has n tokens; and see WidthChange.
 int n_unsettled(bool on_gpu, const CostCurve& curve) {
     if (!on_gpu) return 0;
-    return curve.change().seconds() > 0 ? WidthChange::kUnsettled : 1;
+    return curve.width_switch().seconds() > 0 ? WidthSwitch::kUnsteady : 1;
 }
 
 // Seconds of a decode of n tokens after so many others.
@@ -40,14 +40,14 @@ double after(int n_others, const Probe& probe, int n) {
 }
 
 // Seconds that a change of the number of tokens costs; 0 unless it is beyond doubt.
-double change(const Probe& probe) {
-    for (const int n : {1, 2}) after(WidthChange::kUnsettled, probe, n);
+double width_switch_cost(const Probe& probe) {
+    for (const int n : {1, 2}) after(WidthSwitch::kUnsteady, probe, n);
     double least = std::numeric_limits<double>::infinity();
     double plain = 0;
     for (const int n : {1, 2}) {
         const double unsettled = probe(n) + probe(n);
         plain = probe(n);
-        least = std::min(least, unsettled - WidthChange::kUnsettled * plain);
+        least = std::min(least, unsettled - WidthSwitch::kUnsteady * plain);
     }
     return least > tuning::kBeyondDoubt * tuning::kTimingSd * plain ? least : 0;
 }
@@ -71,13 +71,13 @@ bool still_holds(const Probe& probe, int n_max, bool on_gpu, const CostCurve& cu
 void measure(const Probe& probe, int n_max, bool on_gpu, CostCurve& curve) {
     double left = tuning::kCalibrationSeconds;
     probe(1);
-    if (on_gpu && n_max > 1) curve.change().set_seconds(change(probe));
+    if (on_gpu && n_max > 1) curve.width_switch().set_seconds(width_switch_cost(probe));
     // The first n is 1, and is measured in any case: what it is expected to take is a guess at
     // first, and v(1) is always worth having.
     for (int n = 1; n > 0 && (n == 1 || curve.seconds(n, 0) <= left); n = curve.next_probe(n_max)) {
         const int n_others = n_unsettled(on_gpu, curve);
         const double seconds = after(n_others, probe, n);
-        for (int i = 0; i < n_others; ++i) curve.change().note(n);
+        for (int i = 0; i < n_others; ++i) curve.width_switch().note(n);
         curve.observe(n, 0, seconds);
         left -= seconds;
     }

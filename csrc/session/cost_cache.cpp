@@ -34,7 +34,8 @@ std::optional<CurvePoints> read(const std::string& key) {
     std::string line;
     if (!std::getline(stream, line) || line != key) return {};
     CurvePoints points;
-    if (!(stream >> points.context_base >> points.context_per_token >> points.change)) return {};
+    if (!(stream >> points.context_base >> points.context_per_token >> points.width_switch))
+        return {};
     for (double seconds = 0;
          stream >> seconds && std::ssize(points.seconds) < CostCurve::kMaxTokens;)
         points.seconds.push_back(seconds);
@@ -46,7 +47,8 @@ void write(const std::string& key, const CurvePoints& points) {
     std::ostringstream text;
     text.precision(std::numeric_limits<double>::max_digits10);
     text << key << '\n';
-    text << points.context_base << ' ' << points.context_per_token << ' ' << points.change << '\n';
+    text << points.context_base << ' ' << points.context_per_token << ' ' << points.width_switch
+         << '\n';
     for (const double seconds : points.seconds) text << seconds << '\n';
     write_cache_file(file(key), text.str());
 }

@@ -98,7 +98,7 @@ void Scheduler::close() {
 
 void Scheduler::shutdown() {
     release_helper_threads();
-    store_curves(curve_keys_, engine_->speculator().planner());
+    if (Planner* planner = engine_->speculator().planner()) store_curves(curve_keys_, *planner);
 }
 
 void Scheduler::remove(Sequence& sequence) {
@@ -237,7 +237,11 @@ void Scheduler::cancel(Sequence& sequence) {
 }
 
 std::vector<double> Scheduler::decode_seconds() {
-    return look([&] { return open().engine_->speculator().planner().cost().points().seconds; });
+    return look([&] {
+        Planner* planner = open().engine_->speculator().planner();
+        return planner != nullptr ? planner->cost().points().seconds
+                                  : std::vector<double>(CostCurve::kMaxTokens);
+    });
 }
 
 BeamResult Scheduler::beam_search(TokenSpan prompt, const BeamOptions& options,

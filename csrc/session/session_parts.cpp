@@ -18,8 +18,11 @@
 #include "draft/head/head_drafter.h"
 #include "draft/model/assistant_drafter.h"
 #include "draft/model/model_drafter.h"
+#include "draft/ngram/ngram_drafter.h"
 #include "draft/no_drafter.h"
+#include "engine/fixed_speculator.h"
 #include "engine/local_target.h"
+#include "engine/planned_speculator.h"
 #include "gguf/adapter_file.h"
 #include "gguf/gguf_file.h"
 #include "gguf/head_file.h"
@@ -42,7 +45,7 @@ struct Headers {
 };
 
 struct Drafters {
-    std::vector<std::shared_ptr<Drafter>> all;
+    std::vector<std::shared_ptr<CoreDrafter>> all;
     // The last of `all`, if it is of this kind; else null.
     std::shared_ptr<ModelDrafter> model;
     std::shared_ptr<StateReader> reader;
@@ -74,7 +77,7 @@ void check(const SessionOptions& options, const Drafter* drafter) {
         throw InvalidArgument("spec_length times spec_tree must be " +
                               std::to_string(kMaxSpecLength) + " at most, not " +
                               std::to_string(nodes) + ".");
-    if (options.draft.any() && drafter != nullptr && drafter->costly())
+    if (options.draft.any() && drafter != nullptr && drafter->has_step_cost())
         throw InvalidArgument(
             "The drafter's tokens take time, and so do the draft model's; give the session one of "
             "them.");
@@ -122,7 +125,8 @@ Headers read_headers(const SessionOptions& options) {
 // Whether anybody drafts, be it the makers of requests; make_drafters then makes at least one
 // drafter.
 bool drafts(const SessionOptions& options, const Drafter* drafter) {
-    return drafter != nullptr || options.draft.any() || !options.corpus.empty() || options.verifies;
+    return drafter != nullptr || options.ngram || options.draft.any() || !options.corpus.empty() ||
+           options.verifies;
 }
 
 // Most rows of logits of each sequence in a decode of the target.
@@ -162,18 +166,20 @@ Drafters make_drafters(const SessionOptions& options, const std::optional<DraftP
                        const Headers& headers, const std::shared_ptr<const Model>& target,
                        std::shared_ptr<Drafter> given) {
     Drafters drafters;
-    const bool is_costly = given && given->costly();
+    const bool has_step_cost = given && given->has_step_cost();
     // With a fixed length, a draft model takes the place of these drafters, unless drafts are
     // trees.
     const bool branches = options.spec_tree.value_or(1) > 1;
     if (!draft || !options.spec_length || branches) {
-        if (given && !is_costly) drafters.all.push_back(std::move(given));
+        if (given && !has_step_cost)
+            drafters.all.push_back(std::make_shared<ExternalDrafter>(std::move(given)));
+        if (options.ngram) drafters.all.push_back(std::make_shared<NGramDrafter>(*options.ngram));
         if (!options.corpus.empty())
             drafters.all.push_back(std::make_shared<CorpusDrafter>(
                 options.corpus, target->vocab().text_fingerprint()));
     }
-    // The costly drafter is the last, and there is at most one.
-    if (is_costly) drafters.all.push_back(std::move(given));
+    // The sequential drafter is the last, and there is at most one.
+    if (has_step_cost) drafters.all.push_back(std::make_shared<ExternalDrafter>(std::move(given)));
     if (!draft) {
         if (drafters.all.empty() && options.verifies)
             drafters.all.push_back(std::make_shared<NoDrafter>());
@@ -201,24 +207,22 @@ Drafters make_drafters(const SessionOptions& options, const std::optional<DraftP
 // model's: known from an earlier session, or measured now. Returns the keys of these curves.
 CurveKeys resolve_costs(const SessionOptions& options, const std::optional<DraftPlan>& draft,
                         const Headers& headers, const TargetPlan& plan, Context& context,
-                        ModelDrafter* draft_model, Speculator& speculator) {
-    if (!speculator.plans() && !options.verifies) return {};
-    if (!speculator.plans()) draft_model = nullptr;
+                        ModelDrafter* draft_model, Planner* planner) {
+    if (planner == nullptr) return {};
     CurveKeys keys = {
         curve_key(headers.target, plan.model, plan.context, context.model().kernels())};
     if (draft_model != nullptr)
         keys.push_back(curve_key(*headers.draft, draft->model, {draft->context},
                                  draft_model->context().model().kernels()));
-    Planner& planner = speculator.planner();
-    load_curves(keys, planner);
-    calibrate(context, plan.n_logits, planner.cost());
+    load_curves(keys, *planner);
+    calibrate(context, plan.n_logits, planner->cost());
     const Memory& memory = context.memory();
-    planner.cost().change().set_padding(!memory.per_sequence_streams() &&
-                                        memory.n_cuttable() == Memory::kAnyNumber);
+    planner->cost().width_switch().set_padding(!memory.per_sequence_streams() &&
+                                               memory.n_cuttable() == Memory::kAnyNumber);
     if (draft_model != nullptr) {
-        CostCurve& curve = planner.draft_cost().curve();
+        CostCurve& curve = planner->draft_cost().curve();
         calibrate(draft_model->context(), longest_draft(options), curve);
-        curve.change().set_seconds(0);  // it nearly always makes one token at a time
+        curve.width_switch().set_seconds(0);  // it nearly always makes one token at a time
     }
     return keys;
 }
@@ -269,7 +273,7 @@ SessionInfo session_info(const Model& model, const Context& context, Engine& eng
             .n_threads = context.n_threads(),
             .cpu_kernels = model.kernels(),
             .max_draft_length = engine.limits().depth,
-            .max_candidates = speculator.limits().siblings,
+            .max_candidates = speculator.tree_limits().siblings,
             .max_draft_tokens = engine.limits().nodes};
 }
 
@@ -298,15 +302,21 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
     const Memory& memory = context->memory();
     const int most_leaves = std::min(wanted.leaves, 1 + memory.n_branches());
     Planner planner(memory.per_sequence_streams(), most_rows_together(plan.model, plan.context));
-    auto engine = std::make_unique<Engine>(
-        std::move(local),
-        Speculator(std::move(drafters.all), options.spec_length, limits(options, most_leaves),
-                   model->vocab(), std::move(planner), takes_guesses));
+    const Tree::Limits tree_limits = limits(options, most_leaves);
+    std::unique_ptr<Speculator> speculator;
+    if (options.spec_length || drafters.all.empty())
+        speculator = std::make_unique<FixedSpeculator>(
+            std::move(drafters.all), longest_draft(options), tree_limits, model->vocab());
+    else
+        speculator = std::make_unique<PlannedSpeculator>(
+            std::move(drafters.all), longest_draft(options), tree_limits, model->vocab(),
+            std::move(planner), takes_guesses);
+    auto engine = std::make_unique<Engine>(std::move(local), std::move(speculator));
     if (plan.context.never_alone && memory.n_cuttable() == 0)
         throw InvalidArgument("Exact decoding is not possible for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");
     CurveKeys curve_keys = resolve_costs(options, draft, headers, plan, *context,
-                                         drafters.model.get(), engine->speculator());
+                                         drafters.model.get(), engine->speculator().planner());
     SessionInfo info = session_info(*model, *context, *engine);
     const int n_parts = memory.per_sequence_streams() ? info.n_seq : 1;
     return {.model = std::move(model),

@@ -37,8 +37,8 @@ struct SessionParts {
 };
 
 // Checks and resolves the options, loads the models, and measures the time of decodes where it is
-// not known. drafter: asked before all others, or last if it is costly; null: none. Throws as
-// Session's constructor does.
+// not known. drafter: asked before all others, or last if it is sequential
+// (Drafter::has_step_cost); null: none. Throws as Session's constructor does.
 SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> drafter);
 
 }  // namespace specllama

@@ -10,7 +10,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 from specllama._core import Source
-from specllama._core.plan import Evidence, Planner, Turn
+from specllama._core.plan import Evidence, PlannedRound, Planner
 from specllama.simulate import MAX_DRAFT, calibrated_planner, read_curves
 
 matplotlib.use("svg")
@@ -66,7 +66,7 @@ def lengths() -> None:
     save("lengths")
 
 
-def phases() -> None:
+def regimes() -> None:
     """A text that copies, then does not, then copies: what the planner drafts."""
     rng = np.random.default_rng(4)
     rate = np.concatenate([np.full(60, 0.1), np.full(120, 0.97), np.full(120, 0.1)] * 2)
@@ -81,28 +81,28 @@ def phases() -> None:
     plt.xlabel("token of the text (grey: 97 % of the drafts' tokens are right; else 10 %)")
     plt.ylabel("draft tokens")
     plt.legend(frameon=False, fontsize=8)
-    save("phases")
+    save("regimes")
 
 
 def _drafted(
     planner: Planner, right: np.ndarray, draft: list[Evidence], curve: np.ndarray
 ) -> tuple[list[int], list[int]]:
     """Where rounds began, and how many tokens were drafted there."""
-    phase = planner.begin()
+    regime = planner.begin()
     positions, lengths, i = [], [], 0
     while i < len(right):
         wrong = np.flatnonzero(~right[i : i + MAX_DRAFT])
         n_right = int(wrong[0]) if len(wrong) else len(right[i : i + MAX_DRAFT])
-        turn = Turn(phase, i)
-        turn.add(draft)
-        planner.choose([turn])
-        n = turn.choice.n_draft
+        planned = PlannedRound(regime, i)
+        planned.add(draft)
+        planner.choose([planned])
+        n = planned.choice.n_draft
         positions.append(i)
         lengths.append(n)
         planner.observe_decode(n + 1, i, SECOND * float(curve[n]))
         accepted = min(n, n_right)
-        turn.came(accepted, [min(n_right, accepted + 1)])
-        planner.learn(turn)
+        planned.on_result(accepted, [min(n_right, accepted + 1)])
+        planner.learn(planned)
         i += accepted + 1
     return positions, lengths
 
@@ -110,4 +110,4 @@ def _drafted(
 if __name__ == "__main__":
     costs()
     lengths()
-    phases()
+    regimes()

@@ -17,7 +17,6 @@ from specllama.model import hub
 from specllama.model.backend import Backend
 from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.model.chat_template import Message
-from specllama.model.foreign_arguments import translating
 from specllama.model.opening import check_draft, open_backend
 from specllama.model.session_options import SessionOptions
 from specllama.model.template_options import TemplateOptions
@@ -87,7 +86,6 @@ class SpecSession(AsyncRequests):
         RemoteError: The server that has the target cannot be reached, refuses, or failed.
     """
 
-    @translating
     def __init__(
         self,
         model: str | os.PathLike[str] | None = None,

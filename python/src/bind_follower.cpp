@@ -25,7 +25,7 @@ class Followed {
     }
 
     std::vector<std::pair<Token, Evidence>> draft(int n) {
-        const Draft draft = proposed(n, 0);
+        const SampledDraft draft = proposed(n, 0);
         std::vector<std::pair<Token, Evidence>> drafted;
         drafted.reserve(draft.size());
         for (int i = 0; i < draft.size(); ++i)
@@ -50,12 +50,12 @@ class Followed {
  private:
     static constexpr int kMostNodes = 1000;  // more than there can be
 
-    Draft proposed(int n, int n_beside) {
+    SampledDraft proposed(int n, int n_beside) {
         check_draft_length(n);
-        Proposal proposal;
+        DraftRequest proposal;
         proposal.tokens = tokens_;
         proposal.max_tokens = n;
-        proposal.max_beside = n_beside;
+        proposal.max_alternatives = n_beside;
         follower_.follow(tokens_);
         follower_.draft(proposal);
         return proposal.draft;

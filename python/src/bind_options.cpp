@@ -9,7 +9,6 @@
 #include "bind.h"
 #include "specllama/beam.h"
 #include "specllama/generate_options.h"
-#include "specllama/ngram_drafter.h"
 #include "specllama/session_options.h"
 #include "token_array.h"
 

@@ -10,8 +10,8 @@
 #include "sample/noise.h"
 #include "sample/probability.h"
 #include "sample/sampler.h"
-#include "specllama/generate_options.h"
 #include "specllama/error.h"
+#include "specllama/generate_options.h"
 #include "token_array.h"
 
 namespace specllama {

@@ -53,8 +53,8 @@ void bind_session(py::module_& m) {
                  std::shared_ptr<Drafter> made;
                  if (!drafter.is_none())
                      made = std::make_shared<PyDrafter>(drafter);
-                 else if (ngram)
-                     made = make_ngram_drafter(*ngram);
+                 else
+                     options.ngram = ngram;
                  options.load_progress = load_progress(progress);
                  const py::gil_scoped_release release;
                  return std::make_unique<Session>(options, std::move(made));

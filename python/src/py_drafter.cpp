@@ -60,13 +60,13 @@ void add_chain(const Draft& chain, Draft& draft) {
     const auto depth = static_cast<int>(same - chain.tokens.begin());
     for (int i = depth; i < chain.size(); ++i) {
         if (i == depth)
-            draft.push_side(depth, chain.tokens[i], chain.evidence[i]);
+            draft.push_branch(depth, chain.tokens[i], chain.evidence[i]);
         else
-            draft.push_behind_side(chain.tokens[i], chain.evidence[i]);
+            draft.extend_branch(chain.tokens[i], chain.evidence[i]);
     }
 }
 
-// Reads a draft: tokens, or chains of tokens. The first chain that is not empty is the trunk.
+// Reads a draft: tokens, or chains of tokens. The first chain that is not empty is the main path.
 void read_draft(const py::object& answer, int max_tokens, Draft& draft) {
     if (answer.is_none()) return;
     int n_chains = 0;

@@ -15,7 +15,6 @@ KNOWN = {**_core.spec_cli_flags(), "--n-cpu-moe": True, "-": False}
     [
         ("serve -ctv q8_0 --numa distribute", "--numa is no option here: threads are not pinned"),
         ("serve --mirostat 2", "--mirostat is no option here: this way of sampling is not supp"),
-        ("serve --log-file x", "--log-file is no option here: redirect standard error"),
         ("serve -C ff", "-C is no option here: threads are not pinned"),
         ("serve -xb 4", "there is no option -xb; see"),
         ("bench -np 2", "-np is an option of specllama divergence and specllama serve, not of"),

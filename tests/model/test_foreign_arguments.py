@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from typing import Any
 
 import pytest
@@ -26,12 +25,6 @@ def test_arguments_of_other_libraries_are_translated(argument: str, advice: str)
     options: dict[str, Any] = {argument: 1}
     with pytest.raises(TypeError, match=f"no argument '{argument}': .*{advice}"):
         SpecSession("model.gguf", **options)
-
-
-def test_the_constructor_keeps_its_signature() -> None:
-    parameters = signature(SpecSession).parameters
-    assert parameters["n_ctx"].default is None
-    assert "options" not in parameters
 
 
 @pytest.mark.parametrize(

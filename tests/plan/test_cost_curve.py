@@ -120,7 +120,9 @@ def test_saved_points_restore_the_curve() -> None:
     assert [n + 1 for n, seconds in enumerate(points.seconds) if seconds] == [1, 2, 4, 8, 16, 32]
     second = CostCurve()
     second.restore(
-        CurvePoints(points.seconds, points.context_base, points.context_per_token, points.change)
+        CurvePoints(
+            points.seconds, points.context_base, points.context_per_token, points.width_switch
+        )
     )
     for n in (1, 2, 4, 8, 16, 32):
         assert second.seconds(n) == pytest.approx(first.seconds(n), rel=0.03)
@@ -161,14 +163,14 @@ def test_impossible_values_of_a_saved_curve_are_ignored(damage: float) -> None:
     for points in (
         CurvePoints([1.0] * 65, context_base=damage),
         CurvePoints([1.0] * 65, context_per_token=damage),
-        CurvePoints([1.0] * 65, change=1e3 * damage),
+        CurvePoints([1.0] * 65, width_switch=1e3 * damage),
     ):
         curve = CostCurve()
         curve.restore(points)
         for n in (1, 8, 65):
             assert curve.seconds(n, 1000) == sound.seconds(n, 1000)
         kept = curve.points()
-        assert (kept.context_base, kept.context_per_token, kept.change) == (0, 0, 0)
+        assert (kept.context_base, kept.context_per_token, kept.width_switch) == (0, 0, 0)
 
 
 def test_impossible_widths_and_contexts_are_ignored() -> None:

@@ -12,7 +12,7 @@ from simulation import (
     curves,
 )
 from specllama._core import Source
-from specllama._core.plan import Choice, CurvePoints, Evidence, Phase, Planner, Turn
+from specllama._core.plan import Choice, CurvePoints, Evidence, PlannedRound, Planner, TextRegime
 from specllama.simulate import calibrated_planner, curve_of
 
 CURVES = curves()
@@ -23,25 +23,25 @@ def planner_for(curve: str) -> Planner:
 
 
 def turn_of(
-    planner: Planner, phase: Phase, drafts: list[list[Evidence]], n_tokens: int = 0, **at: Any
-) -> Turn:
-    """A turn, chosen."""
-    turn = Turn(phase, n_tokens, **at)
+    planner: Planner, regime: TextRegime, drafts: list[list[Evidence]], n_tokens: int = 0, **at: Any
+) -> PlannedRound:
+    """A planned, chosen."""
+    planned = PlannedRound(regime, n_tokens, **at)
     for draft in drafts:
-        turn.add(draft)
-    planner.choose([turn])
-    return turn
+        planned.add(draft)
+    planner.choose([planned])
+    return planned
 
 
 def choose(
-    planner: Planner, phase: Phase, drafts: list[list[Evidence]], n_tokens: int = 0, **at: Any
+    planner: Planner, regime: TextRegime, drafts: list[list[Evidence]], n_tokens: int = 0, **at: Any
 ) -> Choice:
-    return turn_of(planner, phase, drafts, n_tokens, **at).choice
+    return turn_of(planner, regime, drafts, n_tokens, **at).choice
 
 
 def asked(planner: Planner, draft: list[Evidence], copies: list[Evidence] | None = None) -> bool:
-    turn = turn_of(planner, planner.begin(), [copies or []])
-    return planner.goes_on(turn, draft, 0.005 * len(draft))
+    planned = turn_of(planner, planner.begin(), [copies or []])
+    return planner.should_continue(planned, draft, 0.005 * len(draft))
 
 
 def test_a_draft_model_stops_when_no_continuation_can_pay() -> None:
@@ -65,30 +65,30 @@ def test_a_draft_model_is_not_asked_if_a_copy_is_better() -> None:
 PERFECT = [Evidence(Source.match, 100)] * MAX_DRAFT
 
 
-def learn(planner: Planner, phase: Phase, draft: list[Evidence], rate: float, n: int) -> None:
+def learn(planner: Planner, regime: TextRegime, draft: list[Evidence], rate: float, n: int) -> None:
     rng = np.random.default_rng(9)
     for i in range(n):
-        judge(planner, phase, i, draft[:1], int(rng.random() < rate), 1)
+        judge(planner, regime, i, draft[:1], int(rng.random() < rate), 1)
 
 
 def judge(
-    planner: Planner, phase: Phase, i: int, draft: list[Evidence], n_right: int, n_judged: int
+    planner: Planner, regime: TextRegime, i: int, draft: list[Evidence], n_right: int, n_judged: int
 ) -> None:
     """The planner hears of a draft that was not verified."""
-    turn = Turn(phase, i)
-    turn.add(draft)
-    turn.came(0, [n_right], n_judged)
-    planner.learn(turn)
+    planned = PlannedRound(regime, i)
+    planned.add(draft)
+    planned.on_result(0, [n_right], n_judged)
+    planner.learn(planned)
 
 
-def verify(planner: Planner, phase: Phase, n_draft: int, n_accepted: int) -> None:
+def verify(planner: Planner, regime: TextRegime, n_draft: int, n_accepted: int) -> None:
     """The draft is verified in every case."""
-    turn = Turn(phase, 0)
-    turn.add(PERFECT[:n_draft], drawn=True, required=True)
-    planner.choose([turn])
-    assert turn.choice.n_draft == n_draft
-    turn.came(n_accepted, [0], 0)
-    planner.learn(turn)
+    planned = PlannedRound(regime, 0)
+    planned.add(PERFECT[:n_draft], drawn=True, required=True)
+    planner.choose([planned])
+    assert planned.choice.n_draft == n_draft
+    planned.on_result(n_accepted, [0], 0)
+    planner.learn(planned)
 
 
 @pytest.mark.parametrize("n_tokens", [0, 1200])
@@ -102,11 +102,11 @@ def test_a_width_beyond_the_budget_does_not_prevent_a_shorter_draft(n_tokens: in
         CurvePoints(seconds=seconds, context_base=5.7e-6, context_per_token=7.6e-6)
     )
     copy = [Evidence(Source.match, min(20 + i, 64)) for i in range(MAX_DRAFT)]
-    phase = planner.begin()
+    regime = planner.begin()
     for i in range(80):  # decoded plainly, each of them as the copy says: it is surer and surer
-        judge(planner, phase, n_tokens + i, copy, 1, 1)
+        judge(planner, regime, n_tokens + i, copy, 1, 1)
         for overhead in (0.0, 0.04):
-            chosen = choose(planner, phase, [copy], n_tokens + 1 + i, overhead=overhead)
+            chosen = choose(planner, regime, [copy], n_tokens + 1 + i, overhead=overhead)
             assert chosen.n_draft >= 15 or i == 0
 
 
@@ -117,79 +117,79 @@ def test_no_draft_grows_towards_a_width_beyond_the_budget() -> None:
     learn(planner, planner.begin(), sure, 1.0, 400)
     for _ in range(1000):  # plain ones, so that there is time for a look
         planner.observe_decode(1, 0, planner.cost.seconds(1, 0))
-    assert planner.goes_on(Turn(planner.begin(), 0), sure[:6], 0)
-    assert not planner.goes_on(Turn(planner.begin(), 0), sure, 0)
+    assert planner.should_continue(PlannedRound(planner.begin(), 0), sure[:6], 0)
+    assert not planner.should_continue(PlannedRound(planner.begin(), 0), sure, 0)
 
 
 def test_the_better_draft_is_chosen() -> None:
     planner = planner_for("bf16")
-    phase = planner.begin()
+    regime = planner.begin()
     poor = [Evidence(Source.ngram, 2, 0.2)] * 8
-    choice = choose(planner, phase, [poor, PERFECT, []])
+    choice = choose(planner, regime, [poor, PERFECT, []])
     assert choice.candidate == 1
     assert choice.tokens > 5
-    assert choice.saved > 0
-    assert choose(planner, phase, [PERFECT, poor]).candidate == 0
-    assert choose(planner, phase, []).candidate == -1
-    assert choose(planner, phase, [[]]).n_draft == 0
-    turn = Turn(phase, 0)
-    turn.add([], drawn=True)
-    planner.choose([turn])
-    assert turn.choice.n_draft == 0
+    assert choice.time_saved > 0
+    assert choose(planner, regime, [PERFECT, poor]).candidate == 0
+    assert choose(planner, regime, []).candidate == -1
+    assert choose(planner, regime, [[]]).n_draft == 0
+    planned = PlannedRound(regime, 0)
+    planned.add([], drawn=True)
+    planner.choose([planned])
+    assert planned.choice.n_draft == 0
 
 
 @pytest.mark.parametrize("most", [-1, 0, 1, 3, 64, 1000])
 def test_max_draft_is_kept(most: int) -> None:
     planner = planner_for("flat")
-    turn = turn_of(planner, planner.begin(), [PERFECT * 2], max_draft=most)
-    choice = turn.choice
+    planned = turn_of(planner, planner.begin(), [PERFECT * 2], max_draft=most)
+    choice = planned.choice
     assert choice.n_draft <= min(max(most, 0), MAX_DRAFT)
     assert choice.n_draft >= min(max(most, 0), MAX_DRAFT - 4)
     if most <= 0:
-        assert not planner.goes_on(turn, [])
+        assert not planner.should_continue(planned, [])
 
 
 def test_pending_tokens_shift_the_cost() -> None:
     """With 5 tokens to decode first, 8 are on the first stair: room for 3 drafted."""
     planner = planner_for("staircase")
     draft = [Evidence(Source.ngram, 4, 1.0)] * 20
-    phase = planner.begin()
-    learn(planner, phase, draft, 0.7, 300)
-    assert choose(planner, phase, [draft], 300).n_draft == 7
-    assert choose(planner, phase, [draft], 300, n_pending=5).n_draft == 3
+    regime = planner.begin()
+    learn(planner, regime, draft, 0.7, 300)
+    assert choose(planner, regime, [draft], 300).n_draft == 7
+    assert choose(planner, regime, [draft], 300, n_pending=5).n_draft == 3
     # Beyond 65 rows each costs as much as any other; how many are worth it is what they promise.
-    assert 0 < choose(planner, phase, [PERFECT], 300, n_pending=65).n_draft < len(PERFECT)
+    assert 0 < choose(planner, regime, [PERFECT], 300, n_pending=65).n_draft < len(PERFECT)
 
 
 def test_overhead_of_a_round_makes_drafts_longer() -> None:
     """A network round trip is paid per round."""
     planner = planner_for("linear")
     draft = [Evidence(Source.ngram, 4, 1.0)] * MAX_DRAFT
-    phase = planner.begin()
-    learn(planner, phase, draft, 0.8, 300)
-    near = choose(planner, phase, [draft], 300).n_draft
-    far = choose(planner, phase, [draft], 300, overhead=0.5).n_draft
+    regime = planner.begin()
+    learn(planner, regime, draft, 0.8, 300)
+    near = choose(planner, regime, [draft], 300).n_draft
+    far = choose(planner, regime, [draft], 300, overhead=0.5).n_draft
     assert far > near + 2
 
 
 def test_a_request_that_lost_time_drafts_less() -> None:
     """Only drafts with a clear gain are made, until the lost time is made up."""
     planner = planner_for("linear")
-    phase = planner.begin()
+    regime = planner.begin()
     draft = [Evidence(Source.ngram, 4, 0.7)] * MAX_DRAFT
-    before = choose(planner, phase, [draft])
+    before = choose(planner, regime, [draft])
     assert before.n_draft > 0
     for _ in range(30):
-        verify(planner, phase, 8, 0)
-    during = choose(planner, phase, [draft])
+        verify(planner, regime, 8, 0)
+    during = choose(planner, regime, [draft])
     assert during.n_draft < before.n_draft
-    assert during.saved < before.saved
+    assert during.saved < before.time_saved
     # The next request begins with that.
-    assert choose(planner, planner.begin(), [draft]).saved < before.saved
+    assert choose(planner, planner.begin(), [draft]).time_saved < before.time_saved
     for _ in range(30):
-        verify(planner, phase, 8, 8)
-    after = choose(planner, phase, [draft])
-    assert (after.n_draft, after.saved) == (before.n_draft, before.saved)
+        verify(planner, regime, 8, 8)
+    after = choose(planner, regime, [draft])
+    assert (after.n_draft, after.time_saved) == (before.n_draft, before.time_saved)
 
 
 def test_certain_drafts_are_kept_after_losses() -> None:
@@ -197,36 +197,36 @@ def test_certain_drafts_are_kept_after_losses() -> None:
     planner = planner_for("q4_0")
     copy = [Evidence(Source.match, 60 + i) for i in range(MAX_DRAFT)]
     learn(planner, planner.begin(), copy, 1.0, 3000)
-    phase = planner.begin()
+    regime = planner.begin()
     doubtful = [Evidence(Source.match, 5 + i) for i in range(MAX_DRAFT)]
-    before = choose(planner, phase, [copy])
+    before = choose(planner, regime, [copy])
     for _ in range(2):
-        turn = Turn(phase, 0)
-        turn.add(copy[:12], drawn=True, required=True)
-        planner.choose([turn])
-        turn.came(0, [0], 0)
-        planner.learn(turn)
-    after = choose(planner, phase, [copy])
+        planned = PlannedRound(regime, 0)
+        planned.add(copy[:12], drawn=True, required=True)
+        planner.choose([planned])
+        planned.on_result(0, [0], 0)
+        planner.learn(planned)
+    after = choose(planner, regime, [copy])
     assert 12 < after.n_draft <= before.n_draft
-    assert 0 < after.saved < before.saved
-    assert choose(planner, phase, [doubtful]).saved < after.saved
+    assert 0 < after.time_saved < before.time_saved
+    assert choose(planner, regime, [doubtful]).time_saved < after.time_saved
 
 
 def test_losses_of_copies_do_not_reduce_grammar_drafts() -> None:
     planner = planner_for("q4_k_m")
-    phase = planner.begin()
+    regime = planner.begin()
     copy = [Evidence(Source.match, 20 + i) for i in range(MAX_DRAFT)]
     forced = [Evidence(Source.grammar, 9 - i) for i in range(9)]
-    before = choose(planner, phase, [forced])
+    before = choose(planner, regime, [forced])
     assert before.n_draft > 0
     for _ in range(12):
-        turn = Turn(phase, 0)
-        turn.add(copy, required=True)
-        planner.choose([turn])
-        turn.came(0, [0])
-        planner.learn(turn)
-    assert choose(planner, phase, [copy]).n_draft == 0
-    assert choose(planner, phase, [forced]).n_draft == before.n_draft
+        planned = PlannedRound(regime, 0)
+        planned.add(copy, required=True)
+        planner.choose([planned])
+        planned.on_result(0, [0])
+        planner.learn(planned)
+    assert choose(planner, regime, [copy]).n_draft == 0
+    assert choose(planner, regime, [forced]).n_draft == before.n_draft
     later = planner.begin()
     assert choose(planner, later, [copy]).n_draft == 0
     assert choose(planner, later, [forced]).n_draft == before.n_draft
@@ -262,13 +262,13 @@ def test_no_draft_risks_more_than_its_budget_and_the_time_saved() -> None:
     for stair, dares in ((7.0, True), (11.0, False)):  # that all drafts cost, however long
         planner = calibrated_planner(curve_of({1: 1, 2: 1 + stair, MAX_DRAFT + 1: 1 + stair}))
         learn(planner, planner.begin(), PERFECT, 1.0, 400)
-        phase = planner.begin()
-        assert (choose(planner, phase, [PERFECT]).n_draft > 60) == dares
+        regime = planner.begin()
+        assert (choose(planner, regime, [PERFECT]).n_draft > 60) == dares
         extra = planner.cost.seconds(MAX_DRAFT + 1, 0) / planner.cost.seconds(1, 0) - 1
-        verify(planner, phase, MAX_DRAFT, int(extra) + 1)
-        assert (choose(planner, phase, [PERFECT]).n_draft > 60) == dares
-        verify(planner, phase, MAX_DRAFT, int(extra) + 4)
-        assert choose(planner, phase, [PERFECT]).n_draft > 60
+        verify(planner, regime, MAX_DRAFT, int(extra) + 1)
+        assert (choose(planner, regime, [PERFECT]).n_draft > 60) == dares
+        verify(planner, regime, MAX_DRAFT, int(extra) + 4)
+        assert choose(planner, regime, [PERFECT]).n_draft > 60
 
 
 def test_temperatures_are_learned_separately() -> None:
@@ -285,10 +285,10 @@ def test_tokens_after_a_rejected_one_are_not_learned_from() -> None:
     """A draft of which the first token was wrong says nothing of the others."""
     planner = planner_for("bf16")
     first, second = Evidence(Source.ngram, 2, 1.0), Evidence(Source.ngram, 8, 1.0)
-    phase = planner.begin()
+    regime = planner.begin()
     for i in range(200):
-        judge(planner, phase, i, [first, second], 0, 1)
-        judge(planner, phase, i, [second], 1, 1)
+        judge(planner, regime, i, [first, second], 0, 1)
+        judge(planner, regime, i, [second], 1, 1)
     fresh = planner.begin()
     assert choose(planner, fresh, [[first] * 8]).n_draft == 0
     assert choose(planner, fresh, [[second] * 8]).n_draft == 8
@@ -296,7 +296,7 @@ def test_tokens_after_a_rejected_one_are_not_learned_from() -> None:
 
 def test_impossible_evidence_gives_finite_choices() -> None:
     planner = planner_for("bf16")
-    phase = planner.begin(float("nan"), -5)
+    regime = planner.begin(float("nan"), -5)
     strange = [
         Evidence(source, length, confidence)
         for source in Source
@@ -304,9 +304,9 @@ def test_impossible_evidence_gives_finite_choices() -> None:
         for confidence in (float("nan"), float("-inf"), float("inf"), -1.0, 2.0)
     ]
     for n_right, n_judged in ((0, 0), (100, 3), (3, 100), (-1, 1)):
-        judge(planner, phase, 10, strange, n_right, n_judged)
-    choice = choose(planner, phase, [strange], -3, n_pending=0)
+        judge(planner, regime, 10, strange, n_right, n_judged)
+    choice = choose(planner, regime, [strange], -3, n_pending=0)
     assert 0 <= choice.n_draft <= MAX_DRAFT
-    assert np.isfinite([choice.tokens, choice.seconds, choice.saved]).all()
+    assert np.isfinite([choice.tokens, choice.seconds, choice.time_saved]).all()
     planner.observe_decode(2, 0, float("nan"))
     assert np.isfinite(planner.cost.seconds(2))

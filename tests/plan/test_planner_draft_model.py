@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from folders import DATA
 from specllama._core import Source
-from specllama._core.plan import CurvePoints, Evidence, Planner, Turn
+from specllama._core.plan import CurvePoints, Evidence, PlannedRound, Planner
 from specllama.remote.draft import Draft
 from specllama.simulate import read_curves
 
@@ -28,44 +28,44 @@ def copy(length: int, n: int = 8) -> list[Evidence]:
     return [Evidence(Source.match, length + i) for i in range(n)]
 
 
-def chosen(one: Planner, draft: list[Evidence], n_tokens: int = 100) -> Turn:
-    turn = Turn(one.begin(0.0, n_tokens), n_tokens)
-    turn.add(draft)
-    one.choose([turn])
-    return turn
+def chosen(one: Planner, draft: list[Evidence], n_tokens: int = 100) -> PlannedRound:
+    planned = PlannedRound(one.begin(0.0, n_tokens), n_tokens)
+    planned.add(draft)
+    one.choose([planned])
+    return planned
 
 
 def learn_of_model(one: Planner, n_right: int) -> None:
     """Have the first n_right of four of its tokens right, again and again."""
-    phase = one.begin(0.0, 0)
+    regime = one.begin(0.0, 0)
     draft = [Evidence(Source.model, 0, 0.9)] * 4
     for i in range(300):
-        turn = Turn(phase, 5 * i)
-        turn.add(draft)
-        one.choose([turn])
-        turn.came(min(n_right, turn.choice.n_draft), [n_right], n_right + 1)
-        one.learn(turn)
+        planned = PlannedRound(regime, 5 * i)
+        planned.add(draft)
+        one.choose([planned])
+        planned.on_result(min(n_right, planned.choice.n_draft), [n_right], n_right + 1)
+        one.learn(planned)
 
 
 def test_draft_model_checks_copies_if_rows_are_cheaper_than_steps() -> None:
     cheap = planner(FLAT, 0.02)
-    assert cheap.n_guess(chosen(cheap, copy(40), 2000)) == 8
+    assert cheap.n_to_check(chosen(cheap, copy(40), 2000)) == 8
     dear = planner(FLAT, 0.02, row=2)
-    turn = chosen(dear, copy(40), 2000)
-    assert turn.choice.n_draft == 8
-    assert dear.n_guess(turn) == 0
+    planned = chosen(dear, copy(40), 2000)
+    assert planned.choice.n_draft == 8
+    assert dear.n_to_check(planned) == 0
 
 
 def test_a_copy_is_checked_by_a_draft_model_that_is_up_to_date() -> None:
     one = planner(FLAT, 0.02)
     near = chosen(one, copy(40), 2000)
-    near.n_guess = near.choice.n_draft
-    assert one.goes_on(near, [])
-    far = Turn(one.begin(0.0, 2000), 2000, n_behind=1900)
+    near.n_to_check = near.choice.n_draft
+    assert one.should_continue(near, [])
+    far = PlannedRound(one.begin(0.0, 2000), 2000, n_unprocessed=1900)
     far.add(copy(40))
     one.choose([far])
-    far.n_guess = far.choice.n_draft
-    assert not one.goes_on(far, [])
+    far.n_to_check = far.choice.n_draft
+    assert not one.should_continue(far, [])
 
 
 def test_checks_of_a_draft_model_are_charged_to_it() -> None:
@@ -73,25 +73,27 @@ def test_checks_of_a_draft_model_are_charged_to_it() -> None:
 
     def n_checks(n_agreed: int) -> int:
         one = planner(FLAT, 0.1)
-        phase = one.begin(0.0, 0)
+        regime = one.begin(0.0, 0)
         n = 0
         for i in range(400):
-            turn = Turn(phase, 9 * i)
-            turn.add(copy(40))
-            one.choose([turn])
-            turn.n_guess = turn.choice.n_draft
-            checks = one.goes_on(turn, [])
+            planned = PlannedRound(regime, 9 * i)
+            planned.add(copy(40))
+            one.choose([planned])
+            planned.n_to_check = planned.choice.n_draft
+            checks = one.should_continue(planned, [])
             n += checks
-            unasked = turn.choice if checks else None
-            turn = Turn(phase, 9 * i, spent=0.25 * checks, unasked=unasked)
-            turn.add(copy(40))
+            without_draft_model = planned.choice if checks else None
+            planned = PlannedRound(
+                regime, 9 * i, spent=0.25 * checks, without_draft_model=without_draft_model
+            )
+            planned.add(copy(40))
             n_own = min(n_agreed + 1, 8) if checks else 0
-            turn.add([Evidence(Source.model, 0, 0.9)] * n_own, required=checks)
-            one.choose([turn])
-            n_draft = turn.choice.n_draft
+            planned.add([Evidence(Source.model, 0, 0.9)] * n_own, required=checks)
+            one.choose([planned])
+            n_draft = planned.choice.n_draft
             n_right = min(n_draft, n_agreed if checks else 8)
-            turn.came(n_right, [min(8, n_right + 1), min(n_right, n_agreed)])
-            one.learn(turn)
+            planned.on_result(n_right, [min(8, n_right + 1), min(n_right, n_agreed)])
+            one.learn(planned)
         return n
 
     assert 0 < n_checks(0) < n_checks(8) < 200
@@ -100,24 +102,24 @@ def test_checks_of_a_draft_model_are_charged_to_it() -> None:
 def test_tokens_of_the_draft_model_replace_the_chosen_copy() -> None:
     one = planner(FLAT, 0.02)
     for required in (False, True):
-        turn = Turn(one.begin(0.0, 100), 100)
-        turn.add(copy(40))
-        turn.add([Evidence(Source.model, 0, 0.3)] * 2, required=required)
-        one.choose([turn])
-        assert turn.choice.candidate == required
+        planned = PlannedRound(one.begin(0.0, 100), 100)
+        planned.add(copy(40))
+        planned.add([Evidence(Source.model, 0, 0.3)] * 2, required=required)
+        one.choose([planned])
+        assert planned.choice.candidate == required
 
 
 @pytest.mark.parametrize("n_rest", [0, 4])
 def test_continuations_of_other_drafters_are_not_learned_from(n_rest: int) -> None:
     one = planner(FLAT, 0.02)
     before = chosen(one, copy(20, 4), 1000).choice.tokens
-    phase = one.begin(0.0, 0)
+    regime = one.begin(0.0, 0)
     for i in range(100):
-        turn = Turn(phase, 9 * i)
-        turn.add([Evidence(Source.model, 0, 0.9)] * 4 + copy(20, 4), n_rest=n_rest)
-        one.choose([turn])
-        turn.came(4, [4], 5)
-        one.learn(turn)
+        planned = PlannedRound(regime, 9 * i)
+        planned.add([Evidence(Source.model, 0, 0.9)] * 4 + copy(20, 4), n_rest=n_rest)
+        one.choose([planned])
+        planned.on_result(4, [4], 5)
+        one.learn(planned)
     after = chosen(one, copy(20, 4), 1000).choice.tokens
     assert (after == before) == (n_rest == 4)
 
@@ -152,27 +154,31 @@ def answer(
     asking a draft model, which is always right, and the speed. A plain decode takes a second."""
     asking, speeds = [], []
     for _ in range(n_requests):
-        phase = one.begin(0.0, n_prompt)
+        regime = one.begin(0.0, n_prompt)
         seen, asked, seconds, i = 0, 0.0, 0.0, 0
         while i < n_tokens:
             at = n_prompt + i
             room = min(max_draft, n_tokens - 1 - i)
-            turn = Turn(phase, at, max_draft=room, n_behind=at - 1 - seen, n_left=max_tokens - i)
-            one.choose([turn])
+            planned = PlannedRound(
+                regime, at, max_draft=room, n_unprocessed=at - 1 - seen, n_left=max_tokens - i
+            )
+            one.choose([planned])
             draft: list[Evidence] = []
             spent = 0.0
-            while one.goes_on(turn, draft, spent):
+            while one.should_continue(planned, draft, spent):
                 spent += one.draft_cost.seconds(at + len(draft) - seen, at)
                 seen = at + len(draft)
                 draft.append(Evidence(Source.model, 0, 0.9))
-            unasked = turn.choice if spent else None
-            turn = Turn(phase, at, max_draft=room, spent=spent, unasked=unasked)
-            turn.add(draft)
-            one.choose([turn])
-            n_accepted = turn.choice.n_draft
+            without_draft_model = planned.choice if spent else None
+            planned = PlannedRound(
+                regime, at, max_draft=room, spent=spent, without_draft_model=without_draft_model
+            )
+            planned.add(draft)
+            one.choose([planned])
+            n_accepted = planned.choice.n_draft
             seconds += spent + one.cost.seconds(1 + n_accepted, at)
-            turn.came(n_accepted, [min(len(draft), n_accepted + 1)])
-            one.learn(turn)
+            planned.on_result(n_accepted, [min(len(draft), n_accepted + 1)])
+            one.learn(planned)
             asked += spent
             i += n_accepted + 1
         asking.append(asked)
@@ -220,18 +226,20 @@ def test_empty_drafts_of_a_draft_model_count_as_wrong_ones() -> None:
 
     def n_asked(n_drafted: int) -> int:
         one = planner(STEEP, 0.1)
-        phase = one.begin(0.0, 0)
+        regime = one.begin(0.0, 0)
         n = 0
         for i in range(2000):
-            turn = Turn(phase, i, n_behind=1)
-            one.choose([turn])
-            asked = one.goes_on(turn, [])
+            planned = PlannedRound(regime, i, n_unprocessed=1)
+            one.choose([planned])
+            asked = one.should_continue(planned, [])
             n += asked
-            turn = Turn(phase, i, spent=0.1 * asked, unasked=turn.choice if asked else None)
-            turn.add([Evidence(Source.model, 0, 0.9)] * (n_drafted if asked else 0))
-            one.choose([turn])
-            turn.came(0, [0], 1)
-            one.learn(turn)
+            planned = PlannedRound(
+                regime, i, spent=0.1 * asked, without_draft_model=planned.choice if asked else None
+            )
+            planned.add([Evidence(Source.model, 0, 0.9)] * (n_drafted if asked else 0))
+            one.choose([planned])
+            planned.on_result(0, [0], 1)
+            one.learn(planned)
         return n
 
     assert n_asked(1) > 1

@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 
 import pytest
 from folders import DOCS
-from specllama import ArgumentError, GenerateOptions, SpecSession, _core
+from specllama import ArgumentError, GenerateOptions, _core
 from specllama.__main__ import main
 from specllama.commands import _arguments
 from specllama.commands._arguments import with_flags
@@ -140,23 +140,6 @@ def test_minus_one_means_no_limit_and_a_fresh_seed() -> None:
     """As llama.cpp has it: no limit, and a fresh seed."""
     assert checked({"max_tokens": -1, "seed": -1})["max_tokens"] == -1
     assert checked({"max_tokens": -1, "seed": -1})["seed"] is None
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("model_path", "model_path is called model here"),
-        ("n_thread", "n_thread is called n_threads here"),
-        ("type_k", 'give kv_type="q8_0", or "q8_0/q5_1" for keys and values'),
-        ("chat_format", "chat_format is called chat_template here"),
-        ("seed", "seed is an option of generate and the others, not of a session"),
-        ("frob", "There is no option 'frob' of a session"),
-    ],
-)
-def test_session_options_of_other_libraries_give_a_hint(name: str, message: str) -> None:
-    options: Any = {name: 1}
-    with pytest.raises(TypeError, match=message):
-        SpecSession(**options)
 
 
 def test_docstrings_have_every_option() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from folders import DATA
 from numpy.typing import NDArray
 from specllama._core import Source
-from specllama._core.plan import Evidence, Planner, Turn
+from specllama._core.plan import Evidence, PlannedRound, Planner
 from specllama.simulate import (
     MAX_DRAFT,
     Drafts,
@@ -125,7 +125,7 @@ def phase_oracle(text: Text, curve: Curve, start: int = 0) -> float:
 
 @dataclass
 class Run:
-    """What a planned run took."""
+    """What a round run took."""
 
     seconds_per_token: float
     drafted: list[int]  # per round, tokens verified
@@ -207,31 +207,33 @@ def planned_with_model(
         catch_up: Seconds for each token that it has to take in before its draft's first.
     """
     rng = np.random.default_rng([seed, 1])
-    phase = planner.begin(0.0, 0)
+    regime = planner.begin(0.0, 0)
     i, seconds, counted_from, seen = 0, 0.0, 0, 0
     run = Run(0.0, [])
     while i < len(text):
         if i < start:
             counted_from, seconds = i, 0.0
         evidence = text.evidence(i, MAX_DRAFT)
-        before = Turn(phase, i, n_behind=max(i - seen, 0))
+        before = PlannedRound(regime, i, n_unprocessed=max(i - seen, 0))
         planner.choose([before])
         n, spent = 0, 0.0
-        while planner.goes_on(before, evidence[:n], spent):
+        while planner.should_continue(before, evidence[:n], spent):
             planner.observe_drafting(1, 1, 0, i + n, step * float(np.exp(noise * rng.normal())))
             spent += step + catch_up * (i + n - seen)
             n += 1
             seen = i + n
-        turn = Turn(phase, i, spent=spent, unasked=before.choice if spent else None)
-        turn.add(evidence[:n])
-        planner.choose([turn])
-        choice = turn.choice
+        planned = PlannedRound(
+            regime, i, spent=spent, without_draft_model=before.choice if spent else None
+        )
+        planned.add(evidence[:n])
+        planner.choose([planned])
+        choice = planned.choice
         g = choice.n_draft
         accepted = min(g, int(text.run[i]))
         took = float(curve[g + 1])
         planner.observe_decode(g + 1, i, took * float(np.exp(noise * rng.normal())))
-        turn.came(accepted, [min(accepted + 1, n, int(text.run[i]))])
-        planner.learn(turn)
+        planned.on_result(accepted, [min(accepted + 1, n, int(text.run[i]))])
+        planner.learn(planned)
         run.drafted.append(g)
         seconds += took + spent
         i += accepted + 1

@@ -45,8 +45,8 @@ void GrammarDrafter::begin(SequenceId sequence, TokenSpan, TokenSpan) {
 
 void GrammarDrafter::end(SequenceId sequence) { followers_.erase(sequence); }
 
-void GrammarDrafter::propose(std::span<Proposal> proposals) {
-    for (Proposal& proposal : proposals) {
+void GrammarDrafter::propose(std::span<DraftRequest> proposals) {
+    for (DraftRequest& proposal : proposals) {
         if (proposal.max_tokens == 0) continue;
         try {
             const GrammarLookahead* lookahead =
@@ -152,7 +152,7 @@ void GrammarDrafter::read_end(TokenSpan tokens) {
 // Tokenizes the end of the text together with the predicted bytes, and drafts the tokens of the
 // latter. Drafts nothing unless the sequence's last token ends exactly where the predicted bytes
 // begin.
-void GrammarDrafter::draft(const GrammarLookahead& lookahead, Proposal& proposal) {
+void GrammarDrafter::draft(const GrammarLookahead& lookahead, DraftRequest& proposal) {
     read_end(proposal.tokens);
     const std::size_t n_known = text_.size();
     text_ += lookahead.bytes();

@@ -10,21 +10,21 @@
 #include "draft/constraint/byte_history.h"
 #include "draft/constraint/grammar_lookahead.h"
 #include "draft/constraint/token_bytes.h"
+#include "draft/core_drafter.h"
 #include "text/vocabulary.h"
-#include "specllama/drafter.h"
 
 namespace specllama {
 
 // Drafts what a request's grammar forces, or nearly forces: see GrammarLookahead. The predicted
 // bytes become the tokens that the tokenizer makes of them when it reads them together with the end
 // of the text.
-class GrammarDrafter final : public Drafter {
+class GrammarDrafter final : public CoreDrafter {
  public:
     // vocab must outlive the drafter.
     explicit GrammarDrafter(const Vocabulary& vocab) : vocab_(&vocab) {}
 
     void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
-    void propose(std::span<Proposal> proposals) override;
+    void propose(std::span<DraftRequest> proposals) override;
     void end(SequenceId sequence) override;
 
     // The only token that the sampler's mask allows next or, if only tokens that end the text are
@@ -43,7 +43,7 @@ class GrammarDrafter final : public Drafter {
     GrammarLookahead* advanced(SequenceId sequence, TokenSpan tokens, const Sampler& sampler);
     void enter(TokenSpan tokens, const Sampler& sampler, std::optional<Follower>& follower);
     void follow(TokenSpan tokens, const Sampler& sampler, std::optional<Follower>& follower);
-    void draft(const GrammarLookahead& lookahead, Proposal& proposal);
+    void draft(const GrammarLookahead& lookahead, DraftRequest& proposal);
 
     const Vocabulary* vocab_;
     TokenBytes token_bytes_;  // filled once a request has a grammar

@@ -13,8 +13,8 @@ CorpusDrafter::CorpusDrafter(const std::string& path, std::uint64_t vocabulary) 
                               "this model's; build one with this model.");
 }
 
-void CorpusDrafter::propose(std::span<Proposal> proposals) {
-    for (Proposal& proposal : proposals) {
+void CorpusDrafter::propose(std::span<DraftRequest> proposals) {
+    for (DraftRequest& proposal : proposals) {
         const int n_most = proposal.max_tokens - proposal.draft.size();
         if (n_most == 0) continue;
         const Match match = corpus_.find(with_draft(proposal));
@@ -26,7 +26,7 @@ void CorpusDrafter::propose(std::span<Proposal> proposals) {
 
 // The sequence's tokens with those of the draft after them. With a draft, only the last kMaxMatch
 // tokens of the sequence are included: no match is longer.
-TokenSpan CorpusDrafter::with_draft(const Proposal& proposal) {
+TokenSpan CorpusDrafter::with_draft(const DraftRequest& proposal) {
     if (proposal.draft.empty()) return proposal.tokens;
     const auto n_last = std::min<std::size_t>(proposal.tokens.size(), kMaxMatch);
     const TokenSpan last = proposal.tokens.last(n_last);

@@ -4,24 +4,24 @@
 #include <string>
 #include <vector>
 
+#include "draft/core_drafter.h"
 #include "draft/corpus/corpus.h"
-#include "specllama/drafter.h"
 
 namespace specllama {
 
 // Drafts what followed the longest match of a sequence's end in a corpus. At the same length such a
 // match is right less often than one in the sequence itself; the planner learns which of the two is
 // worth more.
-class CorpusDrafter final : public Drafter {
+class CorpusDrafter final : public CoreDrafter {
  public:
     // vocabulary: Vocab::text_fingerprint of the model's vocabulary. Throws InvalidArgument when
     // the file is not a corpus of that vocabulary; see Corpus.
     CorpusDrafter(const std::string& path, std::uint64_t vocabulary);
 
-    void propose(std::span<Proposal> proposals) override;
+    void propose(std::span<DraftRequest> proposals) override;
 
  private:
-    TokenSpan with_draft(const Proposal& proposal);
+    TokenSpan with_draft(const DraftRequest& proposal);
 
     Corpus corpus_;
     std::vector<Token> text_;

@@ -84,8 +84,8 @@ void HeadDrafter::keep(SequenceId sequence, Follower& follower, int n) {
     follower.n_seen = n_waiting > 0 ? n : std::max(n - 1, 0);
 }
 
-void HeadDrafter::absorb(SequenceId sequence, TokenSpan tokens, Position first,
-                         std::span<const int> rows) {
+void HeadDrafter::process(SequenceId sequence, TokenSpan tokens, Position first,
+                          std::span<const int> rows) {
     Follower& follower = followers_.at(sequence);
     const int last =
         std::min(first + static_cast<int>(rows.size()), static_cast<int>(tokens.size()));
@@ -107,7 +107,7 @@ void HeadDrafter::absorb(SequenceId sequence, TokenSpan tokens, Position first,
     }
 }
 
-int HeadDrafter::n_behind(SequenceId sequence, int /*n_tokens*/) const {
+int HeadDrafter::n_unprocessed(SequenceId sequence, int /*n_tokens*/) const {
     return std::max(followers_.at(sequence).n_waiting() - 1, 0);
 }
 
@@ -157,7 +157,7 @@ void HeadDrafter::waiting_decoded(Follower& follower) {
     follower.n_known = 1;
 }
 
-void HeadDrafter::propose(std::span<Proposal> proposals) {
+void HeadDrafter::propose(std::span<DraftRequest> proposals) {
     drafting_.clear();
     try {
         start(proposals);
@@ -173,8 +173,8 @@ void HeadDrafter::propose(std::span<Proposal> proposals) {
 // Selects who drafts: only sequences whose states were seen up to the token before the last, since
 // the head goes on from there. If more states wait than a sequence's quota of a batch, they are
 // ingested.
-void HeadDrafter::start(std::span<Proposal> proposals) {
-    for (Proposal& proposal : proposals) {
+void HeadDrafter::start(std::span<DraftRequest> proposals) {
+    for (DraftRequest& proposal : proposals) {
         Follower& follower = followers_.at(proposal.sequence);
         if (!proposal.draft.empty() || follower.n_waiting() == 0 ||
             follower.n_seen + 1 != std::ssize(proposal.tokens) || !proposal.wants_more())
@@ -204,11 +204,11 @@ void HeadDrafter::draft() {
             if (first) waiting_decoded(*one.follower);
         }
         std::erase_if(drafting_, [&](const Drafting& one) {
-            const bool goes_on =
+            const bool continues =
                 sampler_.extend(*one.proposal, context_->logits(one.row), one.follower->tokens) &&
                 one.proposal->wants_more();
-            if (!goes_on) context_->cut(one.proposal->sequence, one.follower->n_pairs());
-            return !goes_on;
+            if (!continues) context_->cut(one.proposal->sequence, one.follower->n_pairs());
+            return !continues;
         });
         context_->clear();
         for (Drafting& one : drafting_)

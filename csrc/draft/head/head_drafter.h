@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "device/context_plan.h"
+#include "draft/core_drafter.h"
 #include "draft/head/state_reader.h"
 #include "draft/model/draft_sampler.h"
 #include "runtime/context.h"
 #include "runtime/head_context.h"
 #include "runtime/model.h"
-#include "specllama/drafter.h"
 
 namespace specllama {
 
@@ -27,7 +27,7 @@ namespace specllama {
 // memory that was loaded, are passed over, which only makes drafts worse.
 //
 // Several sequences draft one token each per decode; a decode that fails is an error of them all.
-class HeadDrafter final : public Drafter, public StateReader {
+class HeadDrafter final : public CoreDrafter, public StateReader {
  public:
     // head: header of the EAGLE-3 file; null: the target's own file holds the head and was loaded
     // with it. Throws InvalidArgument; ModelError when the head cannot draft for the target.
@@ -36,12 +36,12 @@ class HeadDrafter final : public Drafter, public StateReader {
 
     void attach(Context& target) override;
     void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
-    void absorb(SequenceId sequence, TokenSpan tokens, Position first,
-                std::span<const int> rows) override;
-    void propose(std::span<Proposal> proposals) override;
+    void process(SequenceId sequence, TokenSpan tokens, Position first,
+                 std::span<const int> rows) override;
+    void propose(std::span<DraftRequest> proposals) override;
 
-    bool costly() const override { return true; }
-    int n_behind(SequenceId sequence, int n_tokens) const override;
+    bool has_step_cost() const override { return true; }
+    int n_unprocessed(SequenceId sequence, int n_tokens) const override;
 
  private:
     // What the head knows of a sequence. The last states seen wait for their pairs to be decoded:
@@ -65,7 +65,7 @@ class HeadDrafter final : public Drafter, public StateReader {
     };
     // A draft under way.
     struct Drafting {
-        Proposal* proposal;
+        DraftRequest* proposal;
         Follower* follower;
         int row;  // batch row with the logits after its last token
     };
@@ -76,7 +76,7 @@ class HeadDrafter final : public Drafter, public StateReader {
     int ingest(SequenceId sequence, Follower& follower);
     int add_waiting(SequenceId sequence, const Follower& follower, int n, bool logits);
     void waiting_decoded(Follower& follower);
-    void start(std::span<Proposal> proposals);
+    void start(std::span<DraftRequest> proposals);
     void draft();
     float* state(Follower& follower, int i) const;
 

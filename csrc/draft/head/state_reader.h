@@ -14,16 +14,17 @@ class StateReader {
  public:
     virtual ~StateReader() = default;
 
-    // Must be called once, before all else: makes the target keep the hidden states that are read.
-    // `target` must outlive the reader. Throws OutOfMemory, InvalidArgument and ModelError.
+    // For LocalTarget, which calls it before all else: makes the target keep the hidden states that
+    // are read. `target` must outlive the reader. Throws OutOfMemory, InvalidArgument and
+    // ModelError.
     virtual void attach(Context& target) = 0;
 
     // Tells what the target has decoded last: rows[i] of its batch is the token of a sequence at
     // position first + i, after all tokens before it. These tokens stay, as far as `tokens`, the
     // whole sequence, has them. Positions may be told again. Exceptions are treated as those of a
     // Drafter.
-    virtual void absorb(SequenceId sequence, TokenSpan tokens, Position first,
-                        std::span<const int> rows) = 0;
+    virtual void process(SequenceId sequence, TokenSpan tokens, Position first,
+                         std::span<const int> rows) = 0;
 };
 
 }  // namespace specllama

@@ -30,8 +30,8 @@ void AssistantDrafter::begin(SequenceId sequence, TokenSpan, TokenSpan) {
     sampler_.begin(sequence);
 }
 
-void AssistantDrafter::absorb(SequenceId sequence, TokenSpan tokens, Position first,
-                              std::span<const int> rows) {
+void AssistantDrafter::process(SequenceId sequence, TokenSpan tokens, Position first,
+                               std::span<const int> rows) {
     const int n = std::min(static_cast<int>(rows.size()), static_cast<int>(tokens.size()) - first);
     if (n <= 0) return;
     Seen& seen = seen_.at(sequence);
@@ -39,8 +39,8 @@ void AssistantDrafter::absorb(SequenceId sequence, TokenSpan tokens, Position fi
     seen.position = first + n - 1;
 }
 
-void AssistantDrafter::propose(std::span<Proposal> proposals) {
-    for (Proposal& proposal : proposals) {
+void AssistantDrafter::propose(std::span<DraftRequest> proposals) {
+    for (DraftRequest& proposal : proposals) {
         const Seen& seen = seen_.at(proposal.sequence);
         const auto n_tokens = static_cast<int>(proposal.tokens.size());
         // The target's memory must hold all tokens but the last, and the state of the last of
@@ -56,17 +56,17 @@ void AssistantDrafter::propose(std::span<Proposal> proposals) {
     }
 }
 
-void AssistantDrafter::draft(Proposal& proposal, const Seen& seen) {
+void AssistantDrafter::draft(DraftRequest& proposal, const Seen& seen) {
     tokens_.assign(proposal.tokens.begin(), proposal.tokens.end());
     const float* state = seen.state.data();
-    bool goes_on = true;
-    while (goes_on) {
+    bool continues = true;
+    while (continues) {
         context_->clear();
         const int row =
             context_->add(tokens_.back(), state, seen.position + 1, proposal.sequence, true);
         context_->decode();
         ++proposal.n_decoded;
-        goes_on =
+        continues =
             sampler_.extend(proposal, context_->logits(row), tokens_) && proposal.wants_more();
         state = context_->state(row);
     }

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "device/context_plan.h"
+#include "draft/core_drafter.h"
 #include "draft/head/state_reader.h"
 #include "draft/model/draft_sampler.h"
 #include "runtime/context.h"
 #include "runtime/head_context.h"
 #include "runtime/model.h"
-#include "specllama/drafter.h"
 
 namespace specllama {
 
@@ -23,7 +23,7 @@ namespace specllama {
 //
 // Sequences draft one after another: with several, a target with windows keeps their memories
 // apart.
-class AssistantDrafter final : public Drafter, public StateReader {
+class AssistantDrafter final : public CoreDrafter, public StateReader {
  public:
     // assistant: header of its file. Throws InvalidArgument; ModelError when it cannot draft for
     // the target.
@@ -32,11 +32,11 @@ class AssistantDrafter final : public Drafter, public StateReader {
 
     void attach(Context& target) override;
     void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
-    void absorb(SequenceId sequence, TokenSpan tokens, Position first,
-                std::span<const int> rows) override;
-    void propose(std::span<Proposal> proposals) override;
+    void process(SequenceId sequence, TokenSpan tokens, Position first,
+                 std::span<const int> rows) override;
+    void propose(std::span<DraftRequest> proposals) override;
 
-    bool costly() const override { return true; }
+    bool has_step_cost() const override { return true; }
 
  private:
     // The last state that was seen of a sequence.
@@ -45,7 +45,7 @@ class AssistantDrafter final : public Drafter, public StateReader {
         std::vector<float> state;
     };
 
-    void draft(Proposal& proposal, const Seen& seen);
+    void draft(DraftRequest& proposal, const Seen& seen);
 
     DraftSampler sampler_;
     std::shared_ptr<const Model> assistant_;

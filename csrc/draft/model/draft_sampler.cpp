@@ -34,14 +34,15 @@ void DraftSampler::begin(SequenceId sequence) {
     request.drawn_from.resize(kMaxSpecLength);
 }
 
-bool DraftSampler::extend(Proposal& proposal, std::span<float> logits, std::vector<Token>& tokens) {
+bool DraftSampler::extend(DraftRequest& proposal, std::span<float> logits,
+                          std::vector<Token>& tokens) {
     if (!draw(proposal, logits, tokens)) return false;
     tokens.push_back(proposal.draft.tokens.back());
     return true;
 }
 
 // Adds the next token, and the guesses beside it, to the draft; returns whether there is one.
-bool DraftSampler::draw(Proposal& proposal, std::span<float> logits, TokenSpan tokens) {
+bool DraftSampler::draw(DraftRequest& proposal, std::span<float> logits, TokenSpan tokens) {
     Request& request = requests_.at(proposal.sequence);
     if (!request.sampler) request.sampler.emplace(sampler_like(*proposal.sampler));
     Sampler& sampler = *request.sampler;
@@ -49,7 +50,7 @@ bool DraftSampler::draw(Proposal& proposal, std::span<float> logits, TokenSpan t
     Distribution& drawn_from = request.drawn_from[depth];
     std::array<Token, kMaxGuesses - 1> others;
     const auto beside = std::span(others).first(
-        std::clamp(proposal.max_beside, 0, static_cast<int>(others.size())));
+        std::clamp(proposal.max_alternatives, 0, static_cast<int>(others.size())));
     const Token token = sampler.draft(logits, tokens, drawn_from, beside);
     if (token == kNothingLeft) return false;
     if (token == kNoToken) {
@@ -74,8 +75,8 @@ bool DraftSampler::draw(Proposal& proposal, std::span<float> logits, TokenSpan t
             believed = own < left ? own / left : 1;
             left -= own;
         }
-        proposal.draft.push_side(depth, other, {.source = Source::model, .confidence = believed},
-                                 from);
+        proposal.draft.push_branch(depth, other, {.source = Source::model, .confidence = believed},
+                                   from);
     }
     return true;
 }

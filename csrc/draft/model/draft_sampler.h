@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "draft/core_drafter.h"
 #include "sample/distribution.h"
 #include "sample/sampler.h"
-#include "specllama/drafter.h"
 #include "specllama/session_options.h"
 
 namespace specllama {
@@ -25,11 +25,12 @@ class DraftSampler {
     void begin(SequenceId sequence);
 
     // Chooses the token after `tokens` (the sequence's, then the draft's) from the logits
-    // [n_vocab], which are changed. Adds it to both, with up to proposal.max_beside other guesses
-    // beside it in the draft. Returns false if nothing is added: the token is less sure than p_min,
-    // all are forbidden, or the logits hold a NaN (then proposal.error is set). The distribution of
-    // a drawn token, to which the draft points, remains until the sequence's next draft.
-    bool extend(Proposal& proposal, std::span<float> logits, std::vector<Token>& tokens);
+    // [n_vocab], which are changed. Adds it to both, with up to proposal.max_alternatives other
+    // guesses beside it in the draft. Returns false if nothing is added: the token is less sure
+    // than p_min, all are forbidden, or the logits hold a NaN (then proposal.error is set). The
+    // distribution of a drawn token, to which the draft points, remains until the sequence's next
+    // draft.
+    bool extend(DraftRequest& proposal, std::span<float> logits, std::vector<Token>& tokens);
 
  private:
     // What belongs to a sequence's request.
@@ -39,7 +40,7 @@ class DraftSampler {
     };
 
     Sampler sampler_like(const Sampler& target) const;
-    bool draw(Proposal& proposal, std::span<float> logits, TokenSpan tokens);
+    bool draw(DraftRequest& proposal, std::span<float> logits, TokenSpan tokens);
 
     DraftModelOptions options_;
     std::size_t n_vocab_;

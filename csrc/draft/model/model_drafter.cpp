@@ -62,13 +62,13 @@ void ModelDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
     own.tokens.assign(prompt.begin(), prompt.begin() + own.n_cached);
 }
 
-int ModelDrafter::n_behind(SequenceId sequence, int n_tokens) const {
+int ModelDrafter::n_unprocessed(SequenceId sequence, int n_tokens) const {
     return std::max(n_tokens - 1 - followers_.at(sequence).n_cached, 0);
 }
 
-void ModelDrafter::propose(std::span<Proposal> proposals) {
+void ModelDrafter::propose(std::span<DraftRequest> proposals) {
     drafting_.clear();
-    for (Proposal& proposal : proposals) {
+    for (DraftRequest& proposal : proposals) {
         if (!proposal.wants_more()) continue;
         Follower& follower = followers_.at(proposal.sequence);
         follow(proposal, follower);
@@ -98,7 +98,7 @@ void ModelDrafter::draft() {
 // for one more token of the draft, so no draft needs more rows of logits than it may have tokens.
 void ModelDrafter::add_candidates(int quota) {
     for (Drafting& one : drafting_) {
-        const TokenSpan all = one.proposal->guess;
+        const TokenSpan all = one.proposal->candidates;
         const int room = std::min(quota - one.follower->n_pending(),
                                   one.proposal->max_tokens - one.proposal->draft.size() - 1);
         const TokenSpan candidates =
@@ -112,7 +112,7 @@ void ModelDrafter::add_candidates(int quota) {
 // Adds the next token to a draft, and more for as long as they are the ones candidates. Guesses
 // behind these leave the memory. Returns whether another token is to follow.
 bool ModelDrafter::extend(Drafting& drafting) {
-    Proposal& proposal = *drafting.proposal;
+    DraftRequest& proposal = *drafting.proposal;
     Follower& follower = *drafting.follower;
     std::vector<Token>& tokens = follower.tokens;
     const int n_candidates = std::exchange(drafting.n_candidates, 0);
@@ -122,7 +122,7 @@ bool ModelDrafter::extend(Drafting& drafting) {
     for (int row = follower.row; more && n_right == row - follower.row; ++row) {
         more = sampler_.extend(proposal, context_.logits(row), tokens);
         if (!more || n_right == n_candidates) break;
-        n_right += tokens.back() == proposal.guess[n_right];
+        n_right += tokens.back() == proposal.candidates[n_right];
         more = proposal.draft.size() < proposal.max_tokens;
     }
     if (n_right < n_candidates)
@@ -176,7 +176,7 @@ void ModelDrafter::decode() {
 // Makes the follower's tokens those of the proposal: the sequence's, then the draft's. The memory
 // is cut back to what it shares with these, without the last token, whose logits are wanted. Only
 // tokens after n_followed are compared, since a sequence only grows within a request.
-void ModelDrafter::follow(const Proposal& proposal, Follower& follower) {
+void ModelDrafter::follow(const DraftRequest& proposal, Follower& follower) {
     std::vector<Token>& tokens = follower.tokens;
     int n_same = follower.n_followed;
     const auto go_along = [&](TokenSpan others) {

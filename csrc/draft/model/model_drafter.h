@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "device/context_plan.h"
+#include "draft/core_drafter.h"
 #include "draft/model/draft_sampler.h"
 #include "runtime/batch.h"
 #include "runtime/context.h"
 #include "runtime/model.h"
-#include "specllama/drafter.h"
 
 namespace specllama {
 
@@ -22,14 +22,14 @@ namespace specllama {
 // section 2.3, with lazy prefill; the coupling is Daliri et al. 2024.) What a request leaves in the
 // memory stays for the next request, which may begin alike.
 //
-// What others expect next (Proposal::guess) is taken in with the text: where its own choices are
-// the same, one decode drafts many tokens. (Speculative decoding of the draft model itself; staged
-// as in Spector & Re 2023.)
+// What others expect next (DraftRequest::candidates) is taken in with the text: where its own
+// choices are the same, one decode drafts many tokens. (Speculative decoding of the draft model
+// itself; staged as in Spector & Re 2023.)
 //
 // Several sequences draft one token each per decode; a decode that fails is an error of them all. A
 // lone sequence decodes all tokens that its memory lacks in one go. Several decode one batch per
 // round, and those that still lack more than their quota of a batch do not draft in that round.
-class ModelDrafter final : public Drafter {
+class ModelDrafter final : public CoreDrafter {
  public:
     // longest: most tokens of a draft.
     // Throws InvalidArgument and OutOfMemory; ModelError when `model` cannot draft for `target`.
@@ -37,10 +37,10 @@ class ModelDrafter final : public Drafter {
                  const ProgressFunction& progress);
 
     void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
-    void propose(std::span<Proposal> proposals) override;
+    void propose(std::span<DraftRequest> proposals) override;
 
-    bool costly() const override { return true; }
-    int n_behind(SequenceId sequence, int n_tokens) const override;
+    bool has_step_cost() const override { return true; }
+    int n_unprocessed(SequenceId sequence, int n_tokens) const override;
 
     Context& context() { return context_; }
 
@@ -55,7 +55,7 @@ class ModelDrafter final : public Drafter {
     };
     // A draft under way.
     struct Drafting {
-        Proposal* proposal;
+        DraftRequest* proposal;
         Follower* follower;
         int n_now;             // tokens of its sequence in the next decode
         int n_candidates = 0;  // of these, the last ones, which are guesses
@@ -63,7 +63,7 @@ class ModelDrafter final : public Drafter {
 
     static int n_common(const Follower& follower, TokenSpan prompt);
     void reuse(SequenceId sequence, TokenSpan prompt);
-    void follow(const Proposal& proposal, Follower& follower);
+    void follow(const DraftRequest& proposal, Follower& follower);
     void prefill(int quota);
     void add_candidates(int quota);
     void draft();

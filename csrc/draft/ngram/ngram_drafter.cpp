@@ -11,8 +11,8 @@ void NGramDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan refere
     followers_.try_emplace(sequence, options_, reference).first->second.follow(prompt);
 }
 
-void NGramDrafter::propose(std::span<Proposal> proposals) {
-    for (Proposal& proposal : proposals) {
+void NGramDrafter::propose(std::span<DraftRequest> proposals) {
+    for (DraftRequest& proposal : proposals) {
         NGramFollower& follower = followers_.at(proposal.sequence);
         follower.follow(proposal.tokens);
         follower.draft(proposal);
@@ -20,9 +20,5 @@ void NGramDrafter::propose(std::span<Proposal> proposals) {
 }
 
 void NGramDrafter::end(SequenceId sequence) { followers_.erase(sequence); }
-
-std::shared_ptr<Drafter> make_ngram_drafter(const NGramOptions& options) {
-    return std::make_shared<NGramDrafter>(options);
-}
 
 }  // namespace specllama

@@ -3,20 +3,20 @@
 #include <map>
 #include <span>
 
+#include "draft/core_drafter.h"
 #include "draft/ngram/ngram_follower.h"
-#include "specllama/drafter.h"
-#include "specllama/ngram_drafter.h"
+#include "specllama/session_options.h"
 
 namespace specllama {
 
 // Drafts for each sequence with an NGramFollower, which is forgotten with the request.
-class NGramDrafter final : public Drafter {
+class NGramDrafter final : public CoreDrafter {
  public:
     // Throws InvalidArgument when an option is out of range.
     explicit NGramDrafter(const NGramOptions& options);
 
     void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
-    void propose(std::span<Proposal> proposals) override;
+    void propose(std::span<DraftRequest> proposals) override;
     void end(SequenceId sequence) override;
 
  private:

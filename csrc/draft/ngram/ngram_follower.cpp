@@ -39,7 +39,7 @@ void NGramFollower::step(Token token) {
     if (!copied) start_best_copy();
 }
 
-void NGramFollower::draft(Proposal& proposal) {
+void NGramFollower::draft(DraftRequest& proposal) {
     // The draft is taken off own_ again at the end, also when something is thrown.
     const struct Ahead {
         MatchFinder& text;
@@ -52,7 +52,7 @@ void NGramFollower::draft(Proposal& proposal) {
 
 // Frequencies are used only until the drafted tokens make a match to copy from: frequencies know
 // short contexts only, and a long draft of theirs wanders off.
-void NGramFollower::extend(Proposal& proposal) {
+void NGramFollower::extend(DraftRequest& proposal) {
     if (copy(proposal, proposal.max_tokens)) return;
     const bool drawn = draws(proposal) && proposal.sampler->rejects();
     const int n_most =
@@ -62,8 +62,8 @@ void NGramFollower::extend(Proposal& proposal) {
 }
 
 // Adds the next token by its frequency; returns false if no context is known.
-bool NGramFollower::predict(Proposal& proposal) {
-    Draft& draft = proposal.draft;
+bool NGramFollower::predict(DraftRequest& proposal) {
+    SampledDraft& draft = proposal.draft;
     NGramPredictor::Prediction one;
     if (draws(proposal)) {
         Distribution& drawn_from = drawn_from_[draft.size()];
@@ -80,11 +80,11 @@ bool NGramFollower::predict(Proposal& proposal) {
             draft.push(one.token, {Source::ngram, one.order, one.confidence()});
     } else {
         NGramPredictor::Prediction alternative;
-        one = predictor_.next(draft.tokens, proposal.max_beside > 0 ? &alternative : nullptr);
+        one = predictor_.next(draft.tokens, proposal.max_alternatives > 0 ? &alternative : nullptr);
         if (one.token == kNoToken) return false;
         if (alternative.token != kNoToken)
-            draft.push_side(draft.size(), alternative.token,
-                            {Source::ngram, one.order, alternative.confidence()});
+            draft.push_branch(draft.size(), alternative.token,
+                              {Source::ngram, one.order, alternative.confidence()});
         draft.push(one.token, {Source::ngram, one.order, one.confidence()});
     }
     own_.append(one.token);
@@ -124,22 +124,22 @@ Evidence NGramFollower::evidence(const Found& found, std::size_t i) const {
 
 // Fills the draft up to n_most tokens with what followed the longest match; returns whether there
 // is one.
-bool NGramFollower::copy(Proposal& proposal, int n_most) const {
-    Draft& draft = proposal.draft;
+bool NGramFollower::copy(DraftRequest& proposal, int n_most) const {
+    SampledDraft& draft = proposal.draft;
     const Found found = draft.empty() ? Found{cursor_.text(), cursor_.match()} : find();
     if (found.match.length == 0) return false;
     const int first = draft.size();
     const std::size_t n = n_copied(found, n_most - first);
     for (std::size_t i = 0; i < n; ++i) draft.push(found.match.token(i), evidence(found, i));
     // No guesses beside drawn tokens: they would depend on which tokens were drawn.
-    if (proposal.max_beside > 0 && !draft.drawn()) add_alternatives(proposal, first);
+    if (proposal.max_alternatives > 0 && !draft.drawn()) add_alternatives(proposal, first);
     return true;
 }
 
 // Adds the other matches as branches, one for each place where they leave the copy and each token
 // that they have there. The copy is the draft from token `first` on.
-void NGramFollower::add_alternatives(Proposal& proposal, int first) const {
-    Draft& draft = proposal.draft;
+void NGramFollower::add_alternatives(DraftRequest& proposal, int first) const {
+    SampledDraft& draft = proposal.draft;
     std::array<Match, MatchFinder::kMaxCandidates> own;
     std::array<Match, MatchFinder::kMaxCandidates> other;
     const std::size_t n_own = own_.find_all(own_.tokens(), own);
@@ -164,11 +164,11 @@ void NGramFollower::add_alternatives(Proposal& proposal, int first) const {
         const bool said = std::ranges::any_of(there, [&](const Place& one) {
             return one.depth == place.depth && one.token == place.token;
         });
-        if (said || n_there == proposal.max_beside) continue;
+        if (said || n_there == proposal.max_alternatives) continue;
         places[n_places++] = place;
-        draft.push_side(place.depth, place.token, evidence(found, at));
+        draft.push_branch(place.depth, place.token, evidence(found, at));
         for (++at; at < n_most && at < place.depth - first + kAlternativeTokens; ++at)
-            draft.push_behind_side(found.match.token(at), evidence(found, at));
+            draft.extend_branch(found.match.token(at), evidence(found, at));
     }
 }
 

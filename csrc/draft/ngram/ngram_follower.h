@@ -4,11 +4,11 @@
 #include <span>
 #include <vector>
 
+#include "draft/core_drafter.h"
 #include "draft/ngram/copy_cursor.h"
 #include "draft/ngram/match_finder.h"
 #include "draft/ngram/ngram_predictor.h"
-#include "specllama/drafter.h"
-#include "specllama/ngram_drafter.h"
+#include "specllama/session_options.h"
 
 namespace specllama {
 
@@ -20,9 +20,9 @@ namespace specllama {
 // frequent next token (NGramPredictor), until the drafted tokens make a match. Copied tokens that
 // had themselves broken off a copy are marked (Evidence::confidence 0).
 //
-// Where other guesses may stand beside the trunk (Proposal::max_beside), they are the second most
-// frequent token, and what other matches have where they first differ from the copy, the longest
-// matches first.
+// Where other guesses may stand beside the trunk (DraftRequest::max_alternatives), they are the
+// second most frequent token, and what other matches have where they first differ from the copy,
+// the longest matches first.
 class NGramFollower {
  public:
     // Throws InvalidArgument when an option is out of range.
@@ -39,14 +39,14 @@ class NGramFollower {
     static constexpr std::size_t kAlternativeTokens = 16;
 
     // Extends the proposal's draft.
-    void draft(Proposal& proposal);
+    void draft(DraftRequest& proposal);
 
  private:
-    bool draws(const Proposal& proposal) const {
+    bool draws(const DraftRequest& proposal) const {
         return !drawn_from_.empty() && proposal.max_drawn > 0;
     }
-    void extend(Proposal& proposal);
-    bool predict(Proposal& proposal);
+    void extend(DraftRequest& proposal);
+    bool predict(DraftRequest& proposal);
     // A match and the text that it is in. find() returns the longest that the finders know.
     struct Found {
         const MatchFinder* text;
@@ -54,11 +54,11 @@ class NGramFollower {
     };
     Found find() const;
     void start_best_copy();
-    bool copy(Proposal& proposal, int n_most) const;
+    bool copy(DraftRequest& proposal, int n_most) const;
     // Of a copy: how many tokens it has, n at most, and the evidence for its token i.
     std::size_t n_copied(const Found& found, std::size_t n) const;
     Evidence evidence(const Found& found, std::size_t i) const;
-    void add_alternatives(Proposal& proposal, int first) const;
+    void add_alternatives(DraftRequest& proposal, int first) const;
     void step(Token token);
 
     NGramPredictor predictor_;

@@ -9,47 +9,30 @@
 
 namespace specllama {
 
-// Internal to the library: how a request's tokens are chosen.
-class Sampler;
-
 // A sequence that wants a draft, and where to put the draft.
 struct Proposal {
     SequenceId sequence = 0;
     // All committed tokens, prompt included; the draft continues from the last one.
     TokenSpan tokens;
     int max_tokens = 0;
-    // Most tokens of a draft of which some are drawn from distributions. It is verified whole or
-    // not at all, and which of the two must not depend on the tokens drawn, nor on how many there
-    // are.
-    int max_drawn = 0;
-    // Most guesses at a position beside the trunk's; further ones are left out.
-    int max_beside = 0;
-    // If not null, a costly drafter calls this with its draft so far before each token, and stops
-    // if it returns false.
-    const std::function<bool(const Draft&)>* another = nullptr;
-    // For a costly drafter: tokens that others expect next, behind those of `draft`. It may take
-    // them in with the text and draft, for as long as they are its own choice, at little cost.
-    TokenSpan guess;
-    // For the library's own drafters: the request's choice rule. A drafter that chooses tokens by
-    // Sampler::draft agrees with the target as often as possible.
-    Sampler* sampler = nullptr;
-    // Empty on entry, or tokens to continue from. The trunk and each branch may have at most
-    // max_tokens tokens, those included, all valid ids; adding none is a legal answer. If tokens
-    // are drawn for rejection sampling, the length must not depend on the token drawn last: a draft
-    // that ends before a token because of that very token would distort the output.
+    // Most candidates for a position besides that of the main path; further ones are left out.
+    int max_alternatives = 0;
+    // If not empty, a drafter with a step cost calls this with its draft so far before each token,
+    // and stops if it returns false.
+    std::function<bool(const Draft&)> keep_drafting;
+    // Empty on entry, or tokens to continue from. The main path and each branch may have at most
+    // max_tokens tokens, those included, all valid ids; adding none is a legal answer.
     Draft draft;
-    // Tokens that a draft model decoded for this proposal; for the statistics.
-    int n_decoded = 0;
     // What went wrong with this proposal, in one sentence; the draft is then discarded.
     std::string error;
 
     // Whether there is room for another token, and it is wanted.
     bool wants_more() const {
-        return draft.size() < max_tokens && (another == nullptr || (*another)(draft));
+        return draft.size() < max_tokens && (!keep_drafting || keep_drafting(draft));
     }
 };
 
-// The seam that every drafter implements, including one of your own:
+// The interface of a drafter of your own:
 //
 //     class Repeat final : public Drafter {
 //      public:
@@ -81,19 +64,20 @@ class Drafter {
 
     virtual void propose(std::span<Proposal> proposals) = 0;
 
-    // What the target made of a draft: it accepted the first n_accepted tokens of the trunk, then
-    // `next` came, possibly from a branch. `draft` is the trunk that was verified, whoever proposed
-    // it. Not called for a round without a draft or for the round that ends the generation.
+    // What the target made of a draft: it accepted the first n_accepted tokens of the main path,
+    // then `next` came, possibly from a branch. `draft` is the main path that was verified, whoever
+    // proposed it. Not called for a round without a draft or for the round that ends the
+    // generation.
     virtual void observe(SequenceId /*sequence*/, const Draft& /*draft*/, int /*n_accepted*/,
                          Token /*next*/) {}
 
     // Whether each draft token takes time, as with a draft model. A session has room for one such
     // drafter. The answer must never change.
-    virtual bool costly() const { return false; }
+    virtual bool has_step_cost() const { return false; }
 
-    // For a costly drafter: how many tokens of a sequence of n_tokens, not counting the last one,
-    // it must take in before it can draft.
-    virtual int n_behind(SequenceId /*sequence*/, int /*n_tokens*/) const { return 0; }
+    // For a drafter with a step cost: how many tokens of a sequence of n_tokens, not counting the
+    // last one, it must process before it can draft.
+    virtual int n_unprocessed(SequenceId /*sequence*/, int /*n_tokens*/) const { return 0; }
 
     // The request is over.
     virtual void end(SequenceId /*sequence*/) {}

@@ -8,7 +8,6 @@
 
 #include "specllama/beam.h"
 #include "specllama/generate_options.h"
-#include "specllama/ngram_drafter.h"
 #include "specllama/session_info.h"
 #include "specllama/session_options.h"
 #include "specllama/stream.h"

@@ -10,7 +10,6 @@
 #include "specllama/evidence.h"
 #include "specllama/generate_options.h"
 #include "specllama/model_file.h"
-#include "specllama/ngram_drafter.h"
 #include "specllama/option.h"
 #include "specllama/session.h"
 #include "specllama/session_info.h"

@@ -16,7 +16,7 @@ class CurvePoints:
         seconds: [n - 1]: seconds of a decode of n tokens at an empty context; 0: never measured.
         context_base: Seconds that each token of context adds to a decode of one token.
         context_per_token: Seconds that each token of context adds for each further token decoded.
-        change: Seconds that it costs to decode another number of tokens than before, as on a GPU.
+        width_switch: Seconds that it costs to decode another number of tokens than before.
     """
 
     def __init__(
@@ -24,7 +24,7 @@ class CurvePoints:
         seconds: list[float],
         context_base: float = 0.0,
         context_per_token: float = 0.0,
-        change: float = 0.0,
+        width_switch: float = 0.0,
     ) -> None: ...
     @property
     def seconds(self) -> list[float]: ...
@@ -33,7 +33,7 @@ class CurvePoints:
     @property
     def context_per_token(self) -> float: ...
     @property
-    def change(self) -> float: ...
+    def width_switch(self) -> float: ...
 
 class CostCurve:
     """v(n): the seconds of one decode of n tokens, learned from the decodes that are made.
@@ -64,7 +64,7 @@ class CostCurve:
     def next_probe(self, n_max: int) -> int:
         """Return the n up to n_max that most deserves a measurement of its own; 0: none does."""
 
-    def set_change(self, seconds: float, pads: bool = True) -> None:
+    def set_width_switch(self, seconds: float, pads: bool = True) -> None:
         """Set what it costs that a decode has another number of tokens than the one before.
 
         The first two decodes of a new number are not learned from then.
@@ -141,8 +141,8 @@ class NGramFollower:
             ArgumentError: An argument is out of range.
         """
 
-class Phase:
-    """What is known of the phase that one request's text is in; from `Planner.begin`."""
+class TextRegime:
+    """What is known of the regime that one request's text is in; from `Planner.begin`."""
 
 class Choice:
     """What a round should do for a sequence.
@@ -153,7 +153,7 @@ class Choice:
         tokens: Expected tokens of the round. In a request that drafting has made slower, doubtful
             tokens count less.
         seconds: Expected seconds of the decode, without those already spent.
-        saved: Expected seconds saved against plain decoding.
+        time_saved: Expected seconds saved against plain decoding.
         n_padding: Tokens by which the decode, of all sequences, should be filled up.
     """
 
@@ -166,40 +166,40 @@ class Choice:
     @property
     def seconds(self) -> float: ...
     @property
-    def saved(self) -> float: ...
+    def time_saved(self) -> float: ...
     @property
     def n_padding(self) -> int: ...
 
-class Turn:
-    """A sequence's part in a round: the drafts at hand, the choice, and the outcome.
+class PlannedRound:
+    """A sequence's part of a round: the drafts at hand, the choice, and the outcome.
 
     Args:
-        phase: The phase of its request; updated by `Planner.learn`.
+        regime: The regime of its request; updated by `Planner.learn`.
         n_tokens: Tokens so far, which is the position of a draft's first token.
         n_pending: How many of these the decode takes in before the draft.
         max_draft: Most tokens that may be drafted in a row.
-        n_behind: Tokens that a draft model has to take in before it drafts.
+        n_unprocessed: Tokens that a draft model has to take in before it drafts.
         overhead: Seconds that a round costs besides drafting and decoding.
         spent: Seconds already spent on drafts for this round.
-        unasked: The choice without a draft model, if one has worked since, even if it drafted
-            nothing. Candidates have the same numbers in both turns.
-        place: Place in the memory, for sequences that lie apart in it.
+        without_draft_model: The choice without a draft model, if one has worked since, even if it
+            drafted nothing. Candidates have the same numbers in both.
+        stream: Number of its stream, in a memory with a stream for each sequence.
         max_rows: Most tokens that may be verified.
         n_left: Most tokens that the request may still get.
     """
 
     def __init__(
         self,
-        phase: Phase,
+        regime: TextRegime,
         n_tokens: int,
         *,
         n_pending: int = 1,
         max_draft: int = 64,
-        n_behind: int = 0,
+        n_unprocessed: int = 0,
         overhead: float = 0.0,
         spent: float = 0.0,
-        unasked: Choice | None = None,
-        place: int = 0,
+        without_draft_model: Choice | None = None,
+        stream: int = 0,
         max_rows: int = 64,
         n_left: int = 2147483647,
     ) -> None: ...
@@ -211,7 +211,7 @@ class Turn:
         n_rest: int = 0,
         drawn: bool = False,
         required: bool = False,
-        sides: Sequence[tuple[Evidence, int]] = ...,
+        alternatives: Sequence[tuple[Evidence, int]] = ...,
     ) -> None:
         """Add a draft that could be verified.
 
@@ -221,18 +221,18 @@ class Turn:
                 nothing is learned from these.
             drawn: Its tokens were drawn, and are verified all or none.
             required: It is the one to verify, whatever else there is.
-            sides: Tokens beside it: what is known of each, and the number of the token that it
+            alternatives: To its tokens: what is known of each, and the number of the token that it
                 follows: the draft's tokens are numbered first, then these; -1: the committed
                 tokens. There are none if it is drawn.
         """
 
-    def hear(self, candidate: int, side: int, right: bool) -> None:
-        """Say what the target made of a side token whose elder siblings were wrong: whether it was
-        `right`. candidate, side: their numbers."""
+    def on_alternative(self, candidate: int, number: int, right: bool) -> None:
+        """Say whether an alternative was the target's token. It must be known: its elder siblings
+        were wrong. candidate, number: which one."""
 
-    n_guess: int
+    n_to_check: int
     """Number of tokens of `choice` that a draft model checks before it drafts its own; default 0.
-    It is for the caller to set, before `Planner.goes_on`."""
+    It is for the caller to set, before `Planner.should_continue`."""
 
     @property
     def choice(self) -> Choice:
@@ -243,20 +243,20 @@ class Turn:
         """Numbers of the tokens to verify, of the draft and beside it; unused for a drawn draft,
         which is verified whole."""
 
-    def came(
+    def on_result(
         self,
         n_accepted: int,
         n_right: Sequence[int],
         n_judged: int | None = None,
-        n_again: int = 0,
+        n_repeated: int = 0,
     ) -> None:
-        """Say what came of the turn.
+        """Say what came of the round.
 
         Args:
             n_accepted: Tokens of the draft that were accepted.
             n_right: For each candidate, how many of its first tokens are known to be the target's.
             n_judged: How many tokens of the target are known; None: one more than it accepted.
-            n_again: Accepted tokens that lay beside the trunk, which the next decode takes in once
+            n_repeated: Accepted tokens on a branch, which the next decode takes in once
                 more.
 
         Raises:
@@ -282,7 +282,7 @@ class Row:
     @property
     def gain(self) -> float: ...
 
-class Allotment:
+class VerificationBatch:
     """Decides which of the tokens at hand, of one or of many sequences, are verified in one decode:
     those that gain the most, as many as pay at the price of a decode of that many rows."""
 
@@ -290,16 +290,16 @@ class Allotment:
     def add_sequence(
         self,
         n_rows: int = 1,
-        stake: float = math.inf,
-        place: int = 0,
+        draft_budget: float = math.inf,
+        stream: int = 0,
         most: int = 64,
     ) -> None:
         """Add a sequence.
 
         Args:
             n_rows: Rows that are decoded in any case.
-            stake: Seconds that its drafts may add to the decode.
-            place: Its place in the memory.
+            draft_budget: Seconds that its drafts may add to the decode.
+            stream: Number of its stream in the memory.
             most: Most of its other rows that may be verified.
         """
 
@@ -313,10 +313,10 @@ class Allotment:
             gain: Seconds that these tokens are worth.
         """
 
-    def allot(self, price: Callable[[int], float]) -> None:
-        """Choose the rows. price: gives the seconds of a decode of n rows."""
+    def select(self, cost: Callable[[int], float]) -> None:
+        """Choose the rows. cost: gives the seconds of a decode of n rows."""
 
-    def allot_split(self, price: Callable[[int], float]) -> None:
+    def select_per_stream(self, cost: Callable[[int], float]) -> None:
         """The same if only neighbours with equal numbers of rows are decoded at once."""
 
     @property
@@ -336,45 +336,47 @@ class Planner:
     It reads no clock: the same calls give the same choices.
     """
 
-    def __init__(self, *, split: bool = False, most_rows: int = ...) -> None:
+    def __init__(self, *, per_sequence_streams: bool = False, most_rows: int = ...) -> None:
         """
         Args:
-            split: Whether the sequences lie apart in the memory, so that only neighbours with equal
-                numbers of rows are decoded at once.
+            per_sequence_streams: Whether the memory has a stream for each sequence, so that only
+                neighbours with equal numbers of rows are decoded at once.
             most_rows: Drafts of several sequences that share a decode make it no larger than this;
                 the default is no limit.
         """
 
-    def begin(self, temperature: float = 0.0, n_prompt: int = 0) -> Phase:
-        """Return the phase at the start of a request whose prompt has n_prompt tokens."""
+    def begin(self, temperature: float = 0.0, n_prompt: int = 0) -> TextRegime:
+        """Return the regime at the start of a request whose prompt has n_prompt tokens."""
 
-    def choose(self, turns: Sequence[Turn]) -> None:
-        """Choose for turns that share a decode; see `Turn.choice`."""
+    def choose(self, rounds: Sequence[PlannedRound]) -> None:
+        """Choose for sequences that share a decode; see `PlannedRound.choice`."""
 
-    def n_guess(self, turn: Turn) -> int:
+    def n_to_check(self, round: PlannedRound) -> int:
         """Return how many tokens of the chosen draft a draft model should check in its first step,
-        for `Turn.n_guess`."""
+        for `PlannedRound.n_to_check`."""
 
-    def goes_on(self, turn: Turn, draft: Sequence[Evidence], seconds: float = 0.0) -> bool:
+    def should_continue(
+        self, round: PlannedRound, draft: Sequence[Evidence], seconds: float = 0.0
+    ) -> bool:
         """Return whether a draft model should draft another token after those of `draft`.
 
         Args:
-            turn: The turn of the sequence, after `choose`.
+            round: Of the sequence, after `choose`.
             draft: What is known of each token so far.
             seconds: Seconds that these tokens took.
         """
 
-    def learn(self, turn: Turn) -> None:
-        """Take in what came of a turn."""
+    def learn(self, round: PlannedRound) -> None:
+        """Learn from what came of a round. Raises ArgumentError before `on_result`."""
 
     def observe_decode(self, n: int, n_context: int, seconds: float) -> None:
         """Take in the seconds that the target took to decode n tokens."""
 
     def observe_drafting(
-        self, n_steps: int, n_drafted: int, n_behind: int, n_context: int, seconds: float
+        self, n_steps: int, n_drafted: int, n_unprocessed: int, n_context: int, seconds: float
     ) -> None:
         """Take in what n_steps of the draft model took, in which it drafted n_drafted tokens and
-        took in n_behind tokens that it had not seen."""
+        took in n_unprocessed tokens that it had not seen."""
 
     @property
     def cost(self) -> CostCurve: ...

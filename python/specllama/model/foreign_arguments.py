@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
-from functools import wraps
-from inspect import signature
-from typing import Any, TypeVar, cast
+from collections.abc import Collection
 
 from specllama.requests.options import FIELDS
-
-Init = TypeVar("Init", bound=Callable[..., None])
 
 _SAY_INSTEAD = {
     **dict.fromkeys(("model_path", "path", "model_name", "pretrained_model_name_or_path"),
@@ -39,24 +34,8 @@ _SAY_INSTEAD = {
 }  # fmt: skip
 
 
-def translating(init: Init) -> Init:
-    """Have a constructor say what to give instead of an argument that it does not have. It raises
-    TypeError, as without that."""
-    known = signature(init).parameters
-
-    @wraps(init)
-    def checked(*arguments: Any, **options: Any) -> None:
-        for name in options:
-            if name not in known:
-                raise TypeError(
-                    f"SpecSession has no argument {name!r:.80}: {_advice(name, known)}."
-                )
-        init(*arguments, **options)
-
-    return cast(Init, checked)
-
-
-def _advice(name: str, known: Any) -> str:
+def advice(name: str, known: Collection[str]) -> str:
+    """Return what to give instead of an argument that SpecSession does not have."""
     if said := _SAY_INSTEAD.get(name):
         return said
     if name in FIELDS:

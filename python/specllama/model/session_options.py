@@ -13,8 +13,8 @@ from specllama import _check, _core
 from specllama._editors import completed
 from specllama.errors import ArgumentError
 from specllama.model import hub
+from specllama.model.foreign_arguments import advice
 from specllama.requests.field import Check, Field, described
-from specllama.requests.options import GenerateOptions
 
 Path = str | os.PathLike[str]
 
@@ -148,46 +148,10 @@ FIELDS: Mapping[str, Field] = {name: _ALL[name] for name in SessionOptions.__ann
 SessionOptions.__doc__ = f"{SessionOptions.__doc__}\n{described(FIELDS, _GROUPS)}\n"
 
 
-_CALLED = {
-    "model_path": "model",
-    "draft_model": "draft",
-    "chat_format": "chat_template",
-    **dict.fromkeys(("num_ctx", "context_length", "max_model_len", "n_context"), "n_ctx"),
-    **dict.fromkeys(("n_thread", "num_threads", "n_threads_batch"), "n_threads"),
-    **dict.fromkeys(("gpu_layers", "n_gpu_layer"), "n_gpu_layers"),
-    **dict.fromkeys(("n_parallel", "parallel", "max_num_seqs"), "n_seq"),
-    "n_ubatch": "n_batch",
-    "lora_path": "lora",
-    "rope_scaling_type": "rope_scaling",
-    **dict.fromkeys(("main_gpu", "devices"), "device"),
-    **dict.fromkeys(("draft_max", "num_pred_tokens", "num_speculative_tokens"), "spec_length"),
-}
-_INSTEAD = {
-    **dict.fromkeys(("type_k", "type_v"), 'kv_type="q8_0", or "q8_0/q5_1" for keys and values'),
-    "use_mlock": 'load_mode="mmap+mlock"',
-    "use_mmap": 'load_mode="none" where files are not to be mapped',
-    "rope_freq_scale": "rope_scale, which is 1 / rope_freq_scale",
-    "last_n_tokens_size": "repeat_last_n, an option of generate",
-    "lora_scale": "lora={path: scale}",
-}
-"""What to give in place of options of llama-cpp-python and others."""
-
-
-def _unknown(name: str) -> str:
-    """Return what to do about a name that is no option of a session."""
-    if name in _CALLED:
-        return f"{name} is called {_CALLED[name]} here."
-    if name in _INSTEAD:
-        return f"{name} is not an option here; give {_INSTEAD[name]}."
-    if name in GenerateOptions.__annotations__:
-        return f"{name} is an option of generate and the others, not of a session."
-    return f"There is no option {_check.quoted(name)} of a session."
-
-
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given options in the form the core takes. Raises ArgumentError for a value of a
     wrong type, and TypeError for a name that is no option."""
     for name in options:
         if name not in FIELDS:
-            raise TypeError(_unknown(name))
+            raise TypeError(f"SpecSession has no argument {name!r:.80}: {advice(name, FIELDS)}.")
     return {name: FIELDS[name].check(name, value) for name, value in options.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from specllama._core.plan import Phase, Turn
+from specllama._core.plan import PlannedRound, TextRegime
 from specllama.remote.draft import Draft
 from specllama.remote.link import GoneError
 from specllama.remote.party import Party
@@ -29,7 +29,7 @@ class Lockstep:
         self._party = party
         self._exchange = exchange
         self._open = False
-        self._phase: Phase | None = None
+        self._phase: TextRegime | None = None
         self._n_decoded = 0  # tokens of the text decoded by the draft model
         self._drafts: list[Draft] = []
         self._trees: list[Tree] = []
@@ -84,15 +84,15 @@ class Lockstep:
         party.planner.observe_decode(n_decoded, n_context, answer.seconds)
         for i, tree in enumerate(self._trees):
             for side, right in tree.judged(tokens):
-                turn.hear(i, side, right)
+                turn.on_alternative(i, side, right)
         verified = Tree(draft, guesses=party.guesses)
         path = verified.path(tokens)
         self._n_again = verified.n_aside(path)
         n_right = [one.agreed(tokens) for one in self._drafts]
-        turn.came(len(path), n_right, len(tokens), self._n_again)
+        turn.on_result(len(path), n_right, len(tokens), self._n_again)
         party.planner.learn(turn)
 
-    def _draft(self) -> tuple[Turn, Draft]:
+    def _draft(self) -> tuple[PlannedRound, Draft]:
         """Return the draft to verify, and the planner's record of the round."""
         party = self._party
         began = time.monotonic()
@@ -115,7 +115,7 @@ class Lockstep:
         party.tally.draft_seconds += time.monotonic() - began
         return turn, chosen
 
-    def _turn(self, room: int) -> Turn:
+    def _turn(self, room: int) -> PlannedRound:
         party = self._party
         text = party.text
         if self._phase is None:
@@ -123,18 +123,18 @@ class Lockstep:
             self._phase = party.planner.begin(temperature, len(text.prompt))
             if party.draft_model is not None:
                 self._n_decoded = party.draft_model.n_decoded(text.prompt)
-        return Turn(
+        return PlannedRound(
             self._phase,
             text.n_tokens,
             n_pending=1 + self._n_again,
             max_draft=room,
-            n_behind=max(text.n_tokens - 1 - self._n_decoded, 0),
+            n_unprocessed=max(text.n_tokens - 1 - self._n_decoded, 0),
             max_rows=party.most_nodes,
             n_left=text.n_left,
             overhead=party.trip.seconds,
         )
 
-    def _choose(self, room: int, n_rest: int) -> tuple[Turn, Draft]:
+    def _choose(self, room: int, n_rest: int) -> tuple[PlannedRound, Draft]:
         """Return the part to verify of the drafts at hand, each merged with the others' branches.
         n_rest: number of the last draft's tokens that are the first draft's, after the draft
         model's own."""
@@ -145,10 +145,10 @@ class Lockstep:
         self._trees = [Tree(one, others, guesses=party.guesses) for one in drafts]
         for i, (one, tree) in enumerate(zip(drafts, self._trees, strict=True)):
             if i == 0:
-                turn.add(one.evidence, sides=tree.sides)
+                turn.add(one.evidence, alternatives=tree.sides)
             else:  # the draft model's, which knows more of its tokens than a copy does
                 required = bool(one.tokens)
-                turn.add(one.evidence, n_rest=n_rest, required=required, sides=tree.sides)
+                turn.add(one.evidence, n_rest=n_rest, required=required, alternatives=tree.sides)
         if party.spec_length is None:
             party.planner.choose([turn])
             at = turn.choice.candidate
@@ -158,7 +158,7 @@ class Lockstep:
             rows = range(min(len(self._trees[at].tokens), party.most_nodes))
         return turn, self._trees[at].draft(rows) if at >= 0 else Draft()
 
-    def _by_model(self, turn: Turn, room: int) -> Draft:
+    def _by_model(self, turn: PlannedRound, room: int) -> Draft:
         """Return a draft of the draft model's."""
         party = self._party
         draft = Draft()
@@ -167,7 +167,7 @@ class Lockstep:
 
         def goes_on() -> bool:
             spent = time.monotonic() - began
-            return not planned or party.planner.goes_on(turn, draft.evidence, spent)
+            return not planned or party.planner.should_continue(turn, draft.evidence, spent)
 
         if room < 1 or not goes_on():
             return draft

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specllama._core.plan import Planner, Turn
+from specllama._core.plan import PlannedRound, Planner
 from specllama.simulate.curves import Curve
 from specllama.simulate.drafting import MAX_DRAFT, Drafts
 
@@ -39,21 +39,21 @@ def planned_time(drafts: Drafts, curve: Curve, planner: Planner) -> float:
         curve: Decode times; the planner learns the time of each decode.
         planner: It keeps what it learns: texts of the same session share a planner.
     """
-    phase = planner.begin(0.0, drafts.n_prompt)
+    regime = planner.begin(0.0, drafts.n_prompt)
     time, i = 0.0, 0
     while i < len(drafts):
         position = drafts.n_prompt + i
         room = min(MAX_DRAFT, len(drafts) - 1 - i) if i > 0 else 0
         draft = drafts.evidence[i][:room]
-        turn = Turn(phase, position, max_draft=room)
-        turn.add(draft)
-        planner.choose([turn])
-        g = turn.choice.n_draft
+        planned = PlannedRound(regime, position, max_draft=room)
+        planned.add(draft)
+        planner.choose([planned])
+        g = planned.choice.n_draft
         accepted = min(g, int(drafts.right[i]))
         cost = float(curve[g])
         planner.observe_decode(g + 1, position, cost * _SECOND)
-        turn.came(accepted, [min(len(draft), int(drafts.right[i]), accepted + 1)])
-        planner.learn(turn)
+        planned.on_result(accepted, [min(len(draft), int(drafts.right[i]), accepted + 1)])
+        planner.learn(planned)
         time += cost
         i += accepted + 1
     return time

@@ -10,13 +10,13 @@ using namespace specllama;
 namespace {
 
 // A trunk, and chains that branch off behind some of its tokens.
-Draft draft_of(const std::vector<Token>& trunk,
-               const std::vector<std::pair<int, std::vector<Token>>>& sides = {}) {
-    Draft draft;
+SampledDraft draft_of(const std::vector<Token>& trunk,
+                      const std::vector<std::pair<int, std::vector<Token>>>& sides = {}) {
+    SampledDraft draft;
     for (const Token token : trunk) draft.push(token, {});
     for (const auto& [depth, tokens] : sides) {
-        draft.push_side(depth, tokens.front(), {});
-        for (std::size_t i = 1; i < tokens.size(); ++i) draft.push_behind_side(tokens[i], {});
+        draft.push_branch(depth, tokens.front(), {});
+        for (std::size_t i = 1; i < tokens.size(); ++i) draft.extend_branch(tokens[i], {});
     }
     return draft;
 }
@@ -84,7 +84,7 @@ TEST(the_first_kept_path_is_the_main_path) {
 }
 
 TEST(limits_drop_the_last_nodes) {
-    const Draft draft = draft_of({1, 2, 3}, {{0, {4}}, {0, {5, 6}}, {2, {7}}});
+    const SampledDraft draft = draft_of({1, 2, 3}, {{0, {4}}, {0, {5, 6}}, {2, {7}}});
     const auto size = [&](const Tree::Limits& limits) {
         Tree tree;
         tree.add(draft, limits);
@@ -99,13 +99,13 @@ TEST(limits_drop_the_last_nodes) {
 }
 
 TEST(truncated_and_malformed_branches_are_recognised) {
-    Draft draft = draft_of({1, 2, 3}, {{0, {4}}, {2, {5, 6}}});
-    CHECK(draft.whole());
+    SampledDraft draft = draft_of({1, 2, 3}, {{0, {4}}, {2, {5, 6}}});
+    CHECK(draft.valid());
     draft.truncate(2);
     CHECK(draft.size() == 2);
-    CHECK(draft.sides.size() == 1);
-    draft.sides[0].depth = 3;
-    CHECK(!draft.whole());
-    draft.sides[0] = {.token = 4, .follows = true};
-    CHECK(!draft.whole());
+    CHECK(draft.branches.size() == 1);
+    draft.branches[0].depth = 3;
+    CHECK(!draft.valid());
+    draft.branches[0] = {.token = 4, .follows = true};
+    CHECK(!draft.valid());
 }

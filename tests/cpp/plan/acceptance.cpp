@@ -10,14 +10,14 @@ using namespace specllama;
 
 namespace {
 
-// Tokens to expect of a round with this draft, over the phases the text may be in.
-double expected(const Acceptance& acceptance, const Phase& phase, int position,
+// Tokens to expect of a round with this draft, over the regimes the text may be in.
+double expected(const Acceptance& acceptance, const TextRegime& regime, int position,
                 const std::vector<Evidence>& draft) {
-    std::vector<PhaseLanes> in_phase(draft.size() + 1);
-    Phase::Weights phases{};
-    const int length = acceptance.foresee(phase, position, draft, 1, phases, in_phase);
+    std::vector<RegimeLanes> in_regime(draft.size() + 1);
+    TextRegime::Weights regimes{};
+    const int length = acceptance.predict(regime, position, draft, 1, regimes, in_regime);
     double tokens = 0;
-    for (int i = 0; i < kPhases; ++i) tokens += phases[i] * in_phase[length][i];
+    for (int i = 0; i < kRegimes; ++i) tokens += regimes[i] * in_regime[length][i];
     return tokens;
 }
 
@@ -36,10 +36,10 @@ double weakened(double chance, double exponent) {
 
 TEST(a_round_gives_one_token_and_what_is_right_of_its_draft) {
     const Acceptance acceptance;
-    const Phase phase = acceptance.begin(0, 10);
+    const TextRegime regime = acceptance.begin(0, 10);
     double before = 1;
     for (int n = 1; n <= 16; ++n) {
-        const double now = expected(acceptance, phase, 10, copy(8, n));
+        const double now = expected(acceptance, regime, 10, copy(8, n));
         CHECK(now > before && now < before + 1);
         before = now;
     }
@@ -47,10 +47,10 @@ TEST(a_round_gives_one_token_and_what_is_right_of_its_draft) {
 
 TEST(longer_matches_promise_more) {
     const Acceptance acceptance;
-    const Phase phase = acceptance.begin(0, 10);
-    const double four = expected(acceptance, phase, 10, copy(4, 4));
-    const double eight = expected(acceptance, phase, 10, copy(8, 4));
-    const double sixty = expected(acceptance, phase, 10, copy(60, 4));
+    const TextRegime regime = acceptance.begin(0, 10);
+    const double four = expected(acceptance, regime, 10, copy(4, 4));
+    const double eight = expected(acceptance, regime, 10, copy(8, 4));
+    const double sixty = expected(acceptance, regime, 10, copy(60, 4));
     CHECK(four < eight);
     CHECK(eight < sixty);
 }
@@ -58,14 +58,14 @@ TEST(longer_matches_promise_more) {
 TEST(what_the_target_says_is_learned) {
     for (const bool right : {true, false}) {
         Acceptance acceptance;
-        Phase phase = acceptance.begin(0, 10);
-        const double before = expected(acceptance, phase, 10, copy(8, 4));
+        TextRegime regime = acceptance.begin(0, 10);
+        const double before = expected(acceptance, regime, 10, copy(8, 4));
         int position = 10;
         for (int i = 0; i < 50; ++i) {
-            acceptance.observe(phase, position, copy(8, 4), right ? 4 : 0, right ? 5 : 1);
+            acceptance.observe(regime, position, copy(8, 4), right ? 4 : 0, right ? 5 : 1);
             position += right ? 5 : 1;
         }
-        const double after = expected(acceptance, phase, position, copy(8, 4));
+        const double after = expected(acceptance, regime, position, copy(8, 4));
         CHECK(right ? after > before : after < before);
         CHECK(right ? after > 4.5 : after < 1.5);
     }
@@ -73,10 +73,10 @@ TEST(what_the_target_says_is_learned) {
 
 TEST(what_a_grammar_forces_is_sure_but_for_its_last_token) {
     const Acceptance acceptance;
-    const Phase phase = acceptance.begin(0, 10);
-    const double last = expected(acceptance, phase, 10, {{Source::grammar, 0, 1}});
-    const double other = expected(acceptance, phase, 10, {{Source::grammar, 12, 1}});
-    const double habit = expected(acceptance, phase, 10, {{Source::grammar, 12, 0.5F}});
+    const TextRegime regime = acceptance.begin(0, 10);
+    const double last = expected(acceptance, regime, 10, {{Source::grammar, 0, 1}});
+    const double other = expected(acceptance, regime, 10, {{Source::grammar, 12, 1}});
+    const double habit = expected(acceptance, regime, 10, {{Source::grammar, 12, 0.5F}});
     CHECK(other > 1.9);
     CHECK(last < other);
     CHECK(habit < other);
@@ -84,22 +84,22 @@ TEST(what_a_grammar_forces_is_sure_but_for_its_last_token) {
 
 TEST(it_tells_nothing_of_copies) {
     Acceptance acceptance;
-    Phase phase = acceptance.begin(0, 10);
-    const double before = expected(acceptance, phase, 11, copy(4, 4));
+    TextRegime regime = acceptance.begin(0, 10);
+    const double before = expected(acceptance, regime, 11, copy(4, 4));
     for (int i = 0; i < 30; ++i)
-        acceptance.observe(phase, 10, std::vector<Evidence>{{Source::grammar, 12, 1}}, 1, 2);
-    CHECK(std::abs(expected(acceptance, phase, 11, copy(4, 4)) - before) < 1e-6);
+        acceptance.observe(regime, 10, std::vector<Evidence>{{Source::grammar, 12, 1}}, 1, 2);
+    CHECK(std::abs(expected(acceptance, regime, 11, copy(4, 4)) - before) < 1e-6);
 }
 
 TEST(phases_are_probabilities_whatever_was_observed) {
     Acceptance acceptance;
-    Phase phase = acceptance.begin(1, 0);
+    TextRegime regime = acceptance.begin(1, 0);
     const std::vector<Evidence> odd = {{Source::match, 0, 0},    {Source::ngram, 99, 2},
                                        {Source::grammar, -1, 2}, {Source::grammar, 9999, -1},
                                        {Source::model, -3, -1},  {Source::other}};
     for (int i = 0; i < 20; ++i) {
-        acceptance.observe(phase, i, odd, i % 7, 1 + i % 7);
-        for (const Phase::Weights& weights : phase.weights) {
+        acceptance.observe(regime, i, odd, i % 7, 1 + i % 7);
+        for (const TextRegime::Weights& weights : regime.weights) {
             const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
             CHECK(std::abs(sum - 1) < 1e-9);
         }

@@ -35,7 +35,7 @@ TEST(what_is_in_doubt_counts_as_less) {
     CostCurve curve;
     for (int i = 0; i < 5; ++i)
         for (const int n : {2, 4, 8, 1}) curve.observe(n, 0, 0.01 * (1 + 0.2 * (n - 1)));
-    const auto part = [&](int n) { return curve.prices(n, 0)[n] / curve.seconds(n, 0); };
+    const auto part = [&](int n) { return curve.decode_costs(n, 0)[n] / curve.seconds(n, 0); };
     CHECK(part(1) == 1);  // the last one
     CHECK(part(8) < 1 && part(8) > 0.97);
     CHECK(part(32) < part(16) && part(16) < part(8));

@@ -23,16 +23,16 @@ DraftCost of_steps() {
 TEST(a_step_costs_nothing_until_it_is_measured) {
     DraftCost cost;
     CHECK(cost.step(1, 0) == 0);
-    CHECK(cost.catch_up(500, 0) == 0);
+    CHECK(cost.prefill_cost(500, 0) == 0);
     for (int i = 0; i < 20; ++i) cost.observe(2, 2, 0, 0, 0.6);
     CHECK(near(cost.step(1, 0), 0.3));
 }
 
 TEST(reading_a_prompt_is_measured_apart_from_the_steps) {
     DraftCost cost = of_steps();
-    const double guess = cost.catch_up(1000, 0);
+    const double guess = cost.prefill_cost(1000, 0);
     cost.observe(4, 4, 500, 0, 4 * 0.1 + 5);
-    CHECK(near(cost.catch_up(1000, 0), 10));
+    CHECK(near(cost.prefill_cost(1000, 0), 10));
     CHECK(!near(guess, 10));
     CHECK(near(cost.curve().seconds(1, 0), 0.1));
 }
@@ -56,31 +56,31 @@ TEST(steps_that_always_take_in_something_are_measured) {
 
 TEST(less_time_than_the_steps_take_says_nothing_about_reading) {
     DraftCost cost = of_steps();
-    const double guess = cost.catch_up(1000, 0);
+    const double guess = cost.prefill_cost(1000, 0);
     cost.observe(4, 4, 500, 0, 0.2);
-    CHECK(cost.catch_up(1000, 0) == guess);
+    CHECK(cost.prefill_cost(1000, 0) == guess);
 }
 
 TEST(what_a_model_has_lost_is_forgiven_slowly) {
     DraftCost cost;
     cost.account(-10, 1, 1);
-    CHECK(cost.balance() == -10 + tuning::kNegligible);
+    CHECK(cost.net_gain() == -10 + tuning::kNegligible);
     for (int i = 0; i < 10'000; ++i) cost.account(0, 1, 1);
-    CHECK(cost.balance() == 0);
+    CHECK(cost.net_gain() == 0);
 }
 
 TEST(what_a_model_has_saved_is_forgotten) {
     DraftCost cost;
     cost.account(10, 1, 1);
-    CHECK(cost.balance() < 10);
-    CHECK(cost.balance() > 9);
+    CHECK(cost.net_gain() < 10);
+    CHECK(cost.net_gain() > 9);
     for (int i = 0; i < 10'000; ++i) cost.account(0, 1, 1);
-    CHECK(cost.balance() < 1);
-    CHECK(cost.balance() >= 0);
+    CHECK(cost.net_gain() < 1);
+    CHECK(cost.net_gain() >= 0);
 }
 
 TEST(many_tokens_at_once_leave_no_debt_behind) {
     DraftCost cost;
     cost.account(10, 1, 10'000);
-    CHECK(cost.balance() == 0);
+    CHECK(cost.net_gain() == 0);
 }

@@ -24,8 +24,8 @@ using Rule = std::function<void(Proposal&)>;
 // Proposes what a function says, and writes down what it hears.
 class Ruled final : public Drafter {
  public:
-    explicit Ruled(Rule rule, bool is_costly = false)
-        : rule_(std::move(rule)), is_costly_(is_costly) {}
+    explicit Ruled(Rule rule, bool has_step_cost = false)
+        : rule_(std::move(rule)), has_step_cost_(has_step_cost) {}
 
     void begin(SequenceId /*sequence*/, TokenSpan prompt, TokenSpan reference) override {
         ++n_begun;
@@ -41,8 +41,8 @@ class Ruled final : public Drafter {
         n_observed += draft.size();
         n_right += n_accepted;
     }
-    bool costly() const override { return is_costly_; }
-    int n_behind(SequenceId /*sequence*/, int /*n_tokens*/) const override {
+    bool has_step_cost() const override { return has_step_cost_; }
+    int n_unprocessed(SequenceId /*sequence*/, int /*n_tokens*/) const override {
         if (breaks_behind) throw DrafterError("no idea");
         return 0;
     }
@@ -58,7 +58,7 @@ class Ruled final : public Drafter {
 
  private:
     Rule rule_;
-    bool is_costly_;
+    bool has_step_cost_;
 };
 
 // One in which speculation changes no token.
@@ -103,7 +103,7 @@ void foresee(Proposal& proposal, std::size_t n_prompt) {
     const std::size_t n_done = proposal.tokens.size() - n_prompt;
     for (std::size_t i = n_done + proposal.draft.size(); i < plain().size(); ++i) {
         if (proposal.draft.size() == proposal.max_tokens) return;
-        if (proposal.another && !(*proposal.another)(proposal.draft)) return;
+        if (proposal.keep_drafting && !proposal.keep_drafting(proposal.draft)) return;
         proposal.draft.push(plain()[i], {.confidence = 0.9f});
     }
 }
@@ -141,9 +141,9 @@ TEST(errors_of_a_drafter_are_recorded) {
         [](Proposal& p) { p.draft.tokens.push_back(1); },
         [](Proposal& p) { p.draft.evidence.push_back({}); },
         [](Proposal& p) { p.draft.push(1, {.source = static_cast<Source>(99)}); },
-        [](Proposal& p) { p.draft.push_side(1, 1, {}); },
-        [](Proposal& p) { p.draft.push_behind_side(1, {}); },
-        [](Proposal& p) { p.draft.push_side(0, -1, {}); },
+        [](Proposal& p) { p.draft.push_branch(1, 1, {}); },
+        [](Proposal& p) { p.draft.extend_branch(1, {}); },
+        [](Proposal& p) { p.draft.push_branch(0, -1, {}); },
         [](Proposal& p) { p.error = "The drafter has no idea."; },
         [](Proposal&) { throw DrafterError("The drafter gives up."); },
     };
@@ -172,7 +172,7 @@ TEST(a_sequential_drafter_is_asked_token_by_token) {
         bool asked = false;
         seer = std::make_shared<Ruled>(
             [&](Proposal& p) {
-                asked |= p.another != nullptr;
+                asked |= p.keep_drafting != nullptr;
                 foresee(p, seer->n_prompt);
             },
             true);
@@ -194,8 +194,8 @@ TEST(errors_of_a_sequential_drafter_are_recorded) {
 TEST(a_session_takes_one_sequential_drafter) {
     SessionOptions options = options_of({});
     options.draft.path = options.model.path;
-    const auto costly = std::make_shared<Ruled>([](Proposal&) {}, true);
-    CHECK_THROWS(InvalidArgument, Session(options, costly));
+    const auto sequential = std::make_shared<Ruled>([](Proposal&) {}, true);
+    CHECK_THROWS(InvalidArgument, Session(options, sequential));
 }
 
 TEST(assigning_a_stream_ends_the_previous_one) {

@@ -7,7 +7,7 @@ import pytest
 from answers import answers
 from bench_planner import CURVES, Costs, Machine, read_costs, time_of
 from specllama._core import Source
-from specllama._core.plan import CurvePoints, Evidence, Planner, Turn
+from specllama._core.plan import CurvePoints, Evidence, PlannedRound, Planner
 from specllama.simulate import MAX_DRAFT
 
 GPUS = CURVES.parent / "gpu.json"
@@ -17,7 +17,7 @@ def planner_of(change: float, **options: bool) -> Planner:
     """Wide decodes cost little more than those of two tokens, and plain ones a second."""
     planner = Planner()
     planner.cost.restore(CurvePoints([1.0, *(1.2 + 0.01 * n for n in range(MAX_DRAFT))]))
-    planner.cost.set_change(change, **options)
+    planner.cost.set_width_switch(change, **options)
     for _ in range(4):
         planner.observe_decode(1, 0, 1.0)
     return planner
@@ -25,10 +25,10 @@ def planner_of(change: float, **options: bool) -> Planner:
 
 def choose(planner: Planner, draft: list[Evidence]) -> tuple[int, int]:
     """Tokens of the draft, and of the padding."""
-    turn = Turn(planner.begin(), 0)
-    turn.add(draft)
-    planner.choose([turn])
-    return turn.choice.n_draft, turn.choice.n_padding
+    planned = PlannedRound(planner.begin(), 0)
+    planned.add(draft)
+    planner.choose([planned])
+    return planned.choice.n_draft, planned.choice.n_padding
 
 
 def copy(n: int, length: int) -> list[Evidence]:
@@ -68,12 +68,12 @@ def test_decodes_slowed_by_a_width_change_are_not_learned_from() -> None:
 def test_the_width_change_cost_is_saved_with_the_curve() -> None:
     planner = planner_of(2)
     points = planner.cost.points()
-    assert points.change == 2
+    assert points.width_switch == 2
     other = Planner()
     other.cost.restore(points)
-    assert other.cost.points().change == 2
-    other.cost.restore(CurvePoints(points.seconds, change=float("nan")))
-    assert other.cost.points().change == 0
+    assert other.cost.points().width_switch == 2
+    other.cost.restore(CurvePoints(points.seconds, width_switch=float("nan")))
+    assert other.cost.points().width_switch == 0
 
 
 def speeds(costs: Costs) -> tuple[float, float]:

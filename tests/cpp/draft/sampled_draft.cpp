@@ -1,4 +1,4 @@
-#include "draft/ngram/rest.h"
+#include "draft/sampled_draft.h"
 
 #include <vector>
 
@@ -10,8 +10,8 @@ using namespace specllama;
 namespace {
 
 // By a drafter that has seen so many tokens match.
-Draft draft_of(const std::vector<Token>& tokens, int length) {
-    Draft draft;
+SampledDraft draft_of(const std::vector<Token>& tokens, int length) {
+    SampledDraft draft;
     for (const Token token : tokens) draft.push(token, {.source = Source::match, .length = length});
     return draft;
 }
@@ -19,16 +19,16 @@ Draft draft_of(const std::vector<Token>& tokens, int length) {
 }  // namespace
 
 TEST(the_rest_of_a_draft_has_its_own_evidence) {
-    Draft draft = draft_of({1, 2}, 3);
+    SampledDraft draft = draft_of({1, 2}, 3);
     CHECK(add_rest(draft, draft_of({1, 2, 4, 5}, 7), 64) == 2);
     CHECK(draft.tokens == std::vector<Token>({1, 2, 4, 5}));
     CHECK(draft.evidence[1].length == 3);
     CHECK(draft.evidence[2].length == 7);
-    CHECK(draft.whole());
+    CHECK(draft.valid());
 }
 
 TEST(there_is_no_rest_after_different_tokens) {
-    Draft draft = draft_of({1, 2}, 3);
+    SampledDraft draft = draft_of({1, 2}, 3);
     CHECK(add_rest(draft, draft_of({1, 3, 4}, 7), 64) == 0);
     CHECK(add_rest(draft, draft_of({1, 2}, 7), 64) == 0);
     CHECK(add_rest(draft, draft_of({1}, 7), 64) == 0);
@@ -36,7 +36,7 @@ TEST(there_is_no_rest_after_different_tokens) {
 }
 
 TEST(a_draft_with_a_rest_keeps_to_its_limit) {
-    Draft draft = draft_of({1, 2}, 3);
+    SampledDraft draft = draft_of({1, 2}, 3);
     CHECK(add_rest(draft, draft_of({1, 2, 4, 5}, 7), 2) == 0);
     CHECK(add_rest(draft, draft_of({1, 2, 4, 5}, 7), 3) == 1);
     CHECK(draft.tokens == std::vector<Token>({1, 2, 4}));
@@ -44,9 +44,9 @@ TEST(a_draft_with_a_rest_keeps_to_its_limit) {
 
 TEST(drawn_drafts_have_no_rest_and_are_not_a_rest) {
     const Distribution some = {{.token = 2, .probability = 1}};
-    Draft drawn = draft_of({1}, 3);
+    SampledDraft drawn = draft_of({1}, 3);
     drawn.push(2, {}, &some);
     CHECK(add_rest(drawn, draft_of({1, 2, 4}, 7), 64) == 0);
-    Draft draft = draft_of({1}, 3);
+    SampledDraft draft = draft_of({1}, 3);
     CHECK(add_rest(draft, drawn, 64) == 0);
 }

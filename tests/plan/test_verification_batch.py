@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from specllama._core.plan import Allotment
+from specllama._core.plan import VerificationBatch
 
 CURVES: dict[str, Callable[[int], float]] = {
     "flat": lambda n: 1.0 + 0.001 * n,
@@ -27,34 +27,34 @@ def survivals(rng: random.Random, longest: int) -> list[float]:
 
 
 def add_chain(
-    allotment: Allotment,
+    batch: VerificationBatch,
     gains: Sequence[float],
     *,
     n_rows: int = 1,
-    stake: float = 1e9,
-    place: int = 0,
+    draft_budget: float = 1e9,
+    stream: int = 0,
 ) -> None:
-    allotment.add_sequence(n_rows, stake, place)
+    batch.add_sequence(n_rows, draft_budget, stream)
     row = COMMITTED
     for own in gains:
-        row = allotment.add_row(row, own, own)
+        row = batch.add_row(row, own, own)
 
 
-def lengths(allotment: Allotment, n: int) -> list[int]:
+def lengths(batch: VerificationBatch, n: int) -> list[int]:
     """How many rows of each of n sequences are verified."""
-    return [sum(row.sequence == i for row in allotment.chosen) for i in range(n)]
+    return [sum(row.sequence == i for row in batch.chosen) for i in range(n)]
 
 
-def gain(allotment: Allotment, sequence: int) -> float:
-    return sum(row.gain for row in allotment.chosen if row.sequence == sequence)
+def gain(batch: VerificationBatch, sequence: int) -> float:
+    return sum(row.gain for row in batch.chosen if row.sequence == sequence)
 
 
-def allot(chains: Sequence[Sequence[float]], curve: str) -> list[int]:
-    allotment = Allotment()
+def select(chains: Sequence[Sequence[float]], curve: str) -> list[int]:
+    batch = VerificationBatch()
     for gains in chains:
-        add_chain(allotment, gains)
-    allotment.allot(CURVES[curve])
-    return lengths(allotment, len(chains))
+        add_chain(batch, gains)
+    batch.select(CURVES[curve])
+    return lengths(batch, len(chains))
 
 
 @pytest.mark.parametrize("curve", sorted(CURVES))
@@ -63,21 +63,21 @@ def test_selected_rows_save_the_most_time(curve: str, seed: int) -> None:
     rng = random.Random(seed)
     chains = [survivals(rng, 5) for _ in range(4)]
     pending = [rng.randrange(1, 4) for _ in chains]
-    allotment = Allotment()
+    batch = VerificationBatch()
     for gains, n_rows in zip(chains, pending, strict=True):
-        add_chain(allotment, gains, n_rows=n_rows)
-    allotment.allot(CURVES[curve])
+        add_chain(batch, gains, n_rows=n_rows)
+    batch.select(CURVES[curve])
 
     def saved(some: Sequence[int]) -> float:
         gained = sum(sum(gains[:n]) for gains, n in zip(chains, some, strict=True))
         return gained - CURVES[curve](sum(some) + sum(pending))
 
     everything = itertools.product(*(range(len(gains) + 1) for gains in chains))
-    chosen = lengths(allotment, len(chains))
+    chosen = lengths(batch, len(chains))
     assert saved(chosen) == pytest.approx(max(map(saved, everything)))
-    assert allotment.seconds == pytest.approx(CURVES[curve](sum(chosen) + sum(pending)))
+    assert batch.seconds == pytest.approx(CURVES[curve](sum(chosen) + sum(pending)))
     for i, n in enumerate(chosen):
-        own = [row for row in allotment.chosen if row.sequence == i]
+        own = [row for row in batch.chosen if row.sequence == i]
         assert [row.number for row in own] == [*range(n)]
         assert [row.tokens for row in own] == [row.gain for row in own] == chains[i][:n]
 
@@ -92,27 +92,27 @@ def test_the_best_subtree_of_a_tree_is_selected(curve: str, seed: int) -> None:
         parent = rng.randrange(-1, row)
         parents.append(parent)
         gains.append(rng.uniform(0.1, 1) * (1.0 if parent < 0 else gains[parent]))
-    allotment = Allotment()
-    allotment.add_sequence()
+    batch = VerificationBatch()
+    batch.add_sequence()
     for parent, own in zip(parents, gains, strict=True):
-        allotment.add_row(parent, own, own)
-    allotment.allot(CURVES[curve])
+        batch.add_row(parent, own, own)
+    batch.select(CURVES[curve])
     best = max(
         sum(gains[row] for row in rows) - CURVES[curve](1 + len(rows))
         for n in range(len(gains) + 1)
         for rows in itertools.combinations(range(len(gains)), n)
         if all(parents[row] in (COMMITTED, *rows) for row in rows)
     )
-    assert gain(allotment, 0) - allotment.seconds == pytest.approx(best)
+    assert gain(batch, 0) - batch.seconds == pytest.approx(best)
 
 
 def test_the_value_of_a_row_is_at_most_that_of_the_one_before_it() -> None:
-    allotment = Allotment()
-    allotment.add_sequence()
-    first = allotment.add_row(COMMITTED, 0.1, 0.1)
-    allotment.add_row(first, 1.0, 5.0)
-    allotment.allot(CURVES["in between"])
-    assert not allotment.chosen
+    batch = VerificationBatch()
+    batch.add_sequence()
+    first = batch.add_row(COMMITTED, 0.1, 0.1)
+    batch.add_row(first, 1.0, 5.0)
+    batch.select(CURVES["in between"])
+    assert not batch.chosen
 
 
 @pytest.mark.parametrize("slope", [0.05, 0.3, 0.6, 1.0])
@@ -126,39 +126,39 @@ def test_selection_is_optimal_beyond_the_learned_widths(slope: float, seed: int)
 
     chains = [[rng.uniform(0.9, 1.0) ** (i + 1) for i in range(40)] for _ in range(8)]
     chains = [sorted(gains, reverse=True) for gains in chains]
-    allotment = Allotment()
+    batch = VerificationBatch()
     for gains in chains:
-        add_chain(allotment, gains)
-    allotment.allot(seconds)
+        add_chain(batch, gains)
+    batch.select(seconds)
     gains = np.sort(np.concatenate(chains))[::-1]
     saved = np.append(0, np.cumsum(gains))
     saved -= [seconds(len(chains) + n) - seconds(len(chains)) for n in range(len(saved))]
-    n = len(allotment.chosen)
+    n = len(batch.chosen)
     assert saved[n] == pytest.approx(saved.max())
-    assert sum(row.gain for row in allotment.chosen) == pytest.approx(gains[:n].sum())
+    assert sum(row.gain for row in batch.chosen) == pytest.approx(gains[:n].sum())
 
 
 def test_draft_budgets_bound_the_extra_time_of_a_decode() -> None:
-    for stake, length in ((0.5, 2), (1.1, 4), (0.0, 0)):
-        allotment = Allotment()
-        add_chain(allotment, [0.9] * 6, stake=stake)
-        add_chain(allotment, [], stake=100)  # it drafts nothing, and so lends nothing
-        allotment.allot(CURVES["in between"])
-        assert lengths(allotment, 2) == [length, 0]
+    for draft_budget, length in ((0.5, 2), (1.1, 4), (0.0, 0)):
+        batch = VerificationBatch()
+        add_chain(batch, [0.9] * 6, draft_budget=draft_budget)
+        add_chain(batch, [], draft_budget=100)  # it drafts nothing, and so lends nothing
+        batch.select(CURVES["in between"])
+        assert lengths(batch, 2) == [length, 0]
 
 
 def test_selection_keeps_to_the_limit_of_a_sequence() -> None:
-    allotment = Allotment()
-    allotment.add_sequence(most=3)
-    first = allotment.add_row(COMMITTED, 0.9, 0.9)
+    batch = VerificationBatch()
+    batch.add_sequence(most=3)
+    first = batch.add_row(COMMITTED, 0.9, 0.9)
     for own in (0.3, 0.8, 0.5):
-        allotment.add_row(first, own, own)
-    allotment.add_sequence()
+        batch.add_row(first, own, own)
+    batch.add_sequence()
     for own in (0.6, 0.4):
-        allotment.add_row(COMMITTED, own, own)
-    allotment.allot(CURVES["flat"])
-    assert lengths(allotment, 2) == [3, 2]
-    assert gain(allotment, 0) == pytest.approx(0.9 + 0.8 + 0.5)
+        batch.add_row(COMMITTED, own, own)
+    batch.select(CURVES["flat"])
+    assert lengths(batch, 2) == [3, 2]
+    assert gain(batch, 0) == pytest.approx(0.9 + 0.8 + 0.5)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -179,11 +179,11 @@ def test_per_sequence_memories_get_drafts_of_equal_length(seed: int) -> None:
         gained = sum(sum(own[:n]) for own, n in zip(chains, drafted, strict=True))
         return gained - sum(map(seconds, widths))
 
-    allotment = Allotment()
+    batch = VerificationBatch()
     for gains, place in zip(chains, places, strict=True):
-        add_chain(allotment, gains, place=place)
-    allotment.allot_split(seconds)
-    chosen = lengths(allotment, len(chains))
+        add_chain(batch, gains, stream=place)
+    batch.select_per_stream(seconds)
+    chosen = lengths(batch, len(chains))
     g = max(chosen)
     assert chosen == [g if len(own) >= g else 0 for own in chains]
     assert saved(g) == pytest.approx(max(map(saved, range(6))))
@@ -195,15 +195,15 @@ def test_drafts_become_shorter_with_more_sequences() -> None:
     def drafted(n: int) -> float:
         # The more take part, the less a token costs elsewhere.
         worth = CURVES["in between"](n) / n
-        return sum(allot([[worth * p for p in draft]] * n, "in between")) / n
+        return sum(select([[worth * p for p in draft]] * n, "in between")) / n
 
     shares = [drafted(n) for n in (1, 2, 4, 8, 16)]
     assert shares == sorted(shares, reverse=True)
     assert shares[0] > 2 > shares[-1]
-    assert sum(allot([[0.9 * p for p in draft]] * 64, "linear")) == 0
+    assert sum(select([[0.9 * p for p in draft]] * 64, "linear")) == 0
 
 
 def test_the_likelier_draft_gets_more_rows() -> None:
-    a, b = allot([[1.0] * 8, [0.5 ** (i + 1) for i in range(8)]], "in between")
+    a, b = select([[1.0] * 8, [0.5 ** (i + 1) for i in range(8)]], "in between")
     assert a == 8
     assert b < 4

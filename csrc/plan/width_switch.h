@@ -15,12 +15,12 @@ namespace specllama {
 // widths should change rarely, and a decode can be padded: filled up to the width of the one before
 // with rows that nobody asks for.
 //
-// Widths have a home, to which they come back: the width without drafts, or one drafted row more
-// for each sequence, whichever makes tokens faster by what drafts have promised of late.
-class WidthChange {
+// Widths come back to a base width: that without drafts, or one drafted row more for each sequence,
+// whichever makes tokens faster by what drafts have promised of late.
+class WidthSwitch {
  public:
     // Decodes that a change makes dearer.
-    static constexpr int kUnsettled = 2;
+    static constexpr int kUnsteady = 2;
 
     // Seconds that a change costs, these decodes together; 0: nothing, as on processors.
     void set_seconds(double seconds) { seconds_ = seconds; }
@@ -33,32 +33,32 @@ class WidthChange {
     // Width of the last decode; 0: there was none, or it was wider than any that is padded.
     int last() const { return last_; }
     // Whether the last decode took no longer because of a change.
-    bool settled() const { return seconds_ == 0 || n_same_ > kUnsettled; }
+    bool steady() const { return seconds_ == 0 || n_same_ > kUnsteady; }
 
     // Learns from the drafts of a round of n_sequences, of which n_plain rows are no drafts.
-    // tokens[k]: expected of the first k drafted rows. settled[n]: seconds of a decode of n rows
+    // tokens[k]: expected of the first k drafted rows. steady[n]: seconds of a decode of n rows
     // after others of as many, for n up to n_plain + n_sequences.
     void learn(std::span<const double> tokens, int n_sequences, int n_plain,
-               std::span<const double> settled);
+               std::span<const double> steady);
 
     // [n]: seconds to reckon with for a decode that needs n rows, n_plain of which are no drafts,
-    // the way back home included. settled: as above, for n up to last() at least. Valid until the
-    // next call.
-    std::span<const double> prices(std::span<const double> settled, int n_plain) const;
-    // The width at which n rows are decoded for that price: n or last().
-    int width(std::span<const double> settled, int n, int n_plain) const;
+    // the way back to the base width included. steady: as above, for n up to last() at least. Valid
+    // until the next call.
+    std::span<const double> decode_costs(std::span<const double> steady, int n_plain) const;
+    // The width at which n rows are decoded for that cost: n or last().
+    int width(std::span<const double> steady, int n, int n_plain) const;
 
  private:
-    double unpadded(std::span<const double> settled, int n, int n_plain) const;
-    double padded(std::span<const double> settled, int n, int n_plain) const;
+    double unpadded(std::span<const double> steady, int n, int n_plain) const;
+    double padded(std::span<const double> steady, int n, int n_plain) const;
 
     double seconds_ = 0;
     bool pads_ = false;
     int last_ = 0;
     int n_same_ = 0;       // decodes of that width in a row
-    double promised_ = 0;  // tokens of one drafted row for each sequence, by sequence
-    int n_at_home_ = 0;    // drafted rows of the home width
-    mutable std::vector<double> prices_;
+    double expected_ = 0;  // tokens of one drafted row for each sequence, by sequence
+    int n_at_base_ = 0;    // drafted rows of the base width
+    mutable std::vector<double> costs_;
 };
 
 }  // namespace specllama

@@ -5,21 +5,23 @@ from __future__ import annotations
 import pytest
 from simulation import MAX_DRAFT, calibrated, curves
 from specllama._core import Source
-from specllama._core.plan import Evidence, Phase, Planner, Turn
+from specllama._core.plan import Evidence, PlannedRound, Planner, TextRegime
 
 CURVES = curves()
 SURE = [Evidence(Source.match, 100)] * 8
 VAGUE = [Evidence(Source.ngram, 2, 0.3)] * 8
 
 
-def turns_of(planner: Planner, drafts: list[list[Evidence]], n_pending: int = 1) -> list[Turn]:
-    turns = []
+def turns_of(
+    planner: Planner, drafts: list[list[Evidence]], n_pending: int = 1
+) -> list[PlannedRound]:
+    planned_rounds = []
     for place, draft in enumerate(drafts):
-        turn = Turn(planner.begin(), 0, n_pending=n_pending, place=place)
-        turn.add(draft)
-        turns.append(turn)
-    planner.choose(turns)
-    return turns
+        planned = PlannedRound(planner.begin(), 0, n_pending=n_pending, stream=place)
+        planned.add(draft)
+        planned_rounds.append(planned)
+    planner.choose(planned_rounds)
+    return planned_rounds
 
 
 def taught(planner: Planner, curve: str) -> Planner:
@@ -28,8 +30,8 @@ def taught(planner: Planner, curve: str) -> Planner:
     return planner
 
 
-def lengths(turns: list[Turn]) -> list[int]:
-    return [turn.choice.n_draft for turn in turns]
+def lengths(planned_rounds: list[PlannedRound]) -> list[int]:
+    return [planned.choice.n_draft for planned in planned_rounds]
 
 
 def test_all_sequences_draft_if_width_is_free() -> None:
@@ -54,7 +56,7 @@ def test_the_likelier_draft_is_longer() -> None:
 def test_a_required_draft_is_verified_whole() -> None:
     """A drawn draft is verified in every case, or the distribution of the text is wrong."""
     planner = calibrated(CURVES["steep"])
-    one, other = Turn(planner.begin(), 0), Turn(planner.begin(), 0)
+    one, other = PlannedRound(planner.begin(), 0), PlannedRound(planner.begin(), 0)
     one.add(SURE)
     one.add(VAGUE, drawn=True, required=True)
     other.add(VAGUE)
@@ -66,15 +68,15 @@ def test_a_required_draft_is_verified_whole() -> None:
 def test_a_drawn_draft_is_verified_whole_or_not_at_all() -> None:
     for curve, n_draft in (("flat", len(SURE)), ("steep", 0)):
         planner = calibrated(CURVES[curve])
-        turn = Turn(planner.begin(), 0)
-        turn.add(SURE, drawn=True)
-        planner.choose([turn])
-        assert turn.choice.n_draft == n_draft
+        planned = PlannedRound(planner.begin(), 0)
+        planned.add(SURE, drawn=True)
+        planner.choose([planned])
+        assert planned.choice.n_draft == n_draft
 
 
 @pytest.mark.parametrize("curve", CURVES)
 def test_sequences_of_a_split_memory_draft_equally_or_not_at_all(curve: str) -> None:
-    planner = Planner(split=True)
+    planner = Planner(per_sequence_streams=True)
     for _ in range(5):
         taught(planner, curve)
     assert len({*lengths(turns_of(planner, [SURE, SURE[:3], VAGUE, SURE])), 0}) <= 2
@@ -86,20 +88,20 @@ def test_a_sequence_without_drafts_is_not_charged_for_others() -> None:
     silent, wrong = planner.begin(), planner.begin()
     draft = [Evidence(Source.ngram, 4, 0.7)] * MAX_DRAFT
 
-    def saved(phase: Phase) -> float:
-        turn = Turn(phase, 0)
-        turn.add(draft)
-        planner.choose([turn])
-        return turn.choice.saved
+    def saved(regime: TextRegime) -> float:
+        planned = PlannedRound(regime, 0)
+        planned.add(draft)
+        planner.choose([planned])
+        return planned.choice.time_saved
 
     before = saved(silent), saved(wrong)
     for _ in range(30):
-        turns = [Turn(silent, 0), Turn(wrong, 0)]
-        turns[1].add(SURE, drawn=True, required=True)
-        planner.choose(turns)
-        for turn, n_right in zip(turns, ([], [0]), strict=True):
-            turn.came(0, n_right, 0)
-            planner.learn(turn)
+        planned_rounds = [PlannedRound(silent, 0), PlannedRound(wrong, 0)]
+        planned_rounds[1].add(SURE, drawn=True, required=True)
+        planner.choose(planned_rounds)
+        for planned, n_right in zip(planned_rounds, ([], [0]), strict=True):
+            planned.on_result(0, n_right, 0)
+            planner.learn(planned)
     assert saved(silent) == before[0]
     assert saved(wrong) < before[1]
 

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "sample/distribution.h"
+#include "specllama/draft.h"
+
+namespace specllama {
+
+// A draft of which tokens may have been drawn from distributions, which their verification needs.
+// The drafter keeps a distribution until its next proposal.
+struct SampledDraft : Draft {
+    // [i]: distribution that tokens[i], and branches[i], were drawn from; null: the token had no
+    // alternative.
+    std::vector<const Distribution*> drawn_from;
+    std::vector<const Distribution*> branch_drawn_from;
+
+    // Whether a token of the main path was drawn from a distribution.
+    bool drawn() const {
+        return std::ranges::any_of(drawn_from, [](const Distribution* from) { return from; });
+    }
+
+    void clear() {
+        Draft::clear();
+        drawn_from.clear();
+        branch_drawn_from.clear();
+    }
+
+    // Becomes a draft of which nothing was drawn.
+    void assign(const Draft& draft) {
+        Draft::operator=(draft);
+        drawn_from.assign(tokens.size(), nullptr);
+        branch_drawn_from.assign(branches.size(), nullptr);
+    }
+
+    // Removes the branch tokens of which `erased` is true.
+    template <typename Predicate>
+    void erase_branches(Predicate erased) {
+        std::size_t n = 0;
+        for (std::size_t i = 0; i < branches.size(); ++i) {
+            if (erased(branches[i])) continue;
+            branches[n] = branches[i];
+            branch_drawn_from[n++] = branch_drawn_from[i];
+        }
+        branches.resize(n);
+        branch_drawn_from.resize(n);
+    }
+
+    // Cuts the main path to its first n tokens, n at most size(), and removes the branches that
+    // leave it after n tokens or later.
+    void truncate(int n) {
+        erase_branches([n](const BranchToken& one) { return one.depth >= n; });
+        tokens.resize(n);
+        evidence.resize(n);
+        drawn_from.resize(n);
+    }
+
+    void push(Token token, const Evidence& why, const Distribution* from = nullptr) {
+        Draft::push(token, why);
+        drawn_from.push_back(from);
+    }
+    void push_branch(int depth, Token token, const Evidence& why,
+                     const Distribution* from = nullptr) {
+        Draft::push_branch(depth, token, why);
+        branch_drawn_from.push_back(from);
+    }
+    void extend_branch(Token token, const Evidence& why) {
+        Draft::extend_branch(token, why);
+        branch_drawn_from.push_back(nullptr);
+    }
+};
+
+// If `other` begins with the tokens of `draft`, adds its remaining ones to `draft`, up to `most`
+// tokens in all. Returns how many were added. None if either draft was drawn: the draft's length
+// would then depend on what was drawn.
+int add_rest(SampledDraft& draft, const SampledDraft& other, int most);
+
+}  // namespace specllama
