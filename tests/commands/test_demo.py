@@ -165,7 +165,6 @@ def test_texts_that_do_not_fit_are_refused_before_output(
     for arguments, message in (
         (["-c", "200", "-n", "79"], f"-n is 79, {room}"),
         (["-c", "120"], "shorten it or raise -c."),
-        (["-c", "-1"], "-c must be from 0"),
         (["--corpus", str(none)], "it is no corpus"),
         (["-md", str(none)], "Cannot use"),
     ):

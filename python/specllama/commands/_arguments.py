@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -13,6 +14,7 @@ from specllama.commands.whole_numbers import whole
 from specllama.errors import ArgumentError
 from specllama.model.hub import SCHEME
 from specllama.model.session_options import FIELDS as SESSION_FIELDS
+from specllama.requests.field import INT32, Field
 from specllama.requests.json_text import parsed
 from specllama.requests.options import FIELDS, GenerateOptions
 
@@ -107,8 +109,8 @@ def add_options(
         elif field.choices:
             parser.add_argument(*field.flags, choices=field.choices, **kwargs)
         else:
-            # Ranges are checked with the rest of a request, or of a session.
-            kind = whole(words=field.words) if field.kind == "integer" else _KINDS[field.kind]
+            # Ranges of other numbers are checked with the rest of a request, or of a session.
+            kind = _whole(field, name in own) if field.kind == "integer" else _KINDS[field.kind]
             action = "append" if field.kind == "texts" else "store"
             parser.add_argument(
                 *field.flags, type=kind, action=action, metavar=field.value, **kwargs
@@ -130,6 +132,16 @@ def given_options(arguments: argparse.Namespace, names: Iterable[str]) -> dict[s
             value = [text for text in value if text != "none"]
         given[name] = value
     return given
+
+
+def _whole(field: Field, has_default: bool) -> Callable[[str], int | None]:
+    """Return the type of a whole number, for argparse. Leaving it to the session with "auto" is not
+    for commands with a default of their own."""
+    words = {word: number for word, number in (field.words or {}).items()
+             if not (has_default and number is None)}  # fmt: skip
+    if math.isinf(field.low):
+        return whole(words=words)
+    return whole(int(field.low), INT32 if math.isinf(field.high) else int(field.high), words=words)
 
 
 def _small(text: str) -> str:

@@ -116,7 +116,7 @@ _REFUSED: dict[str, tuple[bool, str]] = {
     "--prompt-cache": (True, "prompts are not kept in files; leave it out"),
     "--prompt-cache-all": (False, "prompts are not kept in files; leave it out"),
     "--api-key-file": (True, "say --api-key KEY, or set the variable SPECLLAMA_API_KEY"),
-    "--log-file": (True, "`specllama serve` has it; elsewhere redirect standard error with 2> FILE"),
+    "--log-file": (True, "redirect standard error with 2> FILE"),
     **dict.fromkeys(("--models-dir", "--models-preset", "--models-max"),
                     (True, "a server has one model; say -m FILE")),
     "--path": (True, "the page is the server's own; leave it out"),
