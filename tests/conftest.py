@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from cmake_build import run
 from folders import ROOT
 from prompts import PROMPTS, most_tokens
 from scripted_model import write_scripted_model
+from serving import serve
 from session_options import EXACT, FIXED
 from specllama import SpecSession
 from specllama.session import BUNDLED_MODEL
@@ -35,18 +37,38 @@ os.environ["SPECLLAMA_CACHE"] = tempfile.mkdtemp(prefix="specllama-")
 atexit.register(shutil.rmtree, os.environ["SPECLLAMA_CACHE"], ignore_errors=True)
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what is marked so with a target here and with a served one."""
+    if metafunc.definition.get_closest_marker("here_and_served"):
+        metafunc.parametrize("open_session", ["here", "served"], indirect=True)
+
+
 @pytest.fixture
-def open_session() -> Iterator[Callable[..., SpecSession]]:
+def open_session(request: pytest.FixtureRequest) -> Iterator[Callable[..., SpecSession]]:
     """Opens sessions in the exact configuration, and closes them after the test."""
-    opened: list[SpecSession] = []
+    with ExitStack() as opened:
 
-    def open_one(model: Path | None = None, draft: Any = "ngram", **options: Any) -> SpecSession:
-        opened.append(SpecSession(model, draft, **(EXACT | FIXED | options)))
-        return opened[-1]
+        def open_here(
+            model: Path | None = None, draft: Any = "ngram", **options: Any
+        ) -> SpecSession:
+            return opened.enter_context(SpecSession(model, draft, **(EXACT | FIXED | options)))
 
-    yield open_one
-    for session in opened:
-        session.close()
+        def open_served(
+            model: Path | None = None, draft: Any = "ngram", **options: Any
+        ) -> SpecSession:
+            there = {name: options.pop(name) for name in SERVERS & options.keys()}
+            n_seq = options.get("n_seq", 1)
+            server = opened.enter_context(
+                serve(open_here(model, None, verifies=True, n_seq=n_seq, **there))
+            )
+            given = FIXED | {"n_threads": 1} | options
+            return opened.enter_context(SpecSession(target=server.url, draft=draft, **given))
+
+        yield open_served if getattr(request, "param", "here") == "served" else open_here
+
+
+SERVERS = {"n_ctx", "n_batch", "kv_type", "flash_attn", "exact", "cache_ram"}
+"""Options that a target's server decides."""
 
 
 @pytest.fixture(scope="session")

@@ -31,6 +31,8 @@ std::uint64_t Tokenizer::fingerprint() const { return model_->vocab().text_finge
 
 std::uint64_t Tokenizer::vocabulary() const { return model_->vocab().fingerprint(); }
 
+VocabularyTable Tokenizer::vocabulary_table() const { return model_->vocab().table(); }
+
 Token Tokenizer::bos() const { return model_->vocab().bos(); }
 
 Token Tokenizer::eos() const { return model_->vocab().eos(); }

@@ -196,14 +196,6 @@ void Vocab::check_unknown_characters(std::string_view text) const {
                               " characters of it are no tokens of this model; give less of it.");
 }
 
-void Vocab::check(TokenSpan tokens, const std::string& what) const {
-    const auto wrong = std::ranges::find_if(tokens, [&](Token token) { return !contains(token); });
-    if (wrong == tokens.end()) return;
-    throw InvalidArgument("Token " + std::to_string(*wrong) +
-                          (what.empty() ? "" : " in the " + what) +
-                          " is out of range; the model has " + std::to_string(size()) + " tokens.");
-}
-
 std::string Vocab::detokenize(TokenSpan tokens, bool special) const {
     check(tokens);
     std::string text;

@@ -22,26 +22,14 @@ class Vocab final : public Vocabulary {
     // The tokens that begin and end a text; kNoToken: there is none.
     Token bos() const;
     Token eos() const;
-    // Throws InvalidArgument, and names the first token that the vocabulary does not contain. what:
-    // what the tokens are part of, as in "prompt"; "": nothing is said of that.
-    void check(TokenSpan tokens, const std::string& what = "") const;
     // Length of a token's text in characters, or in bytes if the tokenizer works on bytes; 255:
     // that many or more.
     int length(Token token) const { return lengths_[token]; }
 
-    // plain: parts of the text in which no control token is read, whatever parse_special says.
-    // Throws InvalidArgument also for parts that are not within the text.
     std::vector<Token> tokenize(std::string_view text, bool add_special, bool parse_special,
-                                TextRanges plain) const;
-    std::vector<Token> tokenize(std::string_view text, bool add_special,
-                                bool parse_special) const override {
-        return tokenize(text, add_special, parse_special, {});
-    }
-
-    // The text of a sequence, by the tokenizer's rules for leading spaces; invalid UTF-8 is
-    // replaced by U+FFFD. special: special tokens have their texts in it. Throws InvalidArgument,
-    // as `check` does.
-    std::string detokenize(TokenSpan tokens, bool special) const;
+                                TextRanges plain) const override;
+    using Vocabulary::tokenize;
+    std::string detokenize(TokenSpan tokens, bool special) const override;
 
     // The first difference of another vocabulary, as a part of a sentence; "": both have the same
     // type, size and texts, and the same tokens begin and end a text.
@@ -49,9 +37,7 @@ class Vocab final : public Vocabulary {
 
     // A number that is the same, on every machine, for vocabularies without a difference.
     std::uint64_t fingerprint() const;
-    // A number that is the same for vocabularies that write a text with the same tokens, judged by
-    // type, size and texts. Other tokens may end a text, as with a chat model and its base model.
-    std::uint64_t text_fingerprint() const;
+    std::uint64_t text_fingerprint() const override;
 
     void append_piece(Token token, std::string& out, bool special) const override;
     using Vocabulary::append_piece;

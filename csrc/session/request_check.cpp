@@ -42,7 +42,7 @@ void check_options(const GenerateOptions& options, int n_room) {
     check_stop_strings(options.stop);
 }
 
-void check_draft(const RequestDraft& draft, const Vocab& vocab) {
+void check_draft(const RequestDraft& draft, const Vocabulary& vocab) {
     vocab.check(draft.tokens, "draft");
     for (const auto& [depth, branch] : draft.branches) {
         vocab.check(branch, "branches");
@@ -56,7 +56,7 @@ void check_draft(const RequestDraft& draft, const Vocab& vocab) {
 
 }  // namespace
 
-void check_prompt(TokenSpan prompt, const Vocab& vocab, int n_ctx) {
+void check_prompt(TokenSpan prompt, const Vocabulary& vocab, int n_ctx) {
     if (prompt.empty()) throw InvalidArgument("The prompt is empty; give at least one token.");
     vocab.check(prompt, "prompt");
     if (prompt.size() >= static_cast<std::size_t>(n_ctx))
@@ -65,7 +65,7 @@ void check_prompt(TokenSpan prompt, const Vocab& vocab, int n_ctx) {
                               std::to_string(n_ctx) + "; shorten it or raise n_ctx.");
 }
 
-void check_request(TokenSpan prompt, const GenerateOptions& options, const Vocab& vocab,
+void check_request(TokenSpan prompt, const GenerateOptions& options, const Vocabulary& vocab,
                    int n_ctx) {
     check_prompt(prompt, vocab, n_ctx);
     vocab.check(options.reference, "reference");
@@ -76,7 +76,17 @@ void check_request(TokenSpan prompt, const GenerateOptions& options, const Vocab
     check(options.sampling, vocab.size());
 }
 
-void check_search(TokenSpan prompt, const BeamOptions& options, const Vocab& vocab, int n_ctx) {
+void check_remote(const GenerateOptions& options) {
+    const auto refuse = [](const std::string& what) {
+        throw InvalidArgument(what + " needs the model in this process; the target is elsewhere.");
+    };
+    if (options.sampling.acceptance == AcceptanceRule::rejection)
+        refuse("acceptance=\"rejection\"");
+    if (!options.replayed.empty()) refuse("replay");
+}
+
+void check_search(TokenSpan prompt, const BeamOptions& options, const Vocabulary& vocab,
+                  int n_ctx) {
     check_prompt(prompt, vocab, n_ctx);
     vocab.check(options.reference, "reference");
     check_stop_strings(options.stop);

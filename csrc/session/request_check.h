@@ -1,9 +1,9 @@
 #pragma once
 
-#include "runtime/vocab.h"
 #include "specllama/beam.h"
 #include "specllama/generate_options.h"
 #include "specllama/types.h"
+#include "text/vocabulary.h"
 
 namespace specllama {
 
@@ -12,14 +12,18 @@ namespace specllama {
 
 // Checks that a prompt has tokens, that the vocabulary has these, and that they leave room for at
 // least one more in a context of n_ctx tokens.
-void check_prompt(TokenSpan prompt, const Vocab& vocab, int n_ctx);
+void check_prompt(TokenSpan prompt, const Vocabulary& vocab, int n_ctx);
 
 // Checks a prompt and the options of its generation. A grammar is not read yet, nor is it known
 // whether GenerateOptions::generated can have been generated; Sequence finds that out.
-void check_request(TokenSpan prompt, const GenerateOptions& options, const Vocab& vocab, int n_ctx);
+void check_request(TokenSpan prompt, const GenerateOptions& options, const Vocabulary& vocab,
+                   int n_ctx);
+
+// Checks that a generation can be had of a target elsewhere.
+void check_remote(const GenerateOptions& options);
 
 // Checks a prompt and the options of a beam search for which the context does not matter;
 // BeamSearch checks the others.
-void check_search(TokenSpan prompt, const BeamOptions& options, const Vocab& vocab, int n_ctx);
+void check_search(TokenSpan prompt, const BeamOptions& options, const Vocabulary& vocab, int n_ctx);
 
 }  // namespace specllama

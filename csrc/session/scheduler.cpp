@@ -38,10 +38,12 @@ class SharedTimer {
 
 Scheduler::Scheduler(SessionParts parts)
     : model_(std::move(parts.model)),
+      vocabulary_(std::move(parts.vocabulary)),
       context_(std::move(parts.context)),
       engine_(std::move(parts.engine)),
       curve_keys_(std::move(parts.curve_keys)),
-      slots_(std::make_unique<SlotPool>(context_->memory(), parts.info.n_seq, parts.cache_bytes)),
+      slots_(std::make_unique<SlotPool>(context_ ? &context_->memory() : nullptr, parts.info.n_seq,
+                                        parts.cache_bytes)),
       context_plan_(std::move(parts.context_plan)),
       info_(std::move(parts.info)),
       exact_(parts.exact),
@@ -51,10 +53,27 @@ Scheduler::Scheduler(SessionParts parts)
     release_helper_threads();  // threads that helped to measure decodes
 }
 
+std::shared_ptr<const Vocabulary> Scheduler::vocabulary() const {
+    const std::lock_guard lock(model_mutex_);
+    if (!vocabulary_) throw_closed();
+    return vocabulary_;
+}
+
+// Null if the target is elsewhere.
 std::shared_ptr<const Model> Scheduler::model() const {
     const std::lock_guard lock(model_mutex_);
-    if (!model_) throw_closed();
     return model_;
+}
+
+// A target elsewhere has the masks of its texts.
+std::unique_ptr<Mask> Scheduler::make_mask(const SamplingOptions& options) const {
+    const std::shared_ptr<const Model> model = this->model();
+    return model ? constraints_.make(model->vocab(), options) : nullptr;
+}
+
+void Scheduler::check_local(const std::string& what) const {
+    if (!context_)
+        throw InvalidArgument(what + " needs the model in this process; the target is elsewhere.");
 }
 
 const Scheduler& Scheduler::open() const {
@@ -92,6 +111,7 @@ void Scheduler::close() {
     {
         const std::lock_guard model_lock(model_mutex_);
         model_.reset();
+        vocabulary_.reset();
     }
     if (interrupt) std::rethrow_exception(interrupt);
 }
@@ -123,16 +143,18 @@ void Scheduler::reap_finished() {
 }
 
 void Scheduler::check(TokenSpan prompt, const GenerateOptions& options) const {
-    const std::shared_ptr<const Model> model = this->model();
-    check_request(prompt, options, model->vocab(), info().n_ctx);
-    constraints_.check(model->vocab(), options.sampling);
+    check_request(prompt, options, *vocabulary(), info().n_ctx);
+    if (const std::shared_ptr<const Model> model = this->model())
+        constraints_.check(model->vocab(), options.sampling);
+    else
+        check_remote(options);
 }
 
 std::shared_ptr<Sequence> Scheduler::start(TokenSpan prompt, const GenerateOptions& options) {
     check(prompt, options);
-    const std::shared_ptr<const Model> model = this->model();
-    auto sequence = std::make_shared<Sequence>(model->vocab(), prompt, options, info().n_ctx,
-                                               constraints_.make(model->vocab(), options.sampling));
+    const std::shared_ptr<const Vocabulary> vocabulary = this->vocabulary();
+    auto sequence = std::make_shared<Sequence>(*vocabulary, prompt, options, info().n_ctx,
+                                               make_mask(options.sampling));
     sequence->stats.exact = exact_;
     sequence->stats.same_widths = same_widths_;
     const std::scoped_lock lock(lock_);
@@ -246,10 +268,10 @@ std::vector<double> Scheduler::decode_seconds() {
 
 BeamResult Scheduler::beam_search(TokenSpan prompt, const BeamOptions& options,
                                   const BetweenRounds& between) {
-    const std::shared_ptr<const Model> model = this->model();
-    check_search(prompt, options, model->vocab(), info().n_ctx);
+    check_search(prompt, options, *vocabulary(), info().n_ctx);
     const std::scoped_lock lock(lock_);
     check_open();
+    check_local("beam_search");
     reap_finished();
     const Memory& memory = context_->memory();
     if (memory.n_cuttable() != Memory::kAnyNumber)
@@ -258,7 +280,7 @@ BeamResult Scheduler::beam_search(TokenSpan prompt, const BeamOptions& options,
             "shared between beams.");
     const Stopwatch watch;
     // The search takes info_.n_seq as its id, which no request has.
-    BeamSearch search(model, context_plan_, engine_->speculator(), info_.n_seq, prompt, options);
+    BeamSearch search(model_, context_plan_, engine_->speculator(), info_.n_seq, prompt, options);
     // The search reuses what other requests have left, and leaves its prompt for later ones.
     const bool fits = !memory.per_sequence_streams() && !memory.has_sliding_window();
     if (const SlotPool::Left left =
@@ -287,6 +309,7 @@ BeamResult Scheduler::beam_search(TokenSpan prompt, const BeamOptions& options,
 SavedState Scheduler::save() {
     const std::scoped_lock lock(lock_);
     check_open();
+    check_local("save_state");
     reap_finished();
     SlotPool::Left left = slots_->left();
     if (left.tokens.empty() || left.state.empty())
@@ -295,10 +318,11 @@ SavedState Scheduler::save() {
 }
 
 void Scheduler::load(const SavedState& saved) {
+    check_local("load_state");
     if (saved.key != state_key_)
         throw InvalidArgument("The state was saved by a session of another kind (" + saved.key +
                               "), not of this one (" + state_key_ + ").");
-    check_prompt(saved.tokens, model()->vocab(), info().n_ctx + 1);
+    check_prompt(saved.tokens, *vocabulary(), info().n_ctx + 1);
     const std::scoped_lock lock(lock_);
     check_open();
     reap_finished();

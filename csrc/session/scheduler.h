@@ -22,6 +22,7 @@
 #include "specllama/generate_options.h"
 #include "specllama/session.h"
 #include "specllama/types.h"
+#include "text/vocabulary.h"
 
 namespace specllama {
 
@@ -36,8 +37,8 @@ class Scheduler {
     Scheduler(const Scheduler&) = delete;
     Scheduler& operator=(const Scheduler&) = delete;
 
-    // Throws Closed. Safe from any thread; the model lives as long as the pointer.
-    std::shared_ptr<const Model> model() const;
+    // Throws Closed. Safe from any thread; the vocabulary lives as long as the pointer.
+    std::shared_ptr<const Vocabulary> vocabulary() const;
     bool closed() const { return closed_; }  // as soon as close() is called
     bool entered() { return lock_.held(); }
     // Both throw Closed.
@@ -76,6 +77,9 @@ class Scheduler {
 
  private:
     const Scheduler& open() const;
+    std::shared_ptr<const Model> model() const;
+    std::unique_ptr<Mask> make_mask(const SamplingOptions& options) const;
+    void check_local(const std::string& what) const;
     // All below are called by a thread that has lock_.
     void check_open() const;
     void add(const std::shared_ptr<Sequence>& sequence, TokenSpan reference);
@@ -93,8 +97,9 @@ class Scheduler {
     SessionLock lock_;
     std::atomic<bool> closed_ = false;
     mutable Constraints constraints_;
-    mutable std::mutex model_mutex_;
+    mutable std::mutex model_mutex_;  // of the next two
     std::shared_ptr<const Model> model_;
+    std::shared_ptr<const Vocabulary> vocabulary_;
     std::unique_ptr<Context> context_;
     std::unique_ptr<Engine> engine_;
     CurveKeys curve_keys_;

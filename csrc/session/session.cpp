@@ -10,25 +10,31 @@ namespace specllama {
 Session::Session(const SessionOptions& options, std::shared_ptr<Drafter> drafter)
     : scheduler_(std::make_shared<Scheduler>(build_session(options, std::move(drafter)))) {}
 
+Session::Session(const SessionOptions& options, std::shared_ptr<Verifier> verifier,
+                 std::shared_ptr<Drafter> drafter)
+    : scheduler_(std::make_shared<Scheduler>(
+          build_session(options, std::move(verifier), std::move(drafter)))) {}
+
 Session::~Session() = default;
 
 std::vector<Token> Session::tokenize(std::string_view text, bool add_special, bool parse_special,
                                      TextRanges plain) const {
-    return scheduler_->model()->vocab().tokenize(text, add_special, parse_special, plain);
+    return scheduler_->vocabulary()->tokenize(text, add_special, parse_special, plain);
 }
 
 std::string Session::detokenize(TokenSpan tokens, bool special) const {
-    return scheduler_->model()->vocab().detokenize(tokens, special);
+    return scheduler_->vocabulary()->detokenize(tokens, special);
 }
 
 std::string Session::piece(Token token) const {
-    const auto model = scheduler_->model();
-    const Vocab& vocab = model->vocab();
-    vocab.check({&token, 1});
+    const auto vocabulary = scheduler_->vocabulary();
+    vocabulary->check({&token, 1});
     std::string bytes;
-    vocab.append_piece(token, bytes, true);
+    vocabulary->append_piece(token, bytes, true);
     return bytes;
 }
+
+VocabularyTable Session::vocabulary_table() const { return scheduler_->vocabulary()->table(); }
 
 void Session::check(TokenSpan prompt, const GenerateOptions& options) const {
     scheduler_->check(prompt, options);

@@ -14,21 +14,16 @@
 #include "device/fit.h"
 #include "device/offload.h"
 #include "device/rope.h"
-#include "draft/corpus/corpus_drafter.h"
 #include "draft/head/head_drafter.h"
 #include "draft/model/assistant_drafter.h"
-#include "draft/model/model_drafter.h"
-#include "draft/ngram/ngram_drafter.h"
-#include "draft/no_drafter.h"
-#include "engine/fixed_speculator.h"
 #include "engine/local_target.h"
-#include "engine/planned_speculator.h"
 #include "gguf/adapter_file.h"
 #include "gguf/gguf_file.h"
 #include "gguf/head_file.h"
 #include "llama/backend.h"
 #include "llama/kv_type.h"
 #include "session/calibration.h"
+#include "session/drafting.h"
 #include "specllama/device.h"
 #include "specllama/error.h"
 
@@ -43,66 +38,6 @@ struct Headers {
     // What tells the target's adapters from others; "": there are none.
     std::string adapters;
 };
-
-struct Drafters {
-    std::vector<std::shared_ptr<CoreDrafter>> all;
-    // The last of `all`, if it is of this kind; else null.
-    std::shared_ptr<ModelDrafter> model;
-    std::shared_ptr<StateReader> reader;
-};
-
-int longest_draft(const SessionOptions& options) {
-    return options.spec_length.value_or(kMaxSpecLength);
-}
-
-// Most leaves of the planned trees of all sequences: llama.cpp holds a row of logits for each.
-constexpr int kPlannedLeaves = 16;
-
-// Limits of drafts, with most_leaves leaves at most. Drafts are trees only if the options ask for
-// them, since trees have not been seen to save any time (docs/trees.md).
-Tree::Limits limits(const SessionOptions& options, int most_leaves) {
-    const int longest = longest_draft(options);
-    const int siblings = options.spec_tree.value_or(1);
-    const int nodes = std::min(longest * siblings, kMaxSpecLength);
-    const int planned = std::max(kPlannedLeaves / options.context.n_seq, 1);
-    const int leaves = std::min(options.spec_length ? nodes : planned, most_leaves);
-    if (siblings == 1 || leaves == 1) return {.nodes = longest};
-    return {.nodes = nodes, .leaves = leaves, .siblings = siblings};
-}
-
-void check(const SessionOptions& options, const Drafter* drafter) {
-    check_options(options);
-    const int nodes = longest_draft(options) * options.spec_tree.value_or(1);
-    if (options.spec_length && nodes > kMaxSpecLength)
-        throw InvalidArgument("spec_length times spec_tree must be " +
-                              std::to_string(kMaxSpecLength) + " at most, not " +
-                              std::to_string(nodes) + ".");
-    if (options.draft.any() && drafter != nullptr && drafter->has_step_cost())
-        throw InvalidArgument(
-            "The drafter's tokens take time, and so do the draft model's; give the session one of "
-            "them.");
-    check(options.context);
-    // Here it is still known whose type is none.
-    kv_types(kv_type_name(options.context));
-    if (options.draft.kv_type) kv_types(*options.draft.kv_type, "draft_");
-}
-
-// What is known of the draft model before files are read; none: there is none.
-std::optional<DraftPlan> plan_draft(const SessionOptions& options) {
-    const DraftModelOptions& draft = options.draft;
-    if (!draft.any()) return {};
-    DraftPlan plan{draft, {}, options.context};
-    plan.model.path = draft.path;
-    plan.model.load_mode = options.model.load_mode;
-    plan.model.n_gpu_layers = draft.n_gpu_layers ? draft.n_gpu_layers : options.model.n_gpu_layers;
-    // Only the target uses RPC servers: a draft that comes over a network is worth little. And a
-    // draft model without layers on a GPU needs none.
-    const bool like_target = options.model.rpc.empty() && draft.n_gpu_layers != 0;
-    plan.model.device = draft.device.value_or(like_target ? options.model.device : "");
-    plan.context.n_threads = draft.n_threads.value_or(options.context.n_threads);
-    if (draft.kv_type) plan.context.kv_type = draft.kv_type;
-    return plan;
-}
 
 Headers read_headers(const SessionOptions& options) {
     Headers headers{check_gguf(options.model.path), {}, {}};
@@ -162,45 +97,24 @@ void resolve_options(const Headers& headers, TargetPlan& plan, DraftPlan* draft,
     if (draft != nullptr) draft->context.n_ctx = plan.context.n_ctx;
 }
 
-Drafters make_drafters(const SessionOptions& options, const std::optional<DraftPlan>& draft,
-                       const Headers& headers, const std::shared_ptr<const Model>& target,
-                       std::shared_ptr<Drafter> given) {
-    Drafters drafters;
-    const bool has_step_cost = given && given->has_step_cost();
-    // With a fixed length, a draft model takes the place of these drafters, unless drafts are
-    // trees.
-    const bool branches = options.spec_tree.value_or(1) > 1;
-    if (!draft || !options.spec_length || branches) {
-        if (given && !has_step_cost)
-            drafters.all.push_back(std::make_shared<ExternalDrafter>(std::move(given)));
-        if (options.ngram) drafters.all.push_back(std::make_shared<NGramDrafter>(*options.ngram));
-        if (!options.corpus.empty())
-            drafters.all.push_back(std::make_shared<CorpusDrafter>(
-                options.corpus, target->vocab().text_fingerprint()));
-    }
-    // The sequential drafter is the last, and there is at most one.
-    if (has_step_cost) drafters.all.push_back(std::make_shared<ExternalDrafter>(std::move(given)));
-    if (!draft) {
-        if (drafters.all.empty() && options.verifies)
-            drafters.all.push_back(std::make_shared<NoDrafter>());
-        return drafters;
-    }
+void add_draft_model(const SessionOptions& options, const DraftPlan& draft, const Headers& headers,
+                     const std::shared_ptr<const Model>& target, Drafters& drafters) {
     if (!headers.draft || headers.draft->traits.kind == Architecture::Kind::eagle3) {
         const auto head = std::make_shared<HeadDrafter>(
-            target, *draft, headers.draft ? &*headers.draft : nullptr, options.load_progress);
+            target, draft, headers.draft ? &*headers.draft : nullptr, options.load_progress);
         drafters.reader = head;
         drafters.all.push_back(head);
     } else if (headers.draft->traits.kind == Architecture::Kind::assistant) {
-        const auto assistant = std::make_shared<AssistantDrafter>(target, *draft, *headers.draft,
+        const auto assistant = std::make_shared<AssistantDrafter>(target, draft, *headers.draft,
                                                                   options.load_progress);
         drafters.reader = assistant;
         drafters.all.push_back(assistant);
     } else {
-        drafters.model = std::make_shared<ModelDrafter>(
-            *target, *draft, *headers.draft, longest_draft(options), options.load_progress);
-        drafters.all.push_back(drafters.model);
+        auto model =
+            Model::load(draft.model, Kernels::fastest, *headers.draft, options.load_progress);
+        check_vocabulary(*model, *target, "The draft model");
+        drafters.add(std::move(model), draft, longest_draft(options));
     }
-    return drafters;
 }
 
 // Gives the planner the time of the target's decodes and, if lengths are planned, of the draft
@@ -220,9 +134,7 @@ CurveKeys resolve_costs(const SessionOptions& options, const std::optional<Draft
     planner->cost().width_switch().set_padding(!memory.per_sequence_streams() &&
                                                memory.n_cuttable() == Memory::kAnyNumber);
     if (draft_model != nullptr) {
-        CostCurve& curve = planner->draft_cost().curve();
-        calibrate(draft_model->context(), longest_draft(options), curve);
-        curve.width_switch().set_seconds(0);  // it nearly always makes one token at a time
+        measure(*draft_model, options, *planner);
     }
     return keys;
 }
@@ -284,7 +196,7 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
     const Headers headers = read_headers(options);
     TargetPlan plan = resolve_exactness(headers.target, options);
     const bool anybody = drafts(options, drafter.get());
-    const Tree::Limits wanted = limits(options, anybody ? kMaxSpecLength : 1);
+    const Tree::Limits wanted = tree_limits(options, anybody ? kMaxSpecLength : 1);
     plan.n_logits = count_logits(anybody, plan.exact, wanted);
     std::optional<DraftPlan> draft = plan_draft(options);
     resolve_options(headers, plan, draft ? &*draft : nullptr, longest_draft(options));
@@ -294,7 +206,9 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
         !plan.exact && plan.context.n_seq == 1 && offload_devices(plan.model).empty();
     std::shared_ptr<const Model> model = Model::load(plan.model, plan.kernels, headers.target,
                                                      options.load_progress, options.draft.mtp);
-    Drafters drafters = make_drafters(options, draft, headers, model, std::move(drafter));
+    Drafters drafters =
+        make_drafters(options, model->vocab().text_fingerprint(), std::move(drafter));
+    if (draft) add_draft_model(options, *draft, headers, model, drafters);
     auto context = std::make_unique<Context>(model, plan.context, plan.n_logits, wanted.leaves - 1);
     // A head has no states of tokens that others drafted.
     const bool takes_guesses = !drafters.reader;
@@ -302,15 +216,9 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
     const Memory& memory = context->memory();
     const int most_leaves = std::min(wanted.leaves, 1 + memory.n_branches());
     Planner planner(memory.per_sequence_streams(), most_rows_together(plan.model, plan.context));
-    const Tree::Limits tree_limits = limits(options, most_leaves);
-    std::unique_ptr<Speculator> speculator;
-    if (options.spec_length || drafters.all.empty())
-        speculator = std::make_unique<FixedSpeculator>(
-            std::move(drafters.all), longest_draft(options), tree_limits, model->vocab());
-    else
-        speculator = std::make_unique<PlannedSpeculator>(
-            std::move(drafters.all), longest_draft(options), tree_limits, model->vocab(),
-            std::move(planner), takes_guesses);
+    std::unique_ptr<Speculator> speculator =
+        make_speculator(options, drafters, tree_limits(options, most_leaves), model->vocab(),
+                        std::move(planner), takes_guesses);
     auto engine = std::make_unique<Engine>(std::move(local), std::move(speculator));
     if (plan.context.never_alone && memory.n_cuttable() == 0)
         throw InvalidArgument("Exact decoding is not possible for " + options.model.path +
@@ -319,7 +227,9 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
                                          drafters.model.get(), engine->speculator().planner());
     SessionInfo info = session_info(*model, *context, *engine);
     const int n_parts = memory.per_sequence_streams() ? info.n_seq : 1;
+    std::shared_ptr<const Vocabulary> vocabulary(model, &model->vocab());
     return {.model = std::move(model),
+            .vocabulary = std::move(vocabulary),
             .context = std::move(context),
             .engine = std::move(engine),
             .curve_keys = std::move(curve_keys),

@@ -16,10 +16,13 @@
 namespace specllama {
 
 class Drafter;
+class Verifier;
 
 // The parts of a session; each depends on those before it.
 struct SessionParts {
+    // Null if the target is elsewhere, as is `context`.
     std::shared_ptr<const Model> model;
+    std::shared_ptr<const Vocabulary> vocabulary;
     std::unique_ptr<Context> context;
     std::unique_ptr<Engine> engine;
     CurveKeys curve_keys;
@@ -27,9 +30,9 @@ struct SessionParts {
     ContextPlan context_plan;
     SessionInfo info;
     // See PromptCache.
-    std::size_t cache_bytes;
+    std::size_t cache_bytes = 0;
     // See TargetPlan::exact.
-    bool exact;
+    bool exact = false;
     // See Stats::same_widths.
     std::optional<std::pair<int, int>> same_widths;
     // SavedState::key of the session's states.
@@ -40,5 +43,9 @@ struct SessionParts {
 // not known. drafter: asked before all others, or last if it is sequential
 // (Drafter::has_step_cost); null: none. Throws as Session's constructor does.
 SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> drafter);
+
+// The same for a target elsewhere. Of the options those count that concern drafts, and n_seq.
+SessionParts build_session(SessionOptions options, std::shared_ptr<Verifier> verifier,
+                           std::shared_ptr<Drafter> drafter);
 
 }  // namespace specllama

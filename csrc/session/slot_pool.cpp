@@ -16,7 +16,7 @@ TokenSpan SlotPool::Slot::tokens() const {
     return sequence == nullptr ? TokenSpan(left) : sequence->tokens().first(sequence->n_cached());
 }
 
-SlotPool::SlotPool(Memory& memory, int n_slots, std::size_t cache_bytes)
+SlotPool::SlotPool(Memory* memory, int n_slots, std::size_t cache_bytes)
     : memory_(memory), cache_(cache_bytes), slots_(n_slots), n_free_(n_slots) {}
 
 // The slot that can give the most leading tokens. A free slot can be cut back to them, another only
@@ -28,7 +28,7 @@ SlotPool::Prefix SlotPool::longest(TokenSpan prompt) const {
         const bool is_free = slots_[i].sequence == nullptr;
         const int n_common = common_prefix(slots_[i].tokens(), prompt);
         const int n =
-            is_free ? memory_.rewindable(i, n_common) : memory_.copyable_prefix(i, n_common);
+            is_free ? memory_->rewindable(i, n_common) : memory_->copyable_prefix(i, n_common);
         if (n < best.n_tokens || (n == best.n_tokens && best_is_free)) continue;
         best = {i, n};
         best_is_free = is_free;
@@ -44,28 +44,34 @@ int SlotPool::oldest_free() const {
     return oldest;
 }
 
-// A slot that would lose most of what it holds is copied from instead, if it can be. A copy in main
-// memory is loaded only where it saves more than that takes.
 void SlotPool::put(Sequence& sequence) {
+    int id = oldest_free();
+    const int n_cached = memory_ != nullptr ? fill(sequence, id) : 0;
+    slots_[id].sequence = &sequence;
+    --n_free_;
+    sequence.enter(id, n_cached);
+}
+
+// Chooses the free slot for a sequence, `id` unless another one is better, and makes it hold what
+// it can of the sequence's leading tokens; returns how many it holds. A slot that would lose most
+// of what it holds is copied from instead, if it can be. A copy in main memory is loaded only where
+// it saves more than that takes.
+int SlotPool::fill(const Sequence& sequence, int& id) {
     const TokenSpan prompt = sequence.tokens().first(sequence.tokens().size() - 1);
     const Prefix prefix = longest(prompt);
     const PromptCache::Prefix copy = cache_.longest(prompt);
     const bool from_copy =
-        !memory_.copying() && copy.n_tokens >= prefix.n_tokens + Memory::kShortestCopy;
+        !memory_->copying() && copy.n_tokens >= prefix.n_tokens + Memory::kShortestCopy;
     const Slot& source = slots_[prefix.slot];
-    int id = oldest_free();
     if (!from_copy && source.sequence == nullptr && prefix.n_tokens > 0 &&
         (keeps_most(source.tokens(), prefix.n_tokens) ||
-         memory_.copyable_prefix(prefix.slot, prefix.n_tokens) < prefix.n_tokens))
+         memory_->copyable_prefix(prefix.slot, prefix.n_tokens) < prefix.n_tokens))
         id = prefix.slot;
     // Reserved here so that take_out cannot fail.
     slots_[id].left.reserve(sequence.n_tokens() + sequence.n_tokens_left());
-    int n_cached =
+    const int n_cached =
         from_copy ? fill(id, cache_.take(copy.place), copy.n_tokens) : fill(id, prefix, prompt);
-    if (!sequence.caches_prompt()) n_cached = memory_.rewind(id, 0);
-    slots_[id].sequence = &sequence;
-    --n_free_;
-    sequence.enter(id, n_cached);
+    return sequence.caches_prompt() ? n_cached : memory_->rewind(id, 0);
 }
 
 // Makes a free slot hold the leading tokens of a prompt that a slot, perhaps itself, can give;
@@ -73,10 +79,10 @@ void SlotPool::put(Sequence& sequence) {
 int SlotPool::fill(int id, const Prefix& prefix, TokenSpan prompt) {
     const bool by_copy = id != prefix.slot && prefix.n_tokens >= Memory::kShortestCopy;
     const int n_common = common_prefix(slots_[id].left, prompt);
-    if (by_copy || !keeps_most(slots_[id].left, memory_.rewindable(id, n_common))) keep_copy(id);
+    if (by_copy || !keeps_most(slots_[id].left, memory_->rewindable(id, n_common))) keep_copy(id);
     slots_[id].left.clear();  // what it holds is not known if something goes wrong
-    return by_copy ? memory_.copy_prefix(prefix.slot, id, prefix.n_tokens)
-                   : memory_.rewind(id, n_common);
+    return by_copy ? memory_->copy_prefix(prefix.slot, id, prefix.n_tokens)
+                   : memory_->rewind(id, n_common);
 }
 
 // Makes a free slot hold the first tokens of a copy; returns how many it holds. If these are most
@@ -84,8 +90,8 @@ int SlotPool::fill(int id, const Prefix& prefix, TokenSpan prompt) {
 int SlotPool::fill(int id, PromptCache::Entry entry, int n_tokens) {
     keep_copy(id);
     slots_[id].left.clear();
-    if (!memory_.restore(id, entry.backup)) return 0;
-    const int n_cached = memory_.rewind(id, n_tokens);
+    if (!memory_->restore(id, entry.backup)) return 0;
+    const int n_cached = memory_->rewind(id, n_tokens);
     if (!keeps_most(entry.tokens, n_cached)) cache_.put(std::move(entry));
     return n_cached;
 }
@@ -95,18 +101,20 @@ int SlotPool::fill(int id, PromptCache::Entry entry, int n_tokens) {
 void SlotPool::keep_copy(int id) {
     const TokenSpan tokens = slots_[id].left;
     const auto n = static_cast<int>(tokens.size());
-    if (n < Memory::kShortestCopy || memory_.copying() || memory_.rewindable(id, n) != n) return;
+    if (n < Memory::kShortestCopy || memory_->copying() || memory_->rewindable(id, n) != n) return;
     for (int i = 0; i < static_cast<int>(slots_.size()); ++i)
         if (i != id && common_prefix(slots_[i].tokens(), tokens) == n &&
-            memory_.copyable_prefix(i, n) == n)
+            memory_->copyable_prefix(i, n) == n)
             return;
-    cache_.keep(memory_, id, tokens);
+    cache_.keep(*memory_, id, tokens);
 }
 
 void SlotPool::take_out(const Sequence& sequence) {
     Slot& slot = slots_[sequence.id()];
-    const TokenSpan held = slot.tokens();
-    slot.left.assign(held.begin(), held.end());
+    if (memory_ != nullptr) {
+        const TokenSpan held = slot.tokens();
+        slot.left.assign(held.begin(), held.end());
+    }
     slot.freed = ++n_freed_;
     slot.sequence = nullptr;
     ++n_free_;
@@ -120,10 +128,10 @@ void SlotPool::forget() {
     for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
         if (slots_[i].sequence != nullptr) continue;
         slots_[i].left.clear();
-        memory_.rewind(i, 0);
+        memory_->rewind(i, 0);
     }
     if (n_free_ < static_cast<int>(slots_.size())) return;
-    memory_.clear();
+    memory_->clear();
     spoiled_ = false;
 }
 
@@ -132,8 +140,8 @@ SlotPool::Left SlotPool::left() const {
     for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
         const auto& [sequence, tokens, freed] = slots_[i];
         if (sequence != nullptr || n_freed_ == 0 || freed != n_freed_) continue;
-        const int n = memory_.rewindable(i, static_cast<int>(tokens.size()));
-        return {{tokens.begin(), tokens.begin() + n}, memory_.state(i)};
+        const int n = memory_->rewindable(i, static_cast<int>(tokens.size()));
+        return {{tokens.begin(), tokens.begin() + n}, memory_->state(i)};
     }
     return {};
 }
@@ -141,19 +149,19 @@ SlotPool::Left SlotPool::left() const {
 bool SlotPool::load(TokenSpan tokens, std::span<const std::uint8_t> state) {
     const int id = oldest_free();
     Slot& slot = slots_[id];
-    const int n_held = memory_.rewindable(id, static_cast<int>(slot.left.size()));
-    if (!memory_.fits(id, TokenSpan(slot.left).first(n_held), state, tokens)) return false;
+    const int n_held = memory_->rewindable(id, static_cast<int>(slot.left.size()));
+    if (!memory_->fits(id, TokenSpan(slot.left).first(n_held), state, tokens)) return false;
     keep_copy(id);
-    const std::vector<std::uint8_t> before = memory_.state(id);
+    const std::vector<std::uint8_t> before = memory_->state(id);
     std::vector<Token> loaded(tokens.begin(), tokens.end());
     // If an allocation fails on the way, the slot counts as empty: what it holds is not known then.
     std::vector<Token> left = std::exchange(slot.left, {});
-    if (memory_.load(id, state, static_cast<int>(loaded.size()))) {
+    if (memory_->load(id, state, static_cast<int>(loaded.size()))) {
         slot.left.swap(loaded);
         slot.freed = ++n_freed_;
         return true;
     }
-    if (memory_.load(id, before, static_cast<int>(left.size()))) slot.left.swap(left);
+    if (memory_->load(id, before, static_cast<int>(left.size()))) slot.left.swap(left);
     return false;
 }
 

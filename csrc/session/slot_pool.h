@@ -19,9 +19,9 @@ namespace specllama {
 // of it is decoded. A prompt that begins like none gets the slot that has been free the longest.
 class SlotPool {
  public:
-    // The memory must outlive this, and have room for n_slots sequences. cache_bytes: most bytes of
-    // the copies; see PromptCache.
-    SlotPool(Memory& memory, int n_slots, std::size_t cache_bytes);
+    // The memory must outlive this, and have room for n_slots sequences; null: the target's memory
+    // is elsewhere, so slots hold nothing. cache_bytes: most bytes of the copies; see PromptCache.
+    SlotPool(Memory* memory, int n_slots, std::size_t cache_bytes);
 
     int n_free() const { return n_free_; }
 
@@ -58,6 +58,7 @@ class SlotPool {
         int n_tokens = 0;
     };
 
+    int fill(const Sequence& sequence, int& id);
     Prefix longest(TokenSpan prompt) const;
     int oldest_free() const;
     int fill(int id, const Prefix& prefix, TokenSpan prompt);
@@ -65,7 +66,7 @@ class SlotPool {
     void keep_copy(int id);
     void forget();
 
-    Memory& memory_;
+    Memory* memory_;
     PromptCache cache_;
     std::vector<Slot> slots_;  // [sequence id]
     int n_free_;

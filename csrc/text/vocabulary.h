@@ -1,12 +1,14 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "specllama/types.h"
+#include "specllama/verifier.h"
 
 namespace specllama {
 
@@ -30,9 +32,30 @@ class Vocabulary {
     virtual void append_piece(Token token, std::string& out, bool special) const = 0;
     void append_piece(Token token, std::string& out) const { append_piece(token, out, false); }
 
-    // Throws InvalidArgument for a text that cannot be tokenized, or only in minutes.
-    virtual std::vector<Token> tokenize(std::string_view text, bool add_special,
-                                        bool parse_special) const = 0;
+    // plain: parts of the text in which no control token is read, whatever parse_special says.
+    // Throws InvalidArgument for a text that cannot be tokenized, or only in minutes, and for parts
+    // that are not within the text.
+    virtual std::vector<Token> tokenize(std::string_view text, bool add_special, bool parse_special,
+                                        TextRanges plain) const = 0;
+    std::vector<Token> tokenize(std::string_view text, bool add_special, bool parse_special) const {
+        return tokenize(text, add_special, parse_special, {});
+    }
+
+    // The text of a sequence, by the tokenizer's rules for leading spaces; invalid UTF-8 is
+    // replaced by U+FFFD. special: special tokens have their texts in it. Throws InvalidArgument,
+    // as `check` does.
+    virtual std::string detokenize(TokenSpan tokens, bool special) const = 0;
+
+    // A number that is the same for vocabularies that write a text with the same tokens, judged by
+    // type, size and texts. Other tokens may end a text, as with a chat model and its base model.
+    virtual std::uint64_t text_fingerprint() const = 0;
+
+    // All of this but the tokenizer.
+    VocabularyTable table() const;
+
+    // Throws InvalidArgument, and names the first token that the vocabulary does not contain. what:
+    // what the tokens are part of, as in "prompt"; "": nothing is said of that.
+    void check(TokenSpan tokens, const std::string& what = "") const;
 
  private:
     int size_;

@@ -14,7 +14,6 @@ from specllama._progress import Progress
 from specllama.drafter import Drafter
 from specllama.errors import ArgumentError, BusyError
 from specllama.model import hub
-from specllama.model.backend import Backend
 from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.model.chat_template import Message
 from specllama.model.opening import check_draft, open_backend
@@ -109,7 +108,7 @@ class SpecSession(AsyncRequests):
         max_queue = _check.integer("max_queue", max_queue, low=0)
         check_draft(draft)
         elsewhere = TargetOptions.checked(target, target_key, target_timeout, tokenizer)
-        backend: Backend
+        backend: _core.Session
         # `on_load` keeps the bar alive: were it dropped when loading ends, a Ctrl-C at that moment
         # would be raised in the bar's __del__, and lost there.
         with self._progress.load() as on_load:

@@ -2,6 +2,9 @@
 
 // The one header that all binding files include: pybind11, and what they share.
 
+#include <optional>
+#include <string>
+
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -33,8 +36,10 @@ void bind_stream(py::module_& m);
 void bind_text_stream(py::module_& m);
 void bind_tokenizer(py::module_& m);
 void bind_trace(py::module_& m);
+void bind_verifier(py::module_& m);
 
 // "stop", "length", or None while a generation is unfinished.
 py::object to_python(FinishReason reason);
+FinishReason finish_reason(const std::optional<std::string>& name);
 
 }  // namespace specllama

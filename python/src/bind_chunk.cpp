@@ -20,12 +20,12 @@ py::object to_python(FinishReason reason) {
     return py::none();
 }
 
-namespace {
-
 FinishReason finish_reason(const std::optional<std::string>& name) {
     if (!name) return FinishReason::none;
     return *name == "stop" ? FinishReason::stop : FinishReason::length;
 }
+
+namespace {
 
 using LogprobsState = std::tuple<Token, float, std::vector<std::pair<Token, float>>>;
 using ChunkState = std::tuple<std::string, Token, bool, std::optional<TokenLogprobs>, py::object>;

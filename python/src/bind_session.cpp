@@ -9,6 +9,7 @@
 
 #include "bind.h"
 #include "py_drafter.h"
+#include "py_verifier.h"
 #include "specllama/session.h"
 #include "token_array.h"
 
@@ -37,6 +38,14 @@ TokenArray tokenize(const Session& session, std::string_view text, bool add_spec
     return to_array(std::move(tokens));
 }
 
+// Makes the drafter that Python gives. Without one, the n-gram drafter may draft.
+std::shared_ptr<Drafter> make_drafter(SessionOptions& options, const py::object& drafter,
+                                      const std::optional<NGramOptions>& ngram) {
+    if (!drafter.is_none()) return std::make_shared<PyDrafter>(drafter);
+    options.ngram = ngram;
+    return nullptr;
+}
+
 // Reads a field of a session's info.
 template <typename Field>
 auto info(Field SessionInfo::*field) {
@@ -50,17 +59,24 @@ void bind_session(py::module_& m) {
     py::class_<Session>(m, "Session", py::release_gil_before_calling_cpp_dtor())
         .def(py::init([](SessionOptions options, const py::object& drafter,
                          const std::optional<NGramOptions>& ngram, const py::object& progress) {
-                 std::shared_ptr<Drafter> made;
-                 if (!drafter.is_none())
-                     made = std::make_shared<PyDrafter>(drafter);
-                 else
-                     options.ngram = ngram;
+                 std::shared_ptr<Drafter> made = make_drafter(options, drafter, ngram);
                  options.load_progress = load_progress(progress);
                  const py::gil_scoped_release release;
                  return std::make_unique<Session>(options, std::move(made));
              }),
              py::arg("options"), py::kw_only(), py::arg("drafter"), py::arg("ngram"),
              py::arg("progress"))
+        .def(py::init([](SessionOptions options, const py::object& verifier, VerifierInfo info,
+                         const py::object& drafter, const std::optional<NGramOptions>& ngram,
+                         const py::object& progress) {
+                 std::shared_ptr<Drafter> made = make_drafter(options, drafter, ngram);
+                 auto asked = std::make_shared<PyVerifier>(verifier, std::move(info));
+                 options.load_progress = load_progress(progress);
+                 const py::gil_scoped_release release;
+                 return std::make_unique<Session>(options, std::move(asked), std::move(made));
+             }),
+             py::arg("options"), py::kw_only(), py::arg("verifier"), py::arg("info"),
+             py::arg("drafter"), py::arg("ngram"), py::arg("progress"))
         .def("tokenize", &tokenize, py::arg("text"), py::kw_only(), py::arg("add_special"),
              py::arg("parse_special"), py::arg("plain") = py::tuple())
         .def(
@@ -74,6 +90,8 @@ void bind_session(py::module_& m) {
             "piece",
             [](const Session& session, Token token) { return py::bytes(session.piece(token)); },
             py::arg("token"))
+        .def("vocabulary_table", &Session::vocabulary_table,
+             py::call_guard<py::gil_scoped_release>())
         .def(
             "check",
             [](const Session& session, const Tokens& prompt, const GenerateOptions& options) {

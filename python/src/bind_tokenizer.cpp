@@ -40,6 +40,8 @@ void bind_tokenizer(py::module_& m) {
             },
             py::arg("tokens"), py::kw_only(), py::arg("special"))
         .def("is_end", &Tokenizer::is_end, py::arg("token"))
+        .def("vocabulary_table", &Tokenizer::vocabulary_table,
+             py::call_guard<py::gil_scoped_release>())
         .def_property_readonly("n_vocab", &Tokenizer::n_vocab)
         .def_property_readonly("fingerprint", &Tokenizer::fingerprint)
         .def_property_readonly("vocabulary", &Tokenizer::vocabulary)

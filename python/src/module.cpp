@@ -17,6 +17,7 @@ PYBIND11_MODULE(_core, m) {
     specllama::bind_options(m);
     specllama::bind_llguidance(m);
     specllama::bind_sampling(m);
+    specllama::bind_verifier(m);
     specllama::bind_session(m);
     specllama::bind_ngram(m);
     specllama::bind_match(m);

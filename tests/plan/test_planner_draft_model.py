@@ -6,7 +6,6 @@ import pytest
 from folders import DATA
 from specllama._core import Source
 from specllama._core.plan import CurvePoints, Evidence, PlannedRound, Planner
-from specllama.remote.draft import Draft
 from specllama.simulate import read_curves
 
 FLAT = [1 + 0.01 * n for n in range(64)]
@@ -122,24 +121,6 @@ def test_continuations_of_other_drafters_are_not_learned_from(n_rest: int) -> No
         one.learn(planned)
     after = chosen(one, copy(20, 4), 1000).choice.tokens
     assert (after == before) == (n_rest == 4)
-
-
-def test_add_rest_appends_the_continuation_of_another_draft() -> None:
-    def draft(*tokens: int) -> Draft:
-        return Draft([*tokens], [Evidence(Source.match, token) for token in tokens])
-
-    copied = draft(1, 2, 3, 4)
-    own = draft(1, 2)
-    assert own.add_rest(copied) == 2
-    assert own.tokens == copied.tokens
-    assert [one.length for one in own.evidence] == copied.tokens
-    assert own.add_rest(copied) == 0
-    other = draft(1, 5)
-    assert other.add_rest(copied) == 0
-    assert other.tokens == [1, 5]
-    longer = draft(1, 2, 3, 4, 5)
-    assert longer.add_rest(copied) == 0
-    assert longer.tokens == [1, 2, 3, 4, 5]
 
 
 def answer(

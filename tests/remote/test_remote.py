@@ -257,16 +257,15 @@ def test_refusals_of_the_server_become_our_exceptions(connect: Connect, server: 
     assert session.generate(MODULE, max_tokens=3).finish_reason == "length"
 
 
-def test_options_without_support_by_the_server_are_refused(connect: Connect) -> None:
+def test_what_needs_the_model_here_is_refused_of_a_served_target(connect: Connect) -> None:
     session = connect()
-    for options in ({"trace": True}, {"acceptance": "rejection"}):
-        with pytest.raises(ArgumentError, match="cannot be had of a target elsewhere"):
-            session.generate(MODULE, **options)
     for call in (
+        lambda: session.generate(MODULE, acceptance="rejection"),
+        lambda: session.replay(MODULE, "x"),
         lambda: session.beam_search(MODULE, n_beams=2),
         lambda: session.save_state("x"),
     ):
-        with pytest.raises(ArgumentError):
+        with pytest.raises(ArgumentError, match="needs the model in this process"):
             call()
 
 

@@ -6,17 +6,15 @@ import json
 from typing import Any
 
 import pytest
+from specllama._core import VerifyAnswer
 from specllama.errors import RemoteError
-from specllama.remote.answer import Answer, Asked, Description
+from specllama.remote.answer import Asked, Description, read_answer, read_vocabulary
 from specllama.remote.fields import Fields
 
-ASKED = Asked(
-    n_vocab=100, n_before=7, n_left=20, n_logprobs=1, stop=["end"], n_drafted=3, opens=False
-)
+ASKED = Asked(n_vocab=100, n_left=20, n_logprobs=1, n_drafted=3)
 RIGHT: dict[str, Any] = {
-    "tokens": [5, 6], "n": 9, "chunks": [[5, "a", 1], [6, "b", 0, [6, -0.5, [[5, -1.0]]]]],
-    "drafted": 3, "accepted": 1, "offered": 3, "used": 1, "rounds": 1, "seconds": 0.1,
-    "done": False,
+    "tokens": [5, 6], "logprobs": [[5, -0.1, []], [6, -0.5, [[5, -1.0]]]], "drafted": 3,
+    "seconds": 0.1, "done": False,
 }  # fmt: skip
 ABOUT: dict[str, Any] = {
     "n_ctx": 512, "n_vocab": 1000, "bos": 1, "eos": 2, "n_threads": 1, "longest_draft": 8,
@@ -25,29 +23,19 @@ ABOUT: dict[str, Any] = {
 }  # fmt: skip
 
 
-def read(told: dict[str, Any], asked: Asked = ASKED) -> Answer:
+def read(told: dict[str, Any], asked: Asked = ASKED) -> VerifyAnswer:
     fields = Fields.parse("http://x", json.dumps(told))
     assert fields is not None
-    return Answer.read(fields, asked)
+    return read_answer(fields, asked)
 
 
 def test_a_valid_answer_is_read() -> None:
     answer = read(RIGHT)
-    assert (answer.tokens, answer.n, answer.n_drafted, answer.done) == ([5, 6], 9, 3, False)
-    assert [(one.token, one.text, one.from_draft) for one in answer.chunks] == [
-        (5, "a", True),
-        (6, "b", False),
-    ]
-    logprobs = answer.chunks[1].logprobs
-    assert logprobs is not None
-    assert (logprobs.token, logprobs.logprob, logprobs.top) == (6, -0.5, [(5, -1.0)])
-    ended = read(
-        RIGHT
-        | {"done": True, "n": 8, "finish_reason": "stop", "stop_string": "end"}
-        | {"exact": True, "reused": 4}
-    )
-    assert (ended.n, ended.finish_reason, ended.stop_string) == (8, "stop", "end")
-    assert (ended.exact, ended.n_reused) == (True, 4)
+    assert (answer.tokens, answer.n_verified, answer.finish_reason) == ([5, 6], 3, None)
+    told = [(one.token, round(one.logprob, 3), one.top) for one in answer.logprobs]
+    assert told == [(5, -0.1, []), (6, -0.5, [(5, -1.0)])]
+    ended = read(RIGHT | {"done": True, "finish_reason": "stop", "exact": True, "reused": 4})
+    assert (ended.finish_reason, ended.exact, ended.n_reused) == ("stop", True, 4)
 
 
 @pytest.mark.parametrize(
@@ -56,32 +44,20 @@ def test_a_valid_answer_is_read() -> None:
         ({"drafted": 1e9}, '"drafted" is 1000000000.0, not a whole number from 0 to 3'),
         ({"drafted": 10**9}, '"drafted" is 1000000000, not'),
         ({"drafted": True}, '"drafted" is True, not'),
-        ({"n": -1}, '"n" is -1, not'),
-        ({"n": 8}, '"n" is 8, not a whole number from 9 to 9'),
         ({"tokens": []}, '"tokens" is a list of 0, not one token at least'),
         ({"tokens": [5] * 5}, '"tokens" has 5 elements, more than 4'),
         ({"tokens": [100]}, '"tokens" is 100, not a whole number from 0 to 99'),
         ({"tokens": "5"}, "\"tokens\" is '5', not a list"),
-        ({"rounds": 0}, '"rounds" is 0, not'),
         ({"seconds": float("nan")}, '"seconds" is nan, not'),
         ({"seconds": -1}, '"seconds" is -1, not'),
         ({"seconds": None}, '"seconds" is None, not'),
         ({"done": "no"}, "\"done\" is 'no', not true or false"),
         ({"done": True}, '"finish_reason" is missing'),
         ({"done": True, "finish_reason": "x"}, "\"finish_reason\" is 'x', not"),
-        (
-            {"done": True, "finish_reason": "stop", "stop_string": "other"},
-            "\"stop_string\" is 'other', not one of the stop strings",
-        ),
-        ({"chunks": [[5, "a"]]}, '"chunks" is a list of 2, not'),
-        ({"chunks": [[5, "\ud800", 0]]}, "not a text without lone surrogates"),
-        ({"chunks": [[5, "a" * 70_000, 0]]}, '"chunks" has 70000 characters, more than 65536'),
-        ({"chunks": [[5, "a", 0]] * 11}, '"chunks" has 11 elements, more than 10'),
-        ({"chunks": [[5, "a", 0, [5, 1.0, []]]]}, '"chunks" is 1.0, not a number from -inf'),
-        ({"chunks": [[5, "a", 0, [5, -1.0, [[5, -1.0]] * 2]]]}, "not at most 1 pairs"),
-        ({"held": 5}, '"held" is 5, not a text'),
-        ({"accepted": 4}, '"accepted" is 4, not'),
-        ({"used": 2}, '"used" is 2, not'),
+        ({"logprobs": [[5, -1.0, []]]}, '"logprobs" is a list of 1, not those of 2 tokens'),
+        ({"logprobs": [[5, -1.0]] * 2}, '"logprobs" is a list of 2, not'),
+        ({"logprobs": [[5, 1.0, []]] * 2}, '"logprobs" is 1.0, not a number from -inf'),
+        ({"logprobs": [[5, -1.0, [[5, -1.0]] * 2]] * 2}, "not at most 1 pairs"),
     ],
 )
 def test_a_wrong_field_is_named_with_its_value(wrong: dict[str, Any], said: str) -> None:
@@ -109,13 +85,38 @@ def test_a_missing_field_is_named(name: str) -> None:
         ({"decode_seconds": [0.1] * 2000}, "has 2000 elements"),
         ({"decode_seconds": [float("inf")]}, '"decode_seconds" is inf'),
         ({"chat_template": 5}, '"chat_template" is 5'),
-        ({"drafts": 1}, '"drafts" is 1'),
     ],
 )
 def test_a_wrong_description_is_refused(wrong: dict[str, Any], said: str) -> None:
     assert Description.read(Fields("http://x", ABOUT)).n_ctx == 512
     with pytest.raises(RemoteError) as caught:
         Description.read(Fields("http://x", ABOUT | wrong))
+    assert said in str(caught.value)
+
+
+WORDS: dict[str, Any] = {
+    "pieces": ["a", "\xe9", "</s>"], "hidden": [2], "ends": [2], "fingerprint": "0" * 15 + "a",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"pieces": ["a"] * 2}, '"pieces" is a list of 2, not the texts of 3 tokens'),
+        ({"pieces": ["a"] * 4}, '"pieces" has 4 elements, more than 3'),
+        ({"pieces": ["a", "b", "\u0100"]}, "not bytes as characters below 256"),
+        ({"pieces": ["a", "b", 5]}, '"pieces" is 5, not a text'),
+        ({"hidden": [3]}, '"hidden" is 3'),
+        ({"ends": None}, '"ends" is None, not a list'),
+        ({"fingerprint": "x"}, "16 hexadecimal digits"),
+    ],
+)
+def test_a_wrong_vocabulary_is_refused(wrong: dict[str, Any], said: str) -> None:
+    table = read_vocabulary(Fields("http://x", WORDS), 3)
+    assert (table.pieces, table.hidden, table.ends) == ([b"a", b"\xe9", b"</s>"], [2], [2])
+    assert table.fingerprint == 10
+    with pytest.raises(RemoteError) as caught:
+        read_vocabulary(Fields("http://x", WORDS | wrong), 3)
     assert said in str(caught.value)
 
 

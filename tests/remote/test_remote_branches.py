@@ -192,10 +192,10 @@ def test_broken_connections_repeat_rounds_with_their_branches(
     options: dict[str, Any] = {"max_tokens": 60, "temperature": 1.0, "seed": 11, "logprobs": 1}
     expected = local.generate(MODULE, **options)
     with slow_link(server.url) as link:
-        link.cut(2500)
         drafter = Breaking(local.n_vocab, place, every(3, link.break_all))
         drafter.coming = expected.tokens
         with SpecSession(target=link.url, draft=drafter, **TREES) as session:
+            link.cut(2500)
             same(session.generate(MODULE, **options), expected)
             assert link.n_connections > 1
 

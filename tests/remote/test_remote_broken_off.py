@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from specllama import BusyError, ClosedError, Drafter, SpecSession
+from specllama._core import VerifyAnswer
 from specllama.remote.fields import Fields
-from specllama.remote.lockstep import Lockstep
-from specllama.remote.stream import RemoteStream
+from specllama.remote.verification import Verification
 from targets import MODULE, Connect, same
 
 N = 40
@@ -176,27 +176,27 @@ def test_ctrl_c_at_the_end_of_a_text_leaves_the_session_usable(
         monkeypatch.undo()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Lockstep, "close", interrupted)
+    monkeypatch.setattr(Verification, "close", interrupted)
     with pytest.raises(KeyboardInterrupt):
         session.generate(MODULE, max_tokens=3)
     # The server would wait for a minute.
     assert len(session.submit("x", max_tokens=3).result(30).tokens) == 3
 
 
-def test_a_slow_round_does_not_delay_other_requests(
+def test_a_slow_prompt_does_not_delay_other_requests(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = connect("ngram", n_seq=2)
     inside, may_go_on = threading.Event(), threading.Event()
-    whole = RemoteStream.round
+    whole = Verification.round
 
-    def slow(self: RemoteStream) -> None:
+    def slow(self: Verification, *given: Any) -> VerifyAnswer:
         if not inside.is_set():
             inside.set()
             may_go_on.wait(60)
-        whole(self)
+        return whole(self, *given)
 
-    monkeypatch.setattr(RemoteStream, "round", slow)
+    monkeypatch.setattr(Verification, "round", slow)
     first = session.submit(MODULE, max_tokens=3)
     assert inside.wait(60)
     assert len(session.submit("x", max_tokens=3).result(30).tokens) == 3

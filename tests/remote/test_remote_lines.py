@@ -80,13 +80,13 @@ def test_broken_connections_change_no_token(
     options = OPTIONS | {"max_tokens": 60, "temperature": 0.0, "stop": stop, "logprobs": None}
     expected = session.generate(MODULE, **options)
     with slow_link(server.url) as link:
-        link.cut(2500)
         drafter = Meddling(expected.tokens, every(9, link.break_all))
         with SpecSession(
             target=link.url,
             draft=drafter,
             spec_length=3,
         ) as remote:
+            link.cut(2500)
             same(remote.generate(MODULE, **options), expected)
             assert link.n_connections > 1
 

@@ -33,7 +33,7 @@ def server() -> Iterator[Server]:
     "options",
     [
         {"model": "x.gguf"}, {"kv_type": "f16"}, {"exact": True}, {"n_ctx": 100},
-        {"verifies": True}, {"corpus": "x"}, {"ngram_order": 3}, {"draft_p_min": 0.5},
+        {"verifies": True}, {"cache_ram": 5}, {"lora": "x"},
     ],
     ids=str,
 )  # fmt: skip
@@ -71,7 +71,7 @@ def test_options_of_the_servers_side_are_refused(options: dict[str, Any]) -> Non
         ({"draft": BUNDLED_DRAFT, "draft_n_gpu_layers": 1.5}, "draft_n_gpu_layers must be a whole"),
         ({"draft": BUNDLED_DRAFT, "draft_device": 5}, "draft_device must be a str"),
         ({"draft": BUNDLED_DRAFT, "draft_kv_type": 5}, "draft_kv_type must be a str"),
-        ({"draft": "mtp"}, "needs the model here"),
+        ({"draft": "mtp"}, "needs the model in this process"),
     ],
 )
 def test_bad_target_arguments_are_refused(
@@ -146,6 +146,10 @@ class Peer(BaseHTTPRequestHandler):
             "vocabulary": "0" * 16, "fim": [-1] * 5, "decode_seconds": [], "chat_template": None,
             "description": "x", "kernels": "", "drafts": False,
         }  # fmt: skip
+        if self.path.endswith("vocabulary"):
+            pieces = [f"{token} " for token in range(1000)]
+            self.say({"pieces": pieces, "hidden": [], "ends": [2], "fingerprint": "0" * 16})
+            return
         self.say(about | ({"n_ctx": math.inf} if self.wrong == "number" else {}))
 
     def do_POST(self) -> None:

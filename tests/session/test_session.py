@@ -19,6 +19,7 @@ Open = Callable[..., SpecSession]
 PROMPT = PROMPTS["module"]
 
 
+@pytest.mark.here_and_served
 def test_a_generation_has_its_tokens_text_and_finish_reason(open_session: Open) -> None:
     session = open_session()
     generation = session.generate(PROMPT, max_tokens=50)
@@ -28,6 +29,7 @@ def test_a_generation_has_its_tokens_text_and_finish_reason(open_session: Open) 
     assert str(generation) == generation.text
 
 
+@pytest.mark.here_and_served
 def test_prompts_are_texts_or_token_ids(open_session: Open) -> None:
     session = open_session()
     tokens = session.tokenize(PROMPT)
@@ -52,6 +54,7 @@ def test_an_array_can_change_after_it_is_submitted(open_session: Open) -> None:
     assert handle.result().tokens == expected
 
 
+@pytest.mark.here_and_served
 def test_echo_puts_the_prompt_before_the_text(open_session: Open) -> None:
     session = open_session()
     plain = session.generate(PROMPT, max_tokens=10)
@@ -62,6 +65,7 @@ def test_echo_puts_the_prompt_before_the_text(open_session: Open) -> None:
     assert session.generate(tokens, max_tokens=10, echo=True).text == PROMPT + plain.text
 
 
+@pytest.mark.here_and_served
 def test_tokenize_and_detokenize_are_inverse(open_session: Open) -> None:
     session = open_session()
     for text in PROMPTS.values():
@@ -74,6 +78,7 @@ def test_tokenize_and_detokenize_are_inverse(open_session: Open) -> None:
     assert session.detokenize([0], special=True) == "<|end|>"
 
 
+@pytest.mark.here_and_served
 def test_max_tokens_0_gives_nothing_and_none_fills_the_context(open_session: Open) -> None:
     session = open_session(n_ctx=64)
     nothing = session.generate("x = 1", max_tokens=0)
@@ -83,6 +88,7 @@ def test_max_tokens_0_gives_nothing_and_none_fills_the_context(open_session: Ope
     assert whole.stats.prompt_tokens + len(whole.tokens) == 64
 
 
+@pytest.mark.here_and_served
 @pytest.mark.parametrize("n_left", [1, 2, 3, 5])
 def test_generation_ends_where_the_context_is_full(open_session: Open, n_left: int) -> None:
     tokens = open_session().tokenize(PROMPTS["counting"])
@@ -114,6 +120,7 @@ def test_the_common_prefix_of_the_next_prompt_is_reused(open_session: Open) -> N
     assert fourth.tokens == open_session().generate(edited, max_tokens=30).tokens
 
 
+@pytest.mark.here_and_served
 def test_ngrams_are_not_shared_between_requests(open_session: Open) -> None:
     prompt = PROMPTS["english"]
     alone = open_session().generate(prompt, max_tokens=60)
@@ -123,6 +130,7 @@ def test_ngrams_are_not_shared_between_requests(open_session: Open) -> None:
     assert after_another.stats.by_round == alone.stats.by_round
 
 
+@pytest.mark.here_and_served
 def test_the_end_token_is_not_in_the_result(
     scripted: Callable[..., Path], open_session: Open
 ) -> None:
@@ -133,6 +141,7 @@ def test_the_end_token_is_not_in_the_result(
     assert generation.finish_reason == "stop"
 
 
+@pytest.mark.here_and_served
 def test_closed_sessions_raise_closed_error(open_session: Open) -> None:
     session = open_session()
     stream = session.stream(PROMPT)
@@ -159,6 +168,7 @@ def test_the_context_manager_closes_the_session() -> None:
         session.generate("x")
 
 
+@pytest.mark.here_and_served
 def test_nan_logits_raise_decode_error(scripted: Callable[..., Path], open_session: Open) -> None:
     session = open_session(scripted(["a", "b"], output_scale=float("nan")), kv_type="f16")
     with pytest.raises(DecodeError, match="NaN"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from prompts import PROMPTS
 from specllama import SpecSession
 
@@ -11,6 +12,7 @@ Open = Callable[..., SpecSession]
 PROMPT = PROMPTS["module"]
 
 
+@pytest.mark.here_and_served
 def test_a_results_repr_is_a_line(open_session: Open) -> None:
     session = open_session()
     result = session.generate(PROMPT, max_tokens=60, trace=True, logprobs=2)
@@ -20,6 +22,7 @@ def test_a_results_repr_is_a_line(open_session: Open) -> None:
     assert "choices: 2" in repr(session.generate(PROMPT, max_tokens=2, n=2, temperature=1))
 
 
+@pytest.mark.here_and_served
 def test_notebooks_show_the_trace_or_else_text_and_figures(open_session: Open) -> None:
     session = open_session()
     traced = session.generate(PROMPT, max_tokens=8, trace=True)
@@ -30,6 +33,7 @@ def test_notebooks_show_the_trace_or_else_text_and_figures(open_session: Open) -
     assert "8 tokens in " in plain._repr_html_()
 
 
+@pytest.mark.here_and_served
 def test_streams_and_handles_show_their_state(open_session: Open) -> None:
     session = open_session()
     with session.stream(PROMPT, max_tokens=8) as stream:

@@ -39,6 +39,7 @@ def joined(chunks: Iterable[Chunk]) -> tuple[str, list[int]]:
     return "".join(c.text for c in chunks), [c.token for c in chunks if c.token is not None]
 
 
+@pytest.mark.here_and_served
 def test_joined_chunks_equal_the_generation(open_session: Open) -> None:
     session = open_session()
     for name, prompt in PROMPTS.items():
@@ -51,6 +52,7 @@ def test_joined_chunks_equal_the_generation(open_session: Open) -> None:
         assert sum(c.from_draft for c in chunks) == generation.stats.accepted
 
 
+@pytest.mark.here_and_served
 def test_a_finished_stream_has_its_result_and_is_the_last(open_session: Open) -> None:
     session = open_session()
     assert session.last is None
@@ -66,6 +68,7 @@ def test_a_finished_stream_has_its_result_and_is_the_last(open_session: Open) ->
         next(stream)
 
 
+@pytest.mark.here_and_served
 def test_an_end_inside_a_draft_ends_the_text(scripted: Script, open_session: Open) -> None:
     model = scripted([*"abcdefgh"])
     session = open_session(model, Oracle(), kv_type="f16", spec_length=6)
@@ -77,6 +80,7 @@ def test_an_end_inside_a_draft_ends_the_text(scripted: Script, open_session: Ope
     assert last.next is None
 
 
+@pytest.mark.here_and_served
 @pytest.mark.parametrize("spec_length", [1, 4])
 def test_characters_of_several_tokens_are_streamed_whole(
     scripted: Script, open_session: Open, spec_length: int
@@ -89,6 +93,7 @@ def test_characters_of_several_tokens_are_streamed_whole(
     assert chunks[-1].finish_reason == "stop"
 
 
+@pytest.mark.here_and_served
 def test_invalid_utf8_is_replaced(scripted: Script, open_session: Open) -> None:
     def text(pieces: list[str | bytes]) -> str:
         return open_session(scripted(pieces), kv_type="f16").generate([BOS]).text
@@ -99,6 +104,7 @@ def test_invalid_utf8_is_replaced(scripted: Script, open_session: Open) -> None:
     assert text([b"\xed", b"\xa0", b"\x80"]) == b"\xed\xa0\x80".decode(errors="replace")
 
 
+@pytest.mark.here_and_served
 @pytest.mark.parametrize("spec_length", [1, 3, 16])
 @pytest.mark.parametrize(
     ("stop", "text", "n_tokens"),
@@ -138,6 +144,7 @@ def test_stop_strings_end_the_text_before_them(
     assert joined(session.stream([BOS], stop=stop)) == (text, generation.tokens)
 
 
+@pytest.mark.here_and_served
 def test_a_stop_string_can_be_one_character_of_several_tokens(
     scripted: Script, open_session: Open
 ) -> None:
@@ -146,6 +153,7 @@ def test_a_stop_string_can_be_one_character_of_several_tokens(
     assert (generation.text, generation.tokens) == ("a", [FIRST])
 
 
+@pytest.mark.here_and_served
 def test_text_that_may_begin_a_stop_string_is_held_back(
     scripted: Script, open_session: Open
 ) -> None:
@@ -165,11 +173,13 @@ def test_text_that_may_begin_a_stop_string_is_held_back(
     assert stream.result().text == "xab"
 
 
+@pytest.mark.here_and_served
 def test_stop_strings_do_not_match_in_the_prompt(scripted: Script, open_session: Open) -> None:
     session = open_session(scripted(["a", "b", "c"]), kv_type="f16")
     assert session.generate([BOS, FIRST], stop="ab").text == "bc"
 
 
+@pytest.mark.here_and_served
 @pytest.mark.parametrize("stop", ["", ["a", ""], 5, [5], "\udc80"])
 def test_bad_stop_strings_are_refused(open_session: Open, stop: object) -> None:
     with pytest.raises(ArgumentError, match="stop"):
@@ -185,6 +195,7 @@ def equal_to_fresh(session: SpecSession, open_session: Open, prompts: list[str])
 FOLLOWING = [PROMPT, PROMPT + "\n\nclass", PROMPTS["json"]]
 
 
+@pytest.mark.here_and_served
 @pytest.mark.parametrize("spec_length", [1, 4, 16])
 def test_a_session_equals_a_fresh_one_after_a_stop_string_in_a_draft(
     open_session: Open, spec_length: int
@@ -199,6 +210,7 @@ def test_a_session_equals_a_fresh_one_after_a_stop_string_in_a_draft(
     equal_to_fresh(session, open_session, FOLLOWING)
 
 
+@pytest.mark.here_and_served
 @pytest.mark.parametrize("max_tokens", [1, 2, 5, 17])
 def test_a_session_equals_a_fresh_one_after_max_tokens(open_session: Open, max_tokens: int) -> None:
     session = open_session(spec_length=16)
@@ -206,6 +218,7 @@ def test_a_session_equals_a_fresh_one_after_max_tokens(open_session: Open, max_t
     equal_to_fresh(session, open_session, FOLLOWING)
 
 
+@pytest.mark.here_and_served
 @pytest.mark.parametrize("n_read", [0, 1, 7])
 @pytest.mark.parametrize("how", ["close", "drop", "keep"])
 def test_a_session_equals_a_fresh_one_after_an_abandoned_stream(
@@ -252,6 +265,7 @@ def ctrl_c() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.here_and_served
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_a_generation_between_rounds(open_session: Open) -> None:
     session = open_session()
@@ -295,6 +309,7 @@ def test_ctrl_c_while_a_session_closes_still_closes_it(open_session: Open) -> No
     assert held() is None
 
 
+@pytest.mark.here_and_served
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("several", [{"n": 4}, {"prompt": [PROMPT] * 4}])
 def test_ctrl_c_ends_several_requests(open_session: Open, several: dict[str, Any]) -> None:

@@ -89,6 +89,8 @@ class Hostile:
             return {"content": "x" * len(given["tokens"])}
         if path == "/v1/verify" and method == b"GET":
             return description()
+        if path == "/v1/verify/vocabulary":
+            return vocabulary()
         if path == "/v1/models":
             return {"data": [{"id": "x", "max_model_len": 200}]}
         if path == "/server_info":
@@ -234,6 +236,12 @@ def description() -> dict[str, Any]:
         "chat_template": None, "decode_seconds": [0.01, 0.011], "longest_draft": 64, "guesses": 2,
         "most_nodes": 128,
     }  # fmt: skip
+
+
+def vocabulary() -> dict[str, Any]:
+    """Return what a GET of /v1/verify/vocabulary answers."""
+    pieces = [f"{one} " for one in range(N_VOCAB)]
+    return {"pieces": pieces, "hidden": [1], "ends": [2], "fingerprint": "0123456789abcdef"}
 
 
 def _of_sglang(given: dict[str, Any]) -> dict[str, Any]:

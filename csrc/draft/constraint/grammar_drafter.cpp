@@ -76,10 +76,12 @@ Token GrammarDrafter::forced(SequenceId sequence, TokenSpan tokens, const Sample
 }
 
 // Returns the sequence's lookahead, which has looked ahead from these tokens; null: there is none,
-// as the sampler has no grammar, the grammar has not begun, or it cannot be followed.
+// as the sampler has no mask (the target may have it), the grammar has not begun, or it cannot be
+// followed.
 GrammarLookahead* GrammarDrafter::advanced(SequenceId sequence, TokenSpan tokens,
                                            const Sampler& sampler) {
-    if (sampler.options().grammar.empty() || !sampler.mask()->begun()) return nullptr;
+    const Mask* mask = sampler.mask();
+    if (sampler.options().grammar.empty() || mask == nullptr || !mask->begun()) return nullptr;
     const auto [found, is_new] = followers_.try_emplace(sequence);
     std::optional<Follower>& follower = found->second;
     try {

@@ -8,21 +8,9 @@
 
 namespace specllama {
 
-namespace {
-
-std::shared_ptr<const Model> load(const Model& target, const DraftPlan& plan, const Header& header,
-                                  const ProgressFunction& progress) {
-    auto model = Model::load(plan.model, Kernels::fastest, header, progress);
-    check_vocabulary(*model, target, "The draft model");
-    return model;
-}
-
-}  // namespace
-
-ModelDrafter::ModelDrafter(const Model& target, const DraftPlan& plan, const Header& header,
-                           int longest, const ProgressFunction& progress)
-    : sampler_(plan, target.vocab().size()),
-      context_(load(target, plan, header, progress), {plan.context}, longest),
+ModelDrafter::ModelDrafter(std::shared_ptr<const Model> model, const DraftPlan& plan, int longest)
+    : sampler_(plan, model->vocab().size()),
+      context_(std::move(model), {plan.context}, longest),
       batch_(context_.n_batch()) {
     if (context_.memory().n_cuttable() != Memory::kAnyNumber)
         throw ModelError("The draft model " + plan.model.path +

@@ -31,10 +31,9 @@ namespace specllama {
 // round, and those that still lack more than their quota of a batch do not draft in that round.
 class ModelDrafter final : public CoreDrafter {
  public:
-    // longest: most tokens of a draft.
-    // Throws InvalidArgument and OutOfMemory; ModelError when `model` cannot draft for `target`.
-    ModelDrafter(const Model& target, const DraftPlan& plan, const Header& header, int longest,
-                 const ProgressFunction& progress);
+    // model: of the target's vocabulary. longest: most tokens of a draft.
+    // Throws InvalidArgument and OutOfMemory; ModelError when `model` cannot draft.
+    ModelDrafter(std::shared_ptr<const Model> model, const DraftPlan& plan, int longest);
 
     void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
     void propose(std::span<DraftRequest> proposals) override;

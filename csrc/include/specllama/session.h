@@ -12,6 +12,7 @@
 #include "specllama/session_options.h"
 #include "specllama/stream.h"
 #include "specllama/types.h"
+#include "specllama/verifier.h"
 
 namespace specllama {
 
@@ -42,6 +43,10 @@ class Session {
     // a corpus, the session decodes plainly.
     // Throws InvalidArgument, ModelError, OutOfMemory, Interrupted.
     explicit Session(const SessionOptions& options, std::shared_ptr<Drafter> drafter = nullptr);
+    // A session whose target is elsewhere. Of `options` those count that concern drafts, and
+    // context.n_seq. Throws what the other constructor throws.
+    Session(const SessionOptions& options, std::shared_ptr<Verifier> verifier,
+            std::shared_ptr<Drafter> drafter);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
@@ -58,6 +63,9 @@ class Session {
     // The bytes that a token adds to a text, special tokens' texts included. They may begin or end
     // inside a character. Throws InvalidArgument if there is no such token.
     std::string piece(Token token) const;
+
+    // The vocabulary, for a Verifier elsewhere.
+    VocabularyTable vocabulary_table() const;
 
     // Makes the checks of `start` without waiting: throws InvalidArgument if the prompt is empty,
     // has ids out of range, or leaves no room in the context for what is to follow, or if an option

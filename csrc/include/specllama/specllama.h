@@ -21,3 +21,4 @@
 #include "specllama/tokenizer.h"
 #include "specllama/trace.h"
 #include "specllama/types.h"
+#include "specllama/verifier.h"

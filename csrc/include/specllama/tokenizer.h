@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "specllama/types.h"
+#include "specllama/verifier.h"
 
 namespace specllama {
 
@@ -38,6 +39,7 @@ class Tokenizer {
     std::uint64_t fingerprint() const;
     // As Session::vocabulary.
     std::uint64_t vocabulary() const;
+    VocabularyTable vocabulary_table() const;
     Token bos() const;
     Token eos() const;
     FimTokens fim() const;

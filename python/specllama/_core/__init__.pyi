@@ -7,7 +7,7 @@ NDArray that comes out belongs to the caller; the core moves it out and keeps no
 import enum
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -658,13 +658,111 @@ def set_llguidance_path(path: str) -> None:
 def choice_seed(seed: int, choice: int) -> int:
     """Return the seed of choice number `choice` of a request; choice 0 has `seed` itself."""
 
-class Session:
-    """A model with its KV memory and a drafter."""
+class VocabularyTable:
+    """A vocabulary without its tokenizer.
 
+    Attributes:
+        pieces: The bytes of each token, special tokens' texts included.
+        hidden: Tokens that add no text unless special tokens are shown.
+        ends: Tokens that end a text.
+        fingerprint: As for a `Tokenizer`.
+    """
+
+    def __init__(
+        self, *, pieces: Sequence[bytes], hidden: list[int], ends: list[int], fingerprint: int
+    ) -> None: ...
+    @property
+    def pieces(self) -> list[bytes]: ...
+    @property
+    def hidden(self) -> list[int]: ...
+    @property
+    def ends(self) -> list[int]: ...
+    @property
+    def fingerprint(self) -> int: ...
+
+class VerifierInfo:
+    """What a target elsewhere is: as the properties of a `Session`, and the seconds of some round
+    trips to it."""
+
+    def __init__(
+        self,
+        *,
+        description: str,
+        kernels: str,
+        n_ctx: int,
+        n_threads: int,
+        vocabulary: int,
+        bos: int,
+        eos: int,
+        fim: Sequence[int],
+        chat_template: str | None,
+        longest_draft: int,
+        most_guesses: int,
+        most_nodes: int,
+        table: VocabularyTable,
+        decode_seconds: list[float],
+        round_trips: list[float],
+    ) -> None: ...
+
+class VerifyAnswer:
+    """What a target elsewhere makes of a draft.
+
+    Attributes:
+        tokens: Its next tokens, without one that ends the text.
+        logprobs: Those of each token; [] if they were not asked for.
+        seconds: Seconds of its decode.
+        n_verified: Tokens of the draft that it verified.
+        finish_reason: Why the text has ended for it; None: it goes on.
+        exact: As in `Stats`.
+        n_reused: Tokens of the prompt that its memory held.
+    """
+
+    def __init__(
+        self,
+        *,
+        tokens: list[int],
+        logprobs: list[TokenLogprobs],
+        seconds: float,
+        n_verified: int,
+        finish_reason: Literal["stop", "length"] | None,
+        exact: bool,
+        n_reused: int,
+    ) -> None: ...
+    @property
+    def tokens(self) -> list[int]: ...
+    @property
+    def logprobs(self) -> list[TokenLogprobs]: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def n_verified(self) -> int: ...
+    @property
+    def finish_reason(self) -> Literal["stop", "length"] | None: ...
+    @property
+    def exact(self) -> bool: ...
+    @property
+    def n_reused(self) -> int: ...
+
+class Session:
+    """A model with its KV memory and a drafter; or a drafter for a model elsewhere, which a
+    `specllama.remote.verifier.Verifier` asks."""
+
+    @overload
     def __init__(
         self,
         options: SessionOptions,
         *,
+        drafter: Drafter | None,
+        ngram: NGramOptions | None,
+        progress: Callable[[float], object] | None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        options: SessionOptions,
+        *,
+        verifier: object,
+        info: VerifierInfo,
         drafter: Drafter | None,
         ngram: NGramOptions | None,
         progress: Callable[[float], object] | None,
@@ -682,6 +780,7 @@ class Session:
         """Return the bytes that a token adds to a text, special tokens' texts included. They may
         begin or end inside a character. Raises ArgumentError if there is no such token."""
 
+    def vocabulary_table(self) -> VocabularyTable: ...
     def check(self, prompt: Iterable[int], options: GenerateOptions) -> None:
         """Raise ArgumentError for whatever `start` would refuse. A grammar is read, which may take
         a second; `start` then takes it as it was read."""
@@ -861,6 +960,7 @@ class Tokenizer:
     def is_end(self, token: int) -> bool:
         """Whether a token ends a generation. Raises ArgumentError if there is no such token."""
 
+    def vocabulary_table(self) -> VocabularyTable: ...
     @property
     def n_vocab(self) -> int: ...
     @property

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from specllama._core import Chunk
+from specllama._core import Chunk, TokenLogprobs
 
 MOST_DRAFTED = 64
 """Most tokens that are verified at once."""
@@ -44,5 +44,10 @@ def chunk_to_wire(chunk: Chunk) -> list[Any]:
     for, its log-probabilities."""
     wire: list[Any] = [chunk.token, chunk.text, int(chunk.from_draft)]
     if chunk.logprobs is not None:
-        wire.append([chunk.logprobs.token, chunk.logprobs.logprob, chunk.logprobs.top])
+        wire.append(logprobs_to_wire(chunk.logprobs))
     return wire
+
+
+def logprobs_to_wire(one: TokenLogprobs) -> list[Any]:
+    """Return log-probabilities as JSON: a token, its own, and pairs of the likeliest ones."""
+    return [one.token, one.logprob, one.top]

@@ -8,10 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from specllama import _check
+from specllama import _check, _core
 from specllama._process_guard import ProcessGuard
 from specllama.formats import state_file
-from specllama.model.backend import Backend
 from specllama.model.chat_template import ChatTemplate, Message
 from specllama.model.infill import FimTokens, Infill, InfillPrompts
 from specllama.model.tainted_text import plain_ranges
@@ -22,7 +21,7 @@ class LoadedModel:
     """The model of a session: everything about it except how to generate. May be used from any
     thread; after `close`, and in a forked process, everything raises ClosedError."""
 
-    def __init__(self, backend: Backend, path: str, template: TemplateOptions) -> None:
+    def __init__(self, backend: _core.Session, path: str, template: TemplateOptions) -> None:
         self._process = ProcessGuard()
         self._opened = backend
         self._path = path
@@ -31,12 +30,12 @@ class LoadedModel:
         self._infill_prompts: InfillPrompts | None = None
 
     @property
-    def _backend(self) -> Backend:
+    def _backend(self) -> _core.Session:
         self._process.check()
         return self._opened
 
     @property
-    def _free_backend(self) -> Backend:
+    def _free_backend(self) -> _core.Session:
         """The backend, for work in the calling thread."""
         return self._backend
 
@@ -243,7 +242,7 @@ class LoadedModel:
         return self._backend.cpu_kernels
 
 
-def backend_of(model: LoadedModel) -> Backend:
+def backend_of(model: LoadedModel) -> _core.Session:
     """Return what a session is built on."""
     return model._backend
 
@@ -253,11 +252,11 @@ def path_of(model: LoadedModel) -> str:
     return model._path
 
 
-def piece(backend: Backend, token: int) -> str:
+def piece(backend: _core.Session, token: int) -> str:
     """See `LoadedModel.token_text`."""
     return backend.piece(token).decode(errors="replace")
 
 
-def _plain_tokens(backend: Backend, text: str) -> list[int]:
+def _plain_tokens(backend: _core.Session, text: str) -> list[int]:
     tokens: list[int] = backend.tokenize(text, add_special=False, parse_special=False).tolist()
     return tokens

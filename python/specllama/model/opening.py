@@ -20,16 +20,25 @@ def open_backend(
     draft: str | os.PathLike[str] | Drafter | None,
     options: Mapping[str, Any],
     progress: Callable[[float], None] | None,
+    elsewhere: Callable[..., _core.Session] | None = None,
 ) -> tuple[_core.Session, str]:
     """Load the models and return the core's session and the target's file. Arguments and errors are
-    those of `SpecSession`, except `progress`: it is called with the fraction loaded."""
+    those of `SpecSession`, except two.
+
+    Args:
+        progress: Called with the fraction loaded.
+        elsewhere: Makes the session of a target elsewhere, with the arguments of `_core.Session`;
+            None: the target is loaded here.
+    """
     values = checked(options)
     ngram = _core.NGramOptions(**{name: values.pop(name) for name in NGRAM if name in values})
     cascade = values.pop("cascade", True)
     drafter = draft if isinstance(draft, Drafter) else None
-    path = str(BUNDLED_MODEL) if model is None else hub.local_path("model", model)
+    path = ""
+    if elsewhere is None:
+        path = str(BUNDLED_MODEL) if model is None else hub.local_path("model", model)
     if draft == "auto":
-        draft = automatic_draft(path, bundled=model is None)
+        draft = automatic_draft(path, bundled=model is None) if path else "ngram"
     if draft is None:
         values["corpus"] = ""
     draft_path = ""
@@ -42,7 +51,7 @@ def open_backend(
         **values,
     )
     by_ngrams = draft is not None and drafter is None and (draft == "ngram" or cascade)
-    backend = _core.Session(
+    backend = (elsewhere or _core.Session)(
         core_options, drafter=drafter, ngram=ngram if by_ngrams else None, progress=progress
     )
     return backend, path

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from specllama._core import Chunk, TokenLogprobs
-from specllama.formats.wire import MOST_TOLD
+from specllama._core import TokenLogprobs, VerifyAnswer, VocabularyTable
 from specllama.remote.fields import Fields
 
 _MOST_TOKENS = 2**31 - 1
@@ -16,7 +15,7 @@ _LONGEST_CURVE = 1024
 _LONGEST_NAME = 4096
 _LONGEST_TEMPLATE = 1 << 20
 _LONGEST_TEXT = 1 << 16
-"""In characters, of a chunk: a token's text, and what a stop string held back before it."""
+"""In characters, of a token."""
 _HASH = re.compile("[0-9a-f]{16}")
 
 
@@ -75,114 +74,80 @@ class Description:
         )
 
 
+def read_vocabulary(fields: Fields, n_vocab: int) -> VocabularyTable:
+    """Return the answer to `GET /v1/verify/vocabulary`. Raises RemoteError."""
+    pieces = fields.items("pieces", most=n_vocab)
+    if len(pieces) != n_vocab:
+        fields.refuse("pieces", pieces, f"the texts of {n_vocab} tokens")
+    fingerprint = fields.text("fingerprint", 16)
+    if not _HASH.fullmatch(fingerprint):
+        fields.refuse("fingerprint", fingerprint, "16 hexadecimal digits")
+    return VocabularyTable(
+        pieces=[_bytes(fields, one) for one in pieces],
+        hidden=fields.tokens("hidden", n_vocab, most=n_vocab),
+        ends=fields.tokens("ends", n_vocab, most=n_vocab),
+        fingerprint=int(fingerprint, 16),
+    )
+
+
+def _bytes(fields: Fields, piece: Any) -> bytes:
+    text = fields.as_text("pieces", piece, _LONGEST_TEXT)
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError:
+        fields.refuse("pieces", piece, "bytes as characters below 256")
+
+
 @dataclass(frozen=True)
 class Asked:
     """What an answer is to: it bounds the answer.
 
     Attributes:
         n_vocab: Size of the target's vocabulary.
-        n_before: Tokens of the generation that the server had.
         n_left: Most tokens that may still come.
         n_logprobs: Most log-probabilities at a position, beside the token's own; below 0: none.
-        stop: The stop strings.
         n_drafted: Tokens of the draft; None: there is none, since it opens a generation.
-        opens: Whether it opens a generation.
     """
 
     n_vocab: int
-    n_before: int
     n_left: int
     n_logprobs: int
-    stop: list[str]
     n_drafted: int | None
-    opens: bool
 
 
-@dataclass(frozen=True)
-class Answer:
-    """The results of a round, or of several: the fields that docs/remote.md has.
-
-    Attributes:
-        n_reused: Tokens of the prompt that the target's KV memory held; known at the end.
-    """
-
-    tokens: list[int]
-    n: int
-    chunks: list[Chunk]
-    seconds: float
-    done: bool
-    held: str = ""
-    n_rounds: int = 1
-    n_drafted: int = 0
-    n_accepted: int = 0
-    finish_reason: Literal["stop", "length"] | None = None
-    stop_string: str = ""
-    exact: bool = False
-    n_reused: int = 0
-
-    @classmethod
-    def read(cls, fields: Fields, asked: Asked) -> Answer:
-        """Return the results in an answer. Raises RemoteError."""
-        done = fields.flag("done")
-        n_drafted = asked.n_drafted
-        most = min(asked.n_left, n_drafted + 1) if n_drafted is not None else asked.n_left
-        tokens = fields.tokens("tokens", asked.n_vocab, most=max(most, 0))
-        if not tokens and not done and not asked.opens:
-            fields.refuse("tokens", tokens, "one token at least")
-        n_after = asked.n_before + len(tokens)
-        # Only a stop string takes tokens off again.
-        n = fields.integer("n", 0 if done else n_after, n_after)
-        n_rounds = fields.integer("rounds", 1, len(tokens) + 1)
-        most_drafted = n_rounds * MOST_TOLD if n_drafted is None else n_drafted
-        drafted = fields.integer("drafted", 0, most_drafted)
-        accepted = fields.integer("accepted", 0, drafted)
-        answer = cls(
-            tokens=tokens,
-            n=n,
-            chunks=[_chunk(fields, one, asked) for one in fields.items("chunks", most=n_after + 1)],
-            seconds=fields.number("seconds", 0, _MOST_SECONDS),
-            done=done,
-            held=fields.text("held", _LONGEST_TEXT, ""),
-            n_rounds=n_rounds,
-            n_drafted=drafted,
-            n_accepted=accepted,
-        )
-        return _ended(answer, fields, asked) if done else answer
-
-
-def _ended(answer: Answer, fields: Fields, asked: Asked) -> Answer:
-    """Return the answer with the fields that there are at the end of a generation."""
-    reason = fields.text("finish_reason", _LONGEST_NAME)
-    if reason not in ("stop", "length"):
-        fields.refuse("finish_reason", reason, '"stop" or "length"')
-    stop_string = fields.text("stop_string", _LONGEST_TEXT, "")
-    if stop_string and stop_string not in asked.stop:
-        fields.refuse("stop_string", stop_string, "one of the stop strings")
-    return replace(
-        answer,
-        finish_reason=cast(Literal["stop", "length"], reason),
-        stop_string=stop_string,
-        exact=fields.flag("exact"),
-        n_reused=fields.integer("reused", 0, _MOST_TOKENS),
-    )
-
-
-def _chunk(fields: Fields, wire: Any, asked: Asked) -> Chunk:
-    """Return the chunk that `chunk_to_wire` was given, without its finish reason."""
-    if not isinstance(wire, list) or not 3 <= len(wire) <= 4:
-        fields.refuse("chunks", wire, "a list of lists of three or four")
-    token, text, from_draft, *rest = wire
-    return Chunk(
-        text=fields.as_text("chunks", text, _LONGEST_TEXT),
-        token=None if token is None else fields.as_integer("chunks", token, 0, asked.n_vocab - 1),
-        from_draft=bool(fields.as_integer("chunks", from_draft, 0, 1)),
-        logprobs=_logprobs(fields, rest[0], asked) if rest else None,
-        finish_reason=None,
+def read_answer(fields: Fields, asked: Asked) -> VerifyAnswer:
+    """Return the results of a round: the fields that docs/remote.md has. Raises RemoteError."""
+    done = fields.flag("done")
+    n_drafted = asked.n_drafted
+    most = asked.n_left if n_drafted is None else min(asked.n_left, n_drafted + 1)
+    tokens = fields.tokens("tokens", asked.n_vocab, most=max(most, 0))
+    if not tokens and not done:
+        fields.refuse("tokens", tokens, "one token at least")
+    logprobs: list[TokenLogprobs] = []
+    if asked.n_logprobs >= 0:
+        of_each = fields.items("logprobs", most=len(tokens)) if tokens else []
+        if len(of_each) != len(tokens):
+            fields.refuse("logprobs", of_each, f"those of {len(tokens)} tokens")
+        logprobs = [_logprobs(fields, one, asked) for one in of_each]
+    reason: Literal["stop", "length"] | None = None
+    if done:
+        given = fields.text("finish_reason", _LONGEST_NAME)
+        if given not in ("stop", "length"):
+            fields.refuse("finish_reason", given, '"stop" or "length"')
+        reason = cast(Literal["stop", "length"], given)
+    return VerifyAnswer(
+        tokens=tokens,
+        logprobs=logprobs,
+        seconds=fields.number("seconds", 0, _MOST_SECONDS),
+        n_verified=fields.integer("drafted", 0, n_drafted or 0),
+        finish_reason=reason,
+        exact=fields.flag("exact") if done else False,
+        n_reused=fields.integer("reused", 0, _MOST_TOKENS) if done else 0,
     )
 
 
 def _logprobs(fields: Fields, wire: Any, asked: Asked) -> TokenLogprobs:
-    name = "chunks"
+    name = "logprobs"
     if not isinstance(wire, list) or len(wire) != 3 or not isinstance(wire[2], list):
         fields.refuse(name, wire, "log-probabilities: a token, its own, and a list")
     token, logprob, top = wire

@@ -5,28 +5,31 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, TypeVar
 
 from specllama import _check, _core
 from specllama.drafter import Drafter
 from specllama.errors import ArgumentError
 from specllama.formats.wire import MOST_DRAFTED
 from specllama.model import hub
+from specllama.model.opening import open_backend
 from specllama.model.session_options import FIELDS, checked
-from specllama.remote.core import RemoteCore
 from specllama.remote.link import Link
 from specllama.remote.served import Served
+from specllama.remote.session import RemoteSession
 from specllama.remote.sglang.target import SGLang
 from specllama.remote.target import Target
 
 _HERE = frozenset({
-    "n_seq", "spec_length", "spec_tree", "cascade", "draft_n_gpu_layers", "draft_device",
-    "draft_n_threads", "draft_kv_type", "n_threads",
+    "n_seq", "spec_length", "spec_tree", "cascade", "corpus", "ngram_order", "ngram_window",
+    "ngram_max_bytes", "ngram_draw", "draft_n_gpu_layers", "draft_device", "draft_n_threads",
+    "draft_kv_type", "draft_p_min", "draft_temperature", "draft_top_k", "draft_top_p",
+    "draft_min_p", "n_threads",
 })  # fmt: skip
 """Options that are decided here; the server decides all others."""
 _SGLANG = "sglang+"
-_BATCH = 32
-"""Tokens per batch of a draft model: on a CPU, larger batches are hardly faster."""
+_NO_FILES = ("auto", "mtp", "ngram")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -73,43 +76,29 @@ def open_remote(
     draft: str | os.PathLike[str] | Drafter | None,
     options: Mapping[str, Any],
     progress: Callable[[float], None] | None,
-) -> tuple[RemoteCore, str]:
+) -> tuple[_core.Session, str]:
     """Connect, load a draft model if there is one, and return the session's core and the address of
     its target. Arguments and errors are those of `SpecSession`, except `progress`: it is called
     with the fraction of the draft model loaded."""
     for name, value in options.items():
         if name not in _HERE and value is not None and _asks(name, value):
             raise ArgumentError(f"{name} is for the server of the target to decide; leave it out.")
-    if draft == "mtp":
-        raise ArgumentError('draft="mtp" needs the model here; let the server draft so.')
     given = {name: value for name, value in options.items() if name in _HERE}
-    values = {name: FIELDS[name].default for name in _HERE} | checked(given)
-    n_seq = _check.integer("n_seq", values["n_seq"], low=1, high=64)
+    # The core's own checks come after the server was asked.
+    values = {name: FIELDS[name].default for name in _HERE & FIELDS.keys()} | checked(given)
+    _check.integer("n_seq", values["n_seq"], low=1, high=64)
     length: int | None = values["spec_length"]
     if length is not None:
         _check.integer("spec_length", length, low=1, high=64)
-    guesses = _guesses(values["spec_tree"] or 1, length)
-    cascade = values["cascade"]
-    is_file = not (draft is None or isinstance(draft, Drafter) or draft in ("auto", "ngram"))
-    cheap: Literal["ngram"] | Drafter | None = None
-    if isinstance(draft, Drafter):
-        cheap = draft
-    elif draft is not None and (not is_file or cascade):
-        cheap = "ngram"
-    served = _connected(target, draft if is_file else None)
-    try:
-        core = RemoteCore(
-            served,
-            cheap,
-            _loader(draft, values, n_seq, progress) if is_file else None,
-            n_seq=n_seq,
-            spec_length=length,
-            guesses=guesses,
-        )
-    except BaseException:
-        served.close()
-        raise
-    return core, served.url
+    _check_tree(values["spec_tree"] or 1, length)
+    is_file = not (draft is None or isinstance(draft, Drafter) or draft in _NO_FILES)
+
+    def connected(*made: Any, **more: Any) -> RemoteSession:
+        served = _connected(target, draft if is_file else None)
+        return _closing(served, lambda: RemoteSession(served, *made, **more))
+
+    backend, _ = open_backend(None, draft, given, progress, connected)
+    return backend, target.url.removeprefix(_SGLANG)
 
 
 def _connected(options: TargetOptions, draft: Any) -> Target:
@@ -133,12 +122,12 @@ def _connected(options: TargetOptions, draft: Any) -> Target:
     return _closing(link, lambda: SGLang(link, path))
 
 
-def _closing(link: Link, connect: Callable[[], Target]) -> Target:
-    """Return what `connect` returns; if it fails, close the link."""
+def _closing(on_failure: Link | Target, make: Callable[[], T]) -> T:
+    """Return what `make` returns; if it fails, close a link."""
     try:
-        return connect()
+        return make()
     except BaseException:
-        link.close()
+        on_failure.close()
         raise
 
 
@@ -148,37 +137,10 @@ def _asks(name: str, value: Any) -> bool:
     return field is None or not field.kind or _check.differ(field.check(name, value), field.default)
 
 
-def _guesses(guesses: int, spec_length: int | None) -> int:
-    """Return the most guesses at a position, checked."""
-    _check.integer("spec_tree", guesses, low=1, high=8)
-    if spec_length is not None and spec_length * guesses > MOST_DRAFTED:
+def _check_tree(candidates: int, spec_length: int | None) -> None:
+    _check.integer("spec_tree", candidates, low=1, high=8)
+    if spec_length is not None and spec_length * candidates > MOST_DRAFTED:
         raise ArgumentError(
             f"spec_length times spec_tree must be {MOST_DRAFTED} at most, not "
-            f"{spec_length * guesses}."
+            f"{spec_length * candidates}."
         )
-    return guesses
-
-
-def _loader(
-    draft: Any,
-    values: Mapping[str, Any],
-    n_seq: int,
-    progress: Callable[[float], None] | None,
-) -> Callable[[int], _core.Session]:
-    """Return a function that loads the draft model with a context of n_ctx tokens."""
-
-    def load(n_ctx: int) -> _core.Session:
-        options = _core.SessionOptions(
-            model=hub.local_path("draft", draft),
-            n_ctx=n_ctx,
-            n_seq=n_seq,
-            n_batch=max(_BATCH, n_seq),
-            n_threads=_check.first(values["draft_n_threads"], values["n_threads"]),
-            n_gpu_layers=values["draft_n_gpu_layers"],
-            device=values["draft_device"] or "",
-            kv_type=values["draft_kv_type"],
-            exact=_core.Switch.off,
-        )
-        return _core.Session(options, drafter=None, ngram=None, progress=progress)
-
-    return load

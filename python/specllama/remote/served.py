@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from specllama import _core
 from specllama.formats.wire import MOST_BYTES
-from specllama.remote.answer import Description
+from specllama.remote.answer import Description, read_vocabulary
 from specllama.remote.link import Link
-from specllama.remote.lockstep import Lockstep
-from specllama.remote.party import Party
-from specllama.remote.stream import Runner
+from specllama.remote.text import Text
 from specllama.remote.verification import Verification
 
 
@@ -25,6 +22,7 @@ class Served:
         self._link = link
         self.url = link.url
         self.about = Description.read(link.get("/v1/verify"))
+        self.table = read_vocabulary(link.get("/v1/verify/vocabulary"), self.about.n_vocab)
 
     def ping(self) -> None:
         self._link.get("/health")
@@ -48,11 +46,8 @@ class Served:
         told = self._link.post("/detokenize", {"tokens": tokens, "special": special})
         return told.text("content", MOST_BYTES)
 
-    def check(self, options: _core.GenerateOptions) -> None:
-        pass  # the server itself refuses what it does not have
-
-    def runner(self, party: Party) -> Runner:
-        return Lockstep(party, Verification(self._link, party.text))
+    def begin(self, text: Text) -> Verification:
+        return Verification(self._link, self.about, text)
 
     def hang_up(self) -> None:
         self._link.hang_up()

@@ -5,11 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from specllama import _core
-from specllama.remote.answer import Answer, Description
-from specllama.remote.draft import Draft
-from specllama.remote.party import Party
-from specllama.remote.stream import Runner
+from specllama._core import VerifyAnswer, VocabularyTable
+from specllama.remote.answer import Description
+from specllama.remote.text import Text
+
+Branch = tuple[int, list[int]]
+"""Tokens that may come after so many tokens of a draft, in place of its others."""
+
+
+class Rounds(Protocol):
+    """A text at a target. Its methods may be called from any thread."""
+
+    def round(self, generated: list[int], draft: list[int], branches: list[Branch]) -> VerifyAnswer:
+        """Have a draft verified; the first one of a text is not. Raises what `Link.post` raises.
+
+        Args:
+            generated: All tokens of the generation so far.
+            draft: Tokens that may come next.
+            branches: Alternatives to them, of which a target may leave out any.
+        """
+
+    def close(self) -> None:
+        """Give the text up."""
 
 
 class Target(Protocol):
@@ -18,12 +35,15 @@ class Target(Protocol):
     Attributes:
         url: The server's address.
         about: The description of the model.
+        table: Its vocabulary.
     """
 
     @property
     def url(self) -> str: ...
     @property
     def about(self) -> Description: ...
+    @property
+    def table(self) -> VocabularyTable: ...
 
     def ping(self) -> None:
         """Wait for an answer that takes the server no time, to measure the round trip."""
@@ -39,27 +59,12 @@ class Target(Protocol):
 
     def detokenize(self, tokens: Sequence[int], *, special: bool) -> str: ...
 
-    def check(self, options: _core.GenerateOptions) -> None:
-        """Raise ArgumentError for options that other targets have, but this one does not."""
-
-    def runner(self, party: Party) -> Runner:
-        """Return what runs the rounds of a generation."""
+    def begin(self, text: Text) -> Rounds:
+        """Begin a text, without asking the server yet. Raises ArgumentError for options that other
+        targets have, but this one does not."""
 
     def hang_up(self) -> None:
         """See `Link.hang_up`."""
 
     def close(self) -> None:
         """Close all connections."""
-
-
-class Exchange(Protocol):
-    """Asks a target about one text. `open` and `verify` raise what `Link.post` raises."""
-
-    def open(self) -> Answer:
-        """Open the generation, or open it again after the tokens so far."""
-
-    def verify(self, draft: Draft) -> Answer:
-        """Have a draft verified, with as many of its branches as the target can verify."""
-
-    def close(self) -> None:
-        """Give the generation up."""

@@ -1,68 +1,129 @@
-"""The questions about a text to a specllama server that verifies its drafts."""
+"""A text whose drafts a specllama server verifies."""
 
 from __future__ import annotations
 
 import re
 import secrets
+import threading
 from typing import Any
 
-from specllama.formats.wire import Digest
-from specllama.remote.answer import Answer
-from specllama.remote.draft import Draft
-from specllama.remote.link import Link
+from specllama._core import VerifyAnswer
+from specllama.errors import RemoteError
+from specllama.formats.wire import MOST_TOLD, Digest
+from specllama.remote.answer import Asked, Description, read_answer
+from specllama.remote.link import GoneError, Link
+from specllama.remote.target import Branch
 from specllama.remote.text import Text
 
 _NAME = re.compile("[A-Za-z0-9_-]{1,64}")
+_MOST_TRIES = 5
+_MOST_OPENINGS = 8
+"""Most openings of a text, besides one for each token that came."""
 
 
 class Verification:
-    """Asks /v1/verify; see `Exchange`. Each round has its number, and the hash of all tokens shows
-    whether both sides have the same text.
+    """Asks /v1/verify; see `Rounds`. Each round has its number, and the hash of all tokens shows
+    whether both sides have the same text. A text that the server has forgotten, or of which it has
+    other tokens, is opened again.
 
     Args:
         link: The link to the server.
+        about: The description of the target.
         text: The text.
     """
 
-    def __init__(self, link: Link, text: Text) -> None:
+    def __init__(self, link: Link, about: Description, text: Text) -> None:
         self._link = link
+        self._about = about
         self._text = text
         self._name = secrets.token_hex(12)
-        self._id = ""
+        self._id = ""  # "": not open
+        self._lock = threading.Lock()  # after an interrupt, the round before may be under way
         self._n_rounds = 0
+        self._n_openings = 0
         self._digest = Digest()
         self._n_digested = 0
 
-    def open(self) -> Answer:
-        """Open the generation, or open it again after the tokens so far."""
+    def round(self, generated: list[int], draft: list[int], branches: list[Branch]) -> VerifyAnswer:
+        """See `Rounds.round`."""
+        with self._lock:
+            for n_left in reversed(range(_MOST_TRIES)):
+                try:
+                    if self._id:
+                        return self._verify(generated, draft, branches)
+                    return self._open(generated)
+                except GoneError:
+                    self._forget()
+                    if n_left == 0:
+                        raise
+        raise AssertionError
+
+    def close(self) -> None:
+        """Have the server forget the text, which frees its place there at once."""
+        with self._lock:
+            self._forget()
+
+    def _forget(self) -> None:
+        name, self._id = self._id, ""
+        if name:
+            self._link.delete(f"/v1/verify/{name}")
+
+    def _open(self, generated: list[int]) -> VerifyAnswer:
+        self._n_openings += 1
+        if self._n_openings > _MOST_OPENINGS + len(generated):
+            raise RemoteError(
+                f"{self._link.url} has forgotten the generation {self._n_openings - 1} times, and "
+                f"given {len(generated)} tokens."
+            )
         # If this is repeated as the answer was lost, the name makes it replace the first opening.
-        told = self._link.post("/v1/verify", {"name": self._name, **self._text.opening()})
+        told = self._link.post("/v1/verify", {
+            "name": self._name,
+            "vocabulary": self._about.vocabulary,
+            "prompt": self._text.prompt,
+            "generated": generated,
+            "options": self._text.options(),
+        })  # fmt: skip
         name = told.text("id", 64)
         if not _NAME.fullmatch(name):
             told.refuse("id", name, "the name of a generation")
         self._id = name
         self._n_rounds = 0
-        self._digest = Digest()
+        self._digest = Digest(self._text.prompt)
         self._n_digested = 0
-        return Answer.read(told, self._text.asked(None, opens=True))
+        return self._read(told, generated, None)
 
-    def verify(self, draft: Draft) -> Answer:
-        """Have a draft verified."""
-        tokens = [*self._text.prompt, *self._text.generated]
-        self._digest.add(tokens[self._n_digested :])
-        self._n_digested = len(tokens)
+    def _verify(
+        self, generated: list[int], draft: list[int], branches: list[Branch]
+    ) -> VerifyAnswer:
+        self._digest.add(generated[self._n_digested :])
+        self._n_digested = len(generated)
         body: dict[str, Any] = {
             "round": self._n_rounds + 1,
-            "n": len(self._text.generated),
+            "n": len(generated),
             "hash": str(self._digest),
-            **draft.told()[0],
+            "draft": draft,
         }
+        n_told = len(draft)
+        aside = []
+        for depth, tokens in branches:
+            if n_told + len(tokens) > MOST_TOLD:
+                break
+            n_told += len(tokens)
+            aside.append([depth, *tokens])
+        if aside:
+            body["branches"] = aside
         told = self._link.post(f"/v1/verify/{self._id}", body)
         self._n_rounds += 1
-        return Answer.read(told, self._text.asked(draft.n_told))
+        return self._read(told, generated, n_told)
 
-    def close(self) -> None:
-        """Have the server forget the generation."""
-        if self._id:
-            self._link.delete(f"/v1/verify/{self._id}")
-        self._id = ""
+    def _read(self, told: Any, generated: list[int], n_drafted: int | None) -> VerifyAnswer:
+        asked = Asked(
+            n_vocab=self._about.n_vocab,
+            n_left=self._text.max_tokens - len(generated),
+            n_logprobs=self._text.sampling.logprobs,
+            n_drafted=n_drafted,
+        )
+        answer = read_answer(told, asked)
+        if told.flag("done"):  # it has no place there any more, and its last answer may stay
+            self._id = ""
+        return answer

@@ -12,7 +12,6 @@ from typing_extensions import Unpack
 
 from specllama import _check, _core
 from specllama.errors import ArgumentError
-from specllama.model.backend import Backend
 from specllama.model.chat_template import Message
 from specllama.model.loaded_model import LoadedModel
 from specllama.model.template_options import TemplateOptions
@@ -35,7 +34,7 @@ class BackgroundRequests(LoadedModel):
     """A loaded model that takes requests from any thread, and has its own thread to run them."""
 
     def __init__(
-        self, backend: Backend, path: str, template: TemplateOptions, *, max_queue: int
+        self, backend: _core.Session, path: str, template: TemplateOptions, *, max_queue: int
     ) -> None:
         super().__init__(backend, path, template)
         self._last: Callable[[], Generation | None] = lambda: None
@@ -44,7 +43,7 @@ class BackgroundRequests(LoadedModel):
         weakref.finalize(self, self._worker.close)
 
     @property
-    def _free_backend(self) -> Backend:
+    def _free_backend(self) -> _core.Session:
         """The backend, for work in the calling thread, once what was cancelled has left it."""
         self._worker.wait_for_cancelled()
         return self._backend

@@ -11,7 +11,6 @@ from typing_extensions import TypedDict
 from specllama import _check, _core
 from specllama._core import Stats
 from specllama.errors import ArgumentError
-from specllama.model.backend import Backend
 from specllama.model.loaded_model import LoadedModel
 from specllama.requests.options import FIELDS
 from specllama.requests.request import Request, are_several
@@ -78,7 +77,7 @@ class Beam:
 
 def search(
     model: LoadedModel,
-    backend: Backend,
+    backend: _core.Session,
     prompt: str | Iterable[int],
     n_beams: int,
     options: Mapping[str, Any],

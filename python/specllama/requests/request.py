@@ -13,7 +13,6 @@ import numpy as np
 from specllama import _check, _core
 from specllama.errors import ArgumentError
 from specllama.formats.trace import shortened
-from specllama.model.backend import Backend
 from specllama.model.loaded_model import LoadedModel, piece
 from specllama.requests.options import GenerateOptions, checked
 from specllama.requests.stream import GenerationState
@@ -101,7 +100,7 @@ class Request:
             for i in range(n)
         ]
 
-    def check(self, backend: Backend) -> None:
+    def check(self, backend: _core.Session) -> None:
         """Raise ArgumentError if the request could never begin. Its grammar is read here."""
         backend.check(self.tokens, self._core_options())
 
@@ -117,7 +116,7 @@ class Request:
             }
         )
 
-    def begin(self, backend: Backend) -> GenerationState:
+    def begin(self, backend: _core.Session) -> GenerationState:
         """Begin the generation in the core."""
         return GenerationState(
             backend.start(self.tokens, self._core_options()),

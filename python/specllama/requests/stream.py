@@ -9,14 +9,13 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Literal
 
-from specllama import _check
+from specllama import _check, _core
 from specllama._closing import Closing
 from specllama._core import Chunk, RoundTrace, Stats, TokenLogprobs
 from specllama._process_guard import ProcessGuard
 from specllama.errors import ClosedError
 from specllama.formats.statistics import in_words
 from specllama.formats.trace import Trace
-from specllama.model.backend import BackendStream
 
 FinishReason = Literal["stop", "length"]
 
@@ -89,7 +88,7 @@ class GenerationState:
         process: The process in which it runs. In a forked one everything raises ClosedError.
     """
 
-    stream: BackendStream
+    stream: _core.Stream
     echo: str
     prompt: str
     piece: Callable[[int], str] | None
@@ -151,7 +150,7 @@ class Stream(Iterator[Chunk], Closing):
         self._chunks: deque[Chunk] = deque()
 
     @property
-    def _stream(self) -> BackendStream:
+    def _stream(self) -> _core.Stream:
         self._state.process.check()
         return self._state.stream
 

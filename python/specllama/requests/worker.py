@@ -10,9 +10,10 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
+from specllama import _core
 from specllama._process_guard import ProcessGuard
 from specllama.errors import BusyError, ClosedError, QueueFullError
-from specllama.model.backend import Backend, RemoteBackend
+from specllama.model.backend import RemoteBackend
 from specllama.requests.prefix import waits_for_prefix
 from specllama.requests.queue_load import QueueLoad, ThroughputMeter
 from specllama.requests.queued_request import QueuedRequest
@@ -40,7 +41,7 @@ class Worker:
         max_queue: How many requests may wait while all its places are taken.
     """
 
-    def __init__(self, backend: Backend, max_queue: int) -> None:
+    def __init__(self, backend: _core.Session, max_queue: int) -> None:
         self._backend = backend
         self._process = ProcessGuard()
         self._n_seq = backend.n_seq

@@ -33,6 +33,7 @@ def solo(session: SpecSession, name: str, **options: Any) -> Generation:
     return session.generate(PROMPTS[name], **options)
 
 
+@pytest.mark.here_and_served
 def test_a_handle_gives_the_result_of_generate(open_session: Open) -> None:
     session = open_session()
     for options in ({}, {"temperature": 0.9, "seed": 5, "logprobs": 2}, {"echo": True}):
@@ -48,6 +49,7 @@ def test_a_handle_gives_the_result_of_generate(open_session: Open) -> None:
         assert list(handle) == []  # each chunk goes to one reader
 
 
+@pytest.mark.here_and_served
 def test_several_prompts_are_answered_in_order(open_session: Open) -> None:
     session = open_session(max_queue=2)  # fewer than there are prompts: generate waits for room
     expected = [solo(session, name, max_tokens=25).tokens for name in MIXED]
@@ -57,6 +59,7 @@ def test_several_prompts_are_answered_in_order(open_session: Open) -> None:
     assert [one.tokens for one in session.generate(ids, max_tokens=25)] == expected[:2]
 
 
+@pytest.mark.here_and_served
 def test_choices_have_seeds_of_their_own(open_session: Open) -> None:
     session = open_session()
     options: dict[str, Any] = {"max_tokens": 20, "temperature": 1.0}
@@ -80,6 +83,7 @@ def test_choices_have_seeds_of_their_own(open_session: Open) -> None:
     assert [len(one.choices) for one in by_prompt] == [2, 2]
 
 
+@pytest.mark.here_and_served
 def test_the_first_of_several_choices_has_all_of_them(open_session: Open) -> None:
     session = open_session()
     options: dict[str, Any] = {"max_tokens": 5, "temperature": 1.0, "seed": 3}
@@ -104,6 +108,7 @@ def test_bad_numbers_of_choices_are_refused(open_session: Open, n: Any) -> None:
         open_session().generate("x", n=n)
 
 
+@pytest.mark.here_and_served
 def test_any_thread_can_submit_requests(open_session: Open) -> None:
     session = open_session()
     expected = {name: solo(session, name, max_tokens=20).tokens for name in MIXED}
@@ -130,6 +135,7 @@ def test_a_full_queue_raises_queue_full_error(open_session: Open, n_seq: int) ->
     assert second.so_far() is None
 
 
+@pytest.mark.here_and_served
 def test_cancellation_keeps_the_generated_tokens(open_session: Open) -> None:
     session = open_session()
     expected = solo(session, "module", **LONG).tokens
@@ -175,6 +181,7 @@ def test_errors_reach_only_their_own_request(open_session: Open, scripted: Any) 
             broken.submit([BOS]).result()
 
 
+@pytest.mark.here_and_served
 def test_streams_advance_with_requests(open_session: Open, n_seq: int) -> None:
     """A stream takes a place, too; it is advanced with the others."""
     session = open_session()
@@ -197,6 +204,7 @@ def test_result_with_a_timeout_raises_timeout_error(open_session: Open) -> None:
     assert not handle.done()
 
 
+@pytest.mark.here_and_served
 def test_closing_ends_running_and_waiting_requests(open_session: Open) -> None:
     session = open_session()
     handles = [session.submit(PROMPTS["module"], **LONG) for _ in range(3)]
@@ -210,6 +218,7 @@ def test_closing_ends_running_and_waiting_requests(open_session: Open) -> None:
         session.submit("x")
 
 
+@pytest.mark.here_and_served
 def test_dropping_a_session_ends_its_thread(open_session: Open) -> None:
     before = threading.enumerate()
     session = SpecSession(n_threads=1, n_gpu_layers=0)
@@ -239,6 +248,7 @@ def test_a_process_can_exit_with_unfinished_requests() -> None:
     assert run_script(script) == (0, "bye\n", "")
 
 
+@pytest.mark.here_and_served
 def test_asyncio_calls_give_the_results_of_generate(open_session: Open) -> None:
     session = open_session()
     expected = [solo(session, name, max_tokens=20) for name in MIXED]
@@ -259,6 +269,7 @@ def test_asyncio_calls_give_the_results_of_generate(open_session: Open) -> None:
     assert [one.tokens for one in choices] == [one.tokens for one in same]
 
 
+@pytest.mark.here_and_served
 def test_cancelling_a_task_cancels_its_request(open_session: Open) -> None:
     session = open_session()
 
@@ -315,6 +326,7 @@ def test_last_is_the_last_generation_of_asyncio_calls(open_session: Open, n_seq:
         one.cancel()
 
 
+@pytest.mark.here_and_served
 def test_unread_requests_finish_and_do_not_block_others(open_session: Open) -> None:
     """A request that nobody reads ends all the same, and so do those behind it."""
     session = open_session()
@@ -324,6 +336,7 @@ def test_unread_requests_finish_and_do_not_block_others(open_session: Open) -> N
     assert "".join(chunk.text for chunk in unread) == unread.result().text
 
 
+@pytest.mark.here_and_served
 def test_load_reports_running_and_waiting_requests(open_session: Open, n_seq: int) -> None:
     session = open_session()
     assert (queue_load(session).n_running, queue_load(session).n_waiting) == (0, 0)

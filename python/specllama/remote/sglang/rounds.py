@@ -4,34 +4,31 @@ from __future__ import annotations
 
 import time
 from itertools import takewhile
-from typing import Literal
 
 import numpy as np
 
 from specllama import _core
-from specllama._core import TokenLogprobs
+from specllama._core import TokenLogprobs, VerifyAnswer
 from specllama.errors import RemoteError
-from specllama.remote.answer import Answer
-from specllama.remote.draft import Draft
-from specllama.remote.proposing import draft_sampling
 from specllama.remote.sglang.generate import Generate, Row
-from specllama.remote.text import Text
-from specllama.remote.trip import Trip
+from specllama.remote.target import Branch
+from specllama.remote.text import Text, named
 
 _LEAST_SHARE = 0.1
 """Least fraction of a round's time that counts as the decode's, whatever the round trip takes."""
 
 
 class Rounds:
-    """See `Exchange`. The tokens are chosen here, by the project's own rule, from log-probabilities
-    that SGLang gives. So which token comes depends only on the seed and the position.
+    """See `specllama.remote.target.Rounds`. The tokens are chosen here, by the project's own rule,
+    from log-probabilities that SGLang gives. So which token comes depends only on the seed and the
+    position.
 
     Args:
         generate: Asks the server.
         tokenizer: The vocabulary.
         n_vocab: How many of its ids the server knows; no others are sent.
+        trip: Seconds of a round trip.
         text: The text.
-        trip: The time of the round trip.
 
     Raises:
         ArgumentError: An option of sampling is out of range.
@@ -42,56 +39,60 @@ class Rounds:
         generate: Generate,
         tokenizer: _core.Tokenizer,
         n_vocab: int,
+        trip: float,
         text: Text,
-        trip: Trip,
     ) -> None:
         self._generate = generate
         self._tokenizer = tokenizer
         self._n_vocab = n_vocab
-        self._text = text
         self._trip = trip
-        sampling = text.options.sampling
-        self._sampler = _core.Sampler(draft_sampling(sampling, text.seed), tokenizer.n_vocab)
+        self._text = text
+        sampling = text.sampling
+        self._sampler = _core.Sampler(_own_rule(sampling), tokenizer.n_vocab)
         self._n_logprobs = sampling.logprobs
         greedy = sampling.temperature == 0
         self._n_top = min(max(1 if greedy else sampling.top_k, self._n_logprobs), n_vocab)
-        self._spelled = _core.TextStream(tokenizer, stop=text.options.stop)
         self._logits = np.full(tokenizer.n_vocab, -np.inf, dtype=np.float32)
-        self._n_cached = 0
+        self._n_cached: int | None = None
 
-    def open(self) -> Answer:
-        """Open the generation, or open it again after the tokens so far."""
-        if self._text.n_left == 0:
-            return self._answer([], 0, "length", 0.0)
-        return self._round([], first=True)
-
-    def verify(self, draft: Draft) -> Answer:
+    def round(self, generated: list[int], draft: list[int], branches: list[Branch]) -> VerifyAnswer:
         """Have a draft's trunk verified, up to the first token that the server does not know."""
-        known = takewhile(lambda token: token < self._n_vocab, draft.tokens)
-        return self._round(list(known), first=False)
-
-    def close(self) -> None:
-        """Give the generation up; SGLang need not be told."""
-
-    def _round(self, draft: list[int], *, first: bool) -> Answer:
-        before = [*self._text.prompt, *self._text.generated]
+        draft = list(takewhile(lambda token: token < self._n_vocab, draft))
+        before = [*self._text.prompt, *generated]
         began = time.monotonic()
         told = self._generate.rows(before, draft, self._n_top)
         took = time.monotonic() - began
-        if first:
+        if self._n_cached is None:
             self._n_cached = told.n_cached
         seconds = told.seconds
         if not 0 < seconds < took:
-            seconds = max(took - self._trip.seconds, took * _LEAST_SHARE)
+            seconds = max(took - self._trip, took * _LEAST_SHARE)
         tokens: list[int] = []
-        reason: Literal["stop", "length"] | None = None
+        logprobs: list[TokenLogprobs] = []
+        ended = False
         for drafted, row in zip([*draft, None], told.rows, strict=True):
             token = self._choose(row, [*before, *tokens])
-            tokens.append(token)
-            reason = self._commit(token, token == drafted, row, len(tokens))
-            if reason is not None or token != drafted:
+            ended = self._tokenizer.is_end(token)
+            if ended:
                 break
-        return self._answer(tokens, len(draft), reason, seconds)
+            tokens.append(token)
+            if self._n_logprobs >= 0:
+                top = row[: self._n_logprobs]
+                logprobs.append(TokenLogprobs(token=token, logprob=dict(row)[token], top=top))
+            if token != drafted or len(generated) + len(tokens) == self._text.max_tokens:
+                break
+        return VerifyAnswer(
+            tokens=tokens,
+            logprobs=logprobs,
+            seconds=seconds,
+            n_verified=len(draft),
+            finish_reason="stop" if ended else None,
+            exact=False,
+            n_reused=self._n_cached,
+        )
+
+    def close(self) -> None:
+        """Give the text up; SGLang need not be told."""
 
     def _choose(self, row: Row, context: list[int]) -> int:
         tokens = [token for token, _ in row]
@@ -107,36 +108,9 @@ class Rounds:
             raise RemoteError("The server tells of no token that may come.")
         return token
 
-    def _commit(
-        self, token: int, from_draft: bool, row: Row, n_new: int
-    ) -> Literal["stop", "length"] | None:
-        """Add a token, the n_new-th of the round, to the text; return why that ends, if it does."""
-        if self._tokenizer.is_end(token):
-            return "stop"
-        logprobs = None
-        if self._n_logprobs >= 0:
-            top = row[: self._n_logprobs]
-            logprobs = TokenLogprobs(token=token, logprob=dict(row)[token], top=top)
-        if self._spelled.push(token, from_draft=from_draft, logprobs=logprobs):
-            return "stop"
-        return "length" if n_new == self._text.n_left else None
 
-    def _answer(
-        self,
-        tokens: list[int],
-        n_drafted: int,
-        reason: Literal["stop", "length"] | None,
-        seconds: float,
-    ) -> Answer:
-        done = reason is not None
-        return Answer(
-            tokens=tokens,
-            n=self._spelled.n_kept,
-            chunks=self._spelled.take(ended=done),
-            seconds=seconds,
-            done=done,
-            n_drafted=n_drafted,
-            finish_reason=reason,
-            stop_string=self._spelled.stop_string,
-            n_reused=self._n_cached,
-        )
+def _own_rule(sampling: _core.SamplingOptions) -> _core.SamplingOptions:
+    """Return the options by which tokens are chosen here."""
+    return _core.SamplingOptions(
+        **(named(sampling) | {"seed": sampling.seed, "logprobs": -1, "reasoning_budget": -1})
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -11,12 +13,10 @@ from specllama.formats.wire import MOST_DRAFTED
 from specllama.remote.answer import Description
 from specllama.remote.fields import Fields
 from specllama.remote.link import Link, NotFoundError
-from specllama.remote.lockstep import Lockstep
-from specllama.remote.party import Party
 from specllama.remote.sglang.generate import Generate
 from specllama.remote.sglang.rounds import Rounds
 from specllama.remote.sglang.vocabulary import check_vocabulary
-from specllama.remote.stream import Runner
+from specllama.remote.text import Text
 
 MOST_TOP = 64
 """Most tokens per position that SGLang is asked for; each takes about 30 bytes."""
@@ -43,6 +43,7 @@ class SGLang:
         self._link = link
         self.url = link.url
         self._tokenizer = _core.Tokenizer(path)
+        self._trip = math.inf
         self._generate = Generate(link)
         name, n_ctx = self._served()
         self._n_vocab = check_vocabulary(self._generate, self.url, self._tokenizer, path)
@@ -63,6 +64,7 @@ class SGLang:
             guesses=1,
             most_nodes=MOST_DRAFTED,
         )
+        self.table = tokenizer.vocabulary_table()
 
     def _served(self) -> tuple[str, int]:
         """Return the name of the served model, and the most tokens of prompt and generation."""
@@ -85,7 +87,9 @@ class SGLang:
         return Fields(self.url, {})
 
     def ping(self) -> None:
+        began = time.monotonic()
         self._link.get("/v1/models")  # not /health, which may generate a token
+        self._trip = min(self._trip, time.monotonic() - began)
 
     def tokenize(
         self,
@@ -103,52 +107,58 @@ class SGLang:
     def detokenize(self, tokens: Sequence[int], *, special: bool) -> str:
         return self._tokenizer.detokenize(tokens, special=special)
 
-    def check(self, options: _core.GenerateOptions) -> None:
-        sampling = options.sampling
-        if sampling.temperature != 0 and not 1 <= sampling.top_k <= MOST_TOP:
-            raise ArgumentError(
-                "A target by SGLang tells of its likeliest tokens only; with a temperature give a "
-                f"top_k from 1 to {MOST_TOP}, not {sampling.top_k} (0 is off)."
-            )
-        if sampling.logprobs > MOST_TOP:
-            raise ArgumentError(
-                f"A target by SGLang tells log-probabilities of {MOST_TOP} tokens at most, not "
-                f"{sampling.logprobs}."
-            )
-        if sampling.logprobs >= 0 and sampling.processed_logprobs:
-            _refuse("processed log-probabilities")
-        if sampling.grammar:
-            _refuse("a grammar or a schema")
-        if sampling.logit_bias:
-            _refuse("logit_bias")
-        if sampling.ignore_eos:
-            _refuse("ignore_eos")
-        if sampling.reasoning_budget >= 0 and sampling.reasoning_closing:
-            _refuse("reasoning_budget")
-        if not options.cache_prompt:
-            _refuse("cache_prompt=False")
-        penalties = (
-            sampling.repeat_penalty,
-            sampling.frequency_penalty,
-            sampling.presence_penalty,
-        )
-        if sampling.repeat_last_n != 0 and penalties != (1, 0, 0):
-            _refuse("penalties")
-        if sampling.dry_multiplier > 0 and sampling.dry_penalty_last_n != 0:
-            _refuse("DRY")
-        if sampling.typical_p < 1 or sampling.top_n_sigma > 0 or sampling.xtc_probability > 0:
-            _refuse("typical_p, top_n_sigma and XTC")
-
-    def runner(self, party: Party) -> Runner:
-        return Lockstep(
-            party, Rounds(self._generate, self._tokenizer, self._n_vocab, party.text, party.trip)
-        )
+    def begin(self, text: Text) -> Rounds:
+        _check(text)
+        for token in text.prompt:
+            if token >= self._n_vocab:
+                raise ArgumentError(
+                    f"The prompt has token {token}, but {self.url} knows the tokens 0 to "
+                    f"{self._n_vocab - 1}."
+                )
+        return Rounds(self._generate, self._tokenizer, self._n_vocab, self._trip, text)
 
     def hang_up(self) -> None:
         self._link.hang_up()
 
     def close(self) -> None:
         self._link.close()
+
+
+def _check(text: Text) -> None:
+    sampling = text.sampling
+    if sampling.temperature != 0 and not 1 <= sampling.top_k <= MOST_TOP:
+        raise ArgumentError(
+            "A target by SGLang tells of its likeliest tokens only; with a temperature give a "
+            f"top_k from 1 to {MOST_TOP}, not {sampling.top_k} (0 is off)."
+        )
+    if sampling.logprobs > MOST_TOP:
+        raise ArgumentError(
+            f"A target by SGLang tells log-probabilities of {MOST_TOP} tokens at most, not "
+            f"{sampling.logprobs}."
+        )
+    if sampling.logprobs >= 0 and sampling.processed_logprobs:
+        _refuse("processed log-probabilities")
+    if sampling.grammar:
+        _refuse("a grammar or a schema")
+    if sampling.ignore_eos:
+        _refuse("ignore_eos")
+    if sampling.logit_bias:
+        _refuse("logit_bias")
+    if sampling.reasoning_budget >= 0 and sampling.reasoning_closing:
+        _refuse("reasoning_budget")
+    if not text.cache_prompt:
+        _refuse("cache_prompt=False")
+    penalties = (
+        sampling.repeat_penalty,
+        sampling.frequency_penalty,
+        sampling.presence_penalty,
+    )
+    if sampling.repeat_last_n != 0 and penalties != (1, 0, 0):
+        _refuse("penalties")
+    if sampling.dry_multiplier > 0 and sampling.dry_penalty_last_n != 0:
+        _refuse("DRY")
+    if sampling.typical_p < 1 or sampling.top_n_sigma > 0 or sampling.xtc_probability > 0:
+        _refuse("typical_p, top_n_sigma and XTC")
 
 
 def _refuse(what: str) -> NoReturn:

@@ -68,6 +68,7 @@ class Verify:
         """The routes of these paths."""
         return [
             Route("/v1/verify", self._describe),
+            Route("/v1/verify/vocabulary", self._tell_vocabulary),
             Route("/v1/verify", self._begin, methods=["POST"]),
             Route("/v1/verify/{id}", self._round, methods=["POST"]),
             Route("/v1/verify/{id}", self._end, methods=["DELETE"]),
@@ -100,6 +101,19 @@ class Verify:
             "longest_draft": core.longest_draft,
             "guesses": core.most_guesses,
             "most_nodes": core.most_nodes,
+        }
+
+    async def _tell_vocabulary(self, request: Request) -> Response:
+        return JSONResponse(await run_in_threadpool(self._vocabulary))
+
+    def _vocabulary(self) -> dict[str, Any]:
+        table = backend_of(self._session).vocabulary_table()
+        return {
+            # Each character stands for a byte: a token may end inside a character of its text.
+            "pieces": [piece.decode("latin-1") for piece in table.pieces],
+            "hidden": table.hidden,
+            "ends": table.ends,
+            "fingerprint": f"{table.fingerprint:016x}",
         }
 
     async def _begin(self, request: Request) -> Response:
@@ -183,6 +197,8 @@ class Verify:
             if self._calls[name] == 0:
                 del self._calls[name]
                 self._count_idle(name)
+        if one.over:  # its last answer stays, its place need not
+            self._places.leave(name)
         return news
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 
 from specllama import ClosedError, Generation, Handle, SpecSession, _core
 from specllama._core import Chunk, TokenLogprobs
-from specllama.formats.wire import Digest, chunk_to_wire
+from specllama.formats.wire import Digest, chunk_to_wire, logprobs_to_wire
 from specllama.requests.background import submitted, verification
 from specllama.requests.queued_request import QueuedRequest
 from specllama.server.error import ApiError
@@ -148,6 +148,7 @@ class Verification:
         fields: dict[str, Any] = {
             "n": len(result.tokens),
             "tokens": new,
+            **_logprobs_field(logprobs[: len(new)]),
             "chunks": [self._wire(i, one) for i, one in enumerate(chunks) if i >= self._n_chunks],
             "drafted": stats.drafted,
             "accepted": stats.accepted,
@@ -176,6 +177,12 @@ class Verification:
                 finish_reason=None,
             )
         )  # fmt: skip
+
+
+def _logprobs_field(logprobs: list[TokenLogprobs | None]) -> dict[str, Any]:
+    """Return the log-probabilities of a round's tokens, if they were asked for."""
+    known = [logprobs_to_wire(one) for one in logprobs if one is not None]
+    return {"logprobs": known} if known and len(known) == len(logprobs) else {}
 
 
 class DisagreementError(ApiError):

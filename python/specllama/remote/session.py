@@ -1,0 +1,77 @@
+"""A session of the core whose target is elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from specllama import _core
+from specllama.drafter import Drafter
+from specllama.formats.wire import MOST_DRAFTED
+from specllama.remote.target import Target
+from specllama.remote.verifier import Verifier
+
+_N_PINGS = 3
+
+
+class RemoteSession(_core.Session):
+    """Drafts here, and has the target verify.
+
+    Args:
+        target: The target; it is closed with the session.
+        options, drafter, ngram, progress: As for `_core.Session`.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        options: _core.SessionOptions,
+        *,
+        drafter: Drafter | None,
+        ngram: _core.NGramOptions | None,
+        progress: Callable[[float], object] | None,
+    ) -> None:
+        self._verifier = Verifier(target, options.n_seq)
+        super().__init__(
+            options,
+            verifier=self._verifier,
+            info=_info(target),
+            drafter=drafter,
+            ngram=ngram,
+            progress=progress,
+        )
+
+    def hang_up(self) -> None:
+        """Make the rounds under way fail at once, and all later ones; from any thread."""
+        self._verifier.hang_up()
+
+    def close(self) -> None:
+        super().close()
+        self._verifier.close()
+
+
+def _info(target: Target) -> _core.VerifierInfo:
+    about = target.about
+    trips = []
+    for _ in range(_N_PINGS):
+        began = time.monotonic()
+        target.ping()
+        trips.append(time.monotonic() - began)
+    longest = min(MOST_DRAFTED, about.longest_draft)
+    return _core.VerifierInfo(
+        description=f"{about.description} at {target.url}",
+        kernels=about.kernels,
+        n_ctx=about.n_ctx,
+        n_threads=about.n_threads,
+        vocabulary=int(about.vocabulary, 16),
+        bos=about.bos,
+        eos=about.eos,
+        fim=about.fim,
+        chat_template=about.chat_template,
+        longest_draft=longest,
+        most_guesses=about.guesses,
+        most_nodes=max(min(MOST_DRAFTED, about.most_nodes), longest),
+        table=target.table,
+        decode_seconds=about.decode_seconds,
+        round_trips=trips,
+    )
