@@ -29,7 +29,6 @@ def test_a_generation_has_its_tokens_text_and_finish_reason(open_session: Open) 
     assert str(generation) == generation.text
 
 
-@pytest.mark.here_and_served
 def test_prompts_are_texts_or_token_ids(open_session: Open) -> None:
     session = open_session()
     tokens = session.tokenize(PROMPT)
@@ -168,7 +167,6 @@ def test_the_context_manager_closes_the_session() -> None:
         session.generate("x")
 
 
-@pytest.mark.here_and_served
 def test_nan_logits_raise_decode_error(scripted: Callable[..., Path], open_session: Open) -> None:
     session = open_session(scripted(["a", "b"], output_scale=float("nan")), kv_type="f16")
     with pytest.raises(DecodeError, match="NaN"):
