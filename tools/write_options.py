@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from specllama._field import Field
 from specllama.model.session_options import FIELDS as SESSION
-from specllama.requests.field import Field
 from specllama.requests.options import FIELDS
 
 PAGE = Path(__file__).parents[1] / "docs" / "options.md"

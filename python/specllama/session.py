@@ -156,7 +156,7 @@ class SpecSession(AsyncRequests):
     def generate(
         self, prompt: str | Iterable[int], *, n: int = 1, **options: Unpack[GenerateOptions]
     ) -> Generation:
-        raise NotImplementedError(GenerateOptions(**options))  # for jedi, see _editors
+        raise NotImplementedError(GenerateOptions(**options))  # for jedi, see _field.completed
 
     @overload
     def generate(

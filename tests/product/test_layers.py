@@ -13,8 +13,8 @@ from folders import ROOT
 PYTHON = ROOT / "python"
 
 BASE = {
-    "_build", "_check", "_closing", "_color", "_core", "_files", "_fork", "_interrupt",
-    "_llama", "_process_guard", "_progress", "drafter", "errors",
+    "_build", "_check", "_closing", "_color", "_core", "_field", "_files", "_fork",
+    "_interrupt", "_llama", "_process_guard", "_progress", "drafter", "errors",
 }  # fmt: skip
 """Below every room."""
 
@@ -36,9 +36,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "server": SESSION | {"", "server"},
     "chat": SESSION | {"chat"},
     "commands": SESSION
-    | {"theory", "simulate", "workloads", "measure", "bench", "server", "chat", "commands"},
+    | {"theory", "simulate", "workloads", "measure", "bench", "server", "chat", "commands"}
+    | {"__main__"},
     "": SESSION,
-    "__main__": {"", "commands", "errors"},
+    "__main__": {"", "_core", "commands", "errors"},
     # What loads fast has the package only inside functions.
     "specllama_light": {"", "__main__", "commands", "specllama_light"},
 }

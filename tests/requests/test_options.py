@@ -12,11 +12,11 @@ import pytest
 from folders import DOCS
 from specllama import ArgumentError, GenerateOptions, _core
 from specllama.__main__ import main
+from specllama._field import Field
 from specllama.commands import _arguments
 from specllama.commands._arguments import with_flags
 from specllama.model.session_options import FIELDS as SESSION
 from specllama.model.session_options import SessionOptions
-from specllama.requests.field import Field
 from specllama.requests.options import FIELDS, checked, sampling_options
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields

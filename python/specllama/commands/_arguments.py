@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from specllama._field import INT32, Field
 from specllama.commands.whole_numbers import whole
 from specllama.errors import ArgumentError
 from specllama.model.hub import SCHEME
 from specllama.model.session_options import FIELDS as SESSION_FIELDS
-from specllama.requests.field import INT32, Field
 from specllama.requests.json_text import parsed
 from specllama.requests.options import FIELDS, GenerateOptions
 

@@ -10,7 +10,7 @@ import socket
 from ipaddress import ip_network
 from pathlib import Path
 
-from specllama import list_devices
+from specllama._core import list_devices
 from specllama.commands import _arguments
 from specllama.commands.whole_numbers import UNTIL_FULL, whole
 from specllama.errors import ArgumentError, SpecllamaError

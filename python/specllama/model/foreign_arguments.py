@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection
 
-from specllama.requests.options import FIELDS
+from specllama import _core
 
 _SAY_INSTEAD = {
     **dict.fromkeys(("model_path", "path", "model_name", "pretrained_model_name_or_path"),
@@ -38,7 +38,7 @@ def advice(name: str, known: Collection[str]) -> str:
     """Return what to give instead of an argument that SpecSession does not have."""
     if said := _SAY_INSTEAD.get(name):
         return said
-    if name in FIELDS:
+    if name in {option.name for option in _core.generate_options()}:
         return f"it is an option of each call, as in generate(prompt, {name}=...)"
     alike = difflib.get_close_matches(name, known, n=1)
     return f"did you mean {alike[0]}" if alike else "see help(SpecSession)"

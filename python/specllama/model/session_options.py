@@ -10,11 +10,10 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 from specllama import _check, _core
-from specllama._editors import completed
+from specllama._field import Check, Field, completed, described
 from specllama.errors import ArgumentError
 from specllama.model import hub
 from specllama.model.foreign_arguments import advice
-from specllama.requests.field import Check, Field, described
 
 Path = str | os.PathLike[str]
 

@@ -10,9 +10,8 @@ from typing import Any, Literal
 from typing_extensions import TypedDict, Unpack
 
 from specllama import _check, _core
-from specllama._editors import completed
+from specllama._field import Check, Field, completed, described
 from specllama.requests import read
-from specllama.requests.field import Check, Field, described
 from specllama.requests.grammar import constraint
 from specllama.requests.schema.schema_grammar import SchemaGrammar
 

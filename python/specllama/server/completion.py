@@ -8,7 +8,7 @@ from typing import Any
 
 from specllama import Chunk, GenerateOptions, Generation, _check
 from specllama._core import TokenLogprobs
-from specllama.requests.field import INT32
+from specllama._field import INT32
 from specllama.server.choices import ChoicesEndpoint
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields

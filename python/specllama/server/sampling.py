@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from specllama.requests.field import INT32, Field
+from specllama._field import INT32, Field
 from specllama.requests.json_text import parsed
 from specllama.requests.options import FIELDS, GenerateOptions
 from specllama.server.constraint import read_constraint

@@ -8,8 +8,8 @@ from typing import Any
 
 from specllama import GenerateOptions, Generation, Handle, SpecllamaError
 from specllama._core import Stats
+from specllama._field import INT32
 from specllama.requests.background import BackgroundRequests
-from specllama.requests.field import INT32
 from specllama.server.anthropic.blocks import Blocks
 from specllama.server.anthropic.input import read_conversation
 from specllama.server.constraint import form_options
