@@ -105,7 +105,7 @@ void GgufReader::check_path() {
     std::ifstream stream(path_, std::ios::binary);
     if (!stream) fail("it cannot be read; check its permissions");
     size_ = fs::file_size(path_, error);
-    if (error) fail("its size cannot be told");
+    if (error) fail("its size is unknown");
     if (size_ == 0) fail("it is empty");
     char magic[4] = {};
     stream.read(magic, sizeof(magic));

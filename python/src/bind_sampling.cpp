@@ -61,7 +61,7 @@ py::array_t<Token> speculate_many(Sampler& sampler, const Logits& logits, const 
     Distribution drawn_from;
     std::vector<Token> drafted(n_guesses);
     std::vector<Guess> guesses;
-    const bool told = sampler.rejects() && !point_mass;
+    const bool with_distribution = sampler.rejects() && !point_mass;
     for (int i = 0; i < count; ++i) {
         const TokenSpan before = TokenSpan(context).first(first + i);
         std::vector<float> row = copy(draft);
@@ -69,7 +69,8 @@ py::array_t<Token> speculate_many(Sampler& sampler, const Logits& logits, const 
         guesses.clear();
         for (int k = 0; k < n_guesses; ++k) {
             cells(i, k) = drafted[k];
-            if (drafted[k] >= 0) guesses.push_back({drafted[k], told ? &drawn_from : nullptr});
+            if (drafted[k] >= 0)
+                guesses.push_back({drafted[k], with_distribution ? &drawn_from : nullptr});
         }
         row = copy(logits);
         cells(i, n_guesses) = sampler.choose(row, before, guesses);

@@ -181,8 +181,8 @@ void GrammarDrafter::draft(const GrammarLookahead& lookahead, DraftRequest& prop
         const std::size_t end = ends_[i] - begin;
         float confidence = 1;
         for (; at < end; ++at) confidence *= lookahead.confidence()[at];
-        const auto n_behind = static_cast<int>(written_.size() - ends_[i]);
-        proposal.draft.push(tokens[i], {Source::grammar, n_behind, confidence});
+        const auto n_bytes_after = static_cast<int>(written_.size() - ends_[i]);
+        proposal.draft.push(tokens[i], {Source::grammar, n_bytes_after, confidence});
     }
 }
 

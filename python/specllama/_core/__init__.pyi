@@ -622,7 +622,7 @@ class Sampler:
         """Return what is drafted from `draft_logits`, and what is then generated from `logits`, at
         positions first, first + 1, ...
 
-        The context is all zeros. point_mass: the verification is not told from which distribution
+        The context is all zeros. point_mass: the verification does not know from which distribution
         the draft was drawn. n_guesses: 1 to 8. Shape [count, n_guesses + 1]: the guesses, the
         likeliest first and -1 for missing ones, then the generated token.
         """

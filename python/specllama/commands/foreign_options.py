@@ -197,7 +197,7 @@ class _Translation:
 
 
 def _load_mode(wanted: set[str]) -> str:
-    """Return the mode for llama.cpp's switches: it maps files unless it is told not to."""
+    """Return the mode for llama.cpp's switches: it maps files unless a switch forbids it."""
     if "dio" in wanted:
         return "dio"
     if "mlock" in wanted:

@@ -131,9 +131,9 @@ class Link:
                 continue
             if 200 <= reply.status < 300:
                 return self.parsed(reply.body)
-            told = Fields.parse(self.url, reply.body)
-            if told is not None or reply.status not in _FROM_PROXIES:
-                raise error_of(self.url, reply.status, told or Fields(self.url, {}))
+            fields = Fields.parse(self.url, reply.body)
+            if fields is not None or reply.status not in _FROM_PROXIES:
+                raise error_of(self.url, reply.status, fields or Fields(self.url, {}))
             last = f"HTTP status {reply.status}"
         raise RemoteError(f"Cannot reach {self.url}: {last}.")
 
@@ -142,10 +142,10 @@ class Link:
 
     def parsed(self, message: str | bytes) -> Fields:
         """Return the JSON object in a message. Raises RemoteError if the message is not one."""
-        told = Fields.parse(self.url, message)
-        if told is None:
+        fields = Fields.parse(self.url, message)
+        if fields is None:
             raise RemoteError(f"{self.url} gave no JSON object; is it {self._kind} server?")
-        return told
+        return fields
 
 
 def _is_server(url: str) -> bool:
@@ -162,9 +162,9 @@ def _is_server(url: str) -> bool:
     return parts.scheme in ("http", "https") and is_host and has_port and is_plain
 
 
-def error_of(url: str, status: int, told: Fields) -> Exception:
+def error_of(url: str, status: int, fields: Fields) -> Exception:
     """Return the exception for an answer that reports an error."""
-    said = told.message()
+    said = fields.message()
     message = said or f"HTTP status {status}."
     if status in (409, 410):
         return GoneError(message)

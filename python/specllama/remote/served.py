@@ -39,12 +39,12 @@ class Served:
             "content": text, "add_special": add_special, "parse_special": parse_special,
             "plain": plain,
         }  # fmt: skip
-        told = self._link.post("/tokenize", body)
-        return told.tokens("tokens", self.about.n_vocab, most=MOST_BYTES)
+        reply = self._link.post("/tokenize", body)
+        return reply.tokens("tokens", self.about.n_vocab, most=MOST_BYTES)
 
     def detokenize(self, tokens: Sequence[int], *, special: bool) -> str:
-        told = self._link.post("/detokenize", {"tokens": tokens, "special": special})
-        return told.text("content", MOST_BYTES)
+        reply = self._link.post("/detokenize", {"tokens": tokens, "special": special})
+        return reply.text("content", MOST_BYTES)
 
     def begin(self, text: Text) -> Verification:
         return Verification(self._link, self.about, text)

@@ -45,7 +45,7 @@ class Transport:
     Args:
         url: The server's address.
         headers: Sent with every request.
-        lines: Is told every connection.
+        lines: Is notified of every connection.
     """
 
     def __init__(self, url: str, headers: dict[str, str], lines: Lines) -> None:

@@ -76,21 +76,21 @@ class Verification:
                 f"given {len(generated)} tokens."
             )
         # If this is repeated as the answer was lost, the name makes it replace the first opening.
-        told = self._link.post("/v1/verify", {
+        reply = self._link.post("/v1/verify", {
             "name": self._name,
             "vocabulary": self._about.vocabulary,
             "prompt": self._text.prompt,
             "generated": generated,
             "options": self._text.options(),
         })  # fmt: skip
-        name = told.text("id", 64)
+        name = reply.text("id", 64)
         if not _NAME.fullmatch(name):
-            told.refuse("id", name, "the name of a generation")
+            reply.refuse("id", name, "the name of a generation")
         self._id = name
         self._n_rounds = 0
         self._digest = Digest(self._text.prompt)
         self._n_digested = 0
-        return self._read(told, generated, None)
+        return self._read(reply, generated, None)
 
     def _verify(
         self, generated: list[int], draft: list[int], branches: list[Branch]
@@ -103,27 +103,27 @@ class Verification:
             "hash": str(self._digest),
             "draft": draft,
         }
-        n_told = len(draft)
+        n_sent = len(draft)
         aside = []
         for depth, tokens in branches:
-            if n_told + len(tokens) > MOST_TOLD:
+            if n_sent + len(tokens) > MOST_TOLD:
                 break
-            n_told += len(tokens)
+            n_sent += len(tokens)
             aside.append([depth, *tokens])
         if aside:
             body["branches"] = aside
-        told = self._link.post(f"/v1/verify/{self._id}", body)
+        reply = self._link.post(f"/v1/verify/{self._id}", body)
         self._n_rounds += 1
-        return self._read(told, generated, n_told)
+        return self._read(reply, generated, n_sent)
 
-    def _read(self, told: Any, generated: list[int], n_drafted: int | None) -> VerifyAnswer:
+    def _read(self, reply: Any, generated: list[int], n_drafted: int | None) -> VerifyAnswer:
         asked = Asked(
             n_vocab=self._about.n_vocab,
             n_left=self._text.max_tokens - len(generated),
             n_logprobs=self._text.sampling.logprobs,
             n_drafted=n_drafted,
         )
-        answer = read_answer(told, asked)
-        if told.flag("done"):  # it has no place there any more, and its last answer may stay
+        answer = read_answer(reply, asked)
+        if reply.flag("done"):  # it has no place there any more, and its last answer may stay
             self._id = ""
         return answer

@@ -88,10 +88,10 @@ class Generate:
         })  # fmt: skip
         n = len(draft)
         name = "input_top_logprobs"
-        told = meta.items(name, most=n + 1)[1:] if name in meta else []
-        if len(told) != n:
+        listed = meta.items(name, most=n + 1)[1:] if name in meta else []
+        if len(listed) != n:
             meta.refuse(name, meta.raw(name), f"the rows of {n + 1} tokens")
-        rows = [_row(meta, name, row, n_top) for row in told]
+        rows = [_row(meta, name, row, n_top) for row in listed]
         name = "output_top_logprobs"
         rows += [_row(meta, name, row, n_top) for row in meta.items(name, most=1)]
         if len(rows) != n + 1:
@@ -108,14 +108,14 @@ class Generate:
             "return_text_in_logprobs": True,
         })  # fmt: skip
         name = "input_token_logprobs"
-        told: dict[int, str] = {}
+        texts: dict[int, str] = {}
         for one in meta.items(name, most=len(tokens)):
             if not isinstance(one, list) or len(one) != 3:
                 meta.refuse(name, one, "a log-probability, a token and its text")
             if one[2] is not None:
                 token = meta.as_integer(name, one[1], 0, _MOST_ID)
-                told[token] = meta.as_text(name, one[2], _LONGEST_TEXT)
-        return [told.get(token) for token in tokens]
+                texts[token] = meta.as_text(name, one[2], _LONGEST_TEXT)
+        return [texts.get(token) for token in tokens]
 
     def _ask(self, body: dict[str, Any]) -> Fields:
         fields = {"sampling_params": _SAMPLING, "return_logprob": True, "stream": False}

@@ -60,17 +60,17 @@ class Rounds:
         draft = list(takewhile(lambda token: token < self._n_vocab, draft))
         before = [*self._text.prompt, *generated]
         began = time.monotonic()
-        told = self._generate.rows(before, draft, self._n_top)
+        answer = self._generate.rows(before, draft, self._n_top)
         took = time.monotonic() - began
         if self._n_cached is None:
-            self._n_cached = told.n_cached
-        seconds = told.seconds
+            self._n_cached = answer.n_cached
+        seconds = answer.seconds
         if not 0 < seconds < took:
             seconds = max(took - self._trip, took * _LEAST_SHARE)
         tokens: list[int] = []
         logprobs: list[TokenLogprobs] = []
         ended = False
-        for drafted, row in zip([*draft, None], told.rows, strict=True):
+        for drafted, row in zip([*draft, None], answer.rows, strict=True):
             token = self._choose(row, [*before, *tokens])
             ended = self._tokenizer.is_end(token)
             if ended:
@@ -92,7 +92,7 @@ class Rounds:
         )
 
     def close(self) -> None:
-        """Give the text up; SGLang need not be told."""
+        """Give the text up; SGLang needs no notice."""
 
     def _choose(self, row: Row, context: list[int]) -> int:
         tokens = [token for token, _ in row]

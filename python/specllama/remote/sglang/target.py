@@ -68,10 +68,10 @@ class SGLang:
 
     def _served(self) -> tuple[str, int]:
         """Return the name of the served model, and the most tokens of prompt and generation."""
-        told = self._link.get("/v1/models").items("data", most=_MOST_MODELS)
-        if not told or not isinstance(told[0], dict):
+        reply = self._link.get("/v1/models").items("data", most=_MOST_MODELS)
+        if not reply or not isinstance(reply[0], dict):
             raise RemoteError(f"{self.url} does not say what it serves; is it an SGLang server?")
-        model = Fields(self.url, told[0], "data[0].")
+        model = Fields(self.url, reply[0], "data[0].")
         name = model.text("id", _LONGEST_NAME)
         info = self._info()
         if "max_req_input_len" in info:

@@ -56,7 +56,7 @@ class Derived:
 
 
 def derived(probe: Probe, marks: AnswerMarks) -> Derived | None:
-    """Return what a template's calls look like; None if that cannot be told.
+    """Return what a template's calls look like; None if it is unknown.
 
     Args:
         probe: Renders conversations.
