@@ -148,7 +148,7 @@ def test_cascade_false_drafts_with_the_model_alone(open_session: Open) -> None:
             ArgumentError,
             'must be a whole number or "auto" or "off", not \'on\'',
         ),
-        ({"spec_length": None}, ArgumentError, "spec_length must be a whole number"),
+        ({"spec_length": 2.5}, ArgumentError, "spec_length must be a whole number"),
         ({"draft": ""}, ArgumentError, "draft is empty; give a path"),
         ({"draft": "no/such.gguf"}, ModelError, "There is no file no/such.gguf"),
         ({"draft": 7}, ArgumentError, "draft must be"),
