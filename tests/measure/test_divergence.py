@@ -134,9 +134,9 @@ def test_report_summarises_comparisons() -> None:
     ("options", "sentence"),
     [
         (["-n", "4000"], "leaves no room in a context of"),
-        (["--temp", "-1"], "--temperature must be"),
+        (["--temp", "-1"], "--temp must be"),
         (["-f", "none.jsonl"], "none.jsonl cannot be read"),
-        (["--exact", "on", "-kv", "f16"], "exact"),
+        (["--exact", "on", "-kv", "f16"], "Exact decoding is not possible"),
     ],
 )
 def test_bad_divergence_options_give_one_sentence(
