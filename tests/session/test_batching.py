@@ -171,12 +171,12 @@ def test_a_long_prompt_does_not_stall_others(open_session: Open) -> None:
     next(quick)
     slow = session.stream([1, *range(5, 405)], max_tokens=1)
     n_steps = 0
-    while slow._backend.in_prompt:
+    while slow._state.stream.in_prompt:
         assert session._backend.step()
         n_steps += 1
         assert len(quick.result().tokens) == 1 + n_steps
         # The last tokens come with the round, as many as each of two may have.
-        assert slow._backend.n_prefilled <= 16 * n_steps + 8
+        assert slow._state.stream.n_prefilled <= 16 * n_steps + 8
 
 
 def test_long_prompts_are_decoded_in_turns(open_session: Open) -> None:
@@ -202,7 +202,7 @@ def test_a_prompt_gets_a_batch_next_to_the_round(open_session: Open) -> None:
     second = session.stream([2, *range(5, 137)], max_tokens=9)
     for n_prefilled, n_generated in ((90, 2), (133, 3)):
         session._backend.step()
-        assert second._backend.n_prefilled == n_prefilled
+        assert second._state.stream.n_prefilled == n_prefilled
         assert len(first.result().tokens) == n_generated
     assert len(second.result().tokens) == 1
 
@@ -214,12 +214,12 @@ def test_the_tail_of_a_prompt_is_decoded_with_a_round(open_session: Open) -> Non
     prompt = [2, *range(5, 113)]
     with session.stream(prompt, max_tokens=1) as alone:
         session._backend.step()
-        assert alone._backend.n_prefilled == 90
+        assert alone._state.stream.n_prefilled == 90
     first = session.stream([1, 5, 6], max_tokens=9)
     session._backend.step()
     second = session.stream([3, *prompt[1:]], max_tokens=9)
     session._backend.step()
-    assert second._backend.n_prefilled == len(prompt)
+    assert second._state.stream.n_prefilled == len(prompt)
     assert [len(stream.result().tokens) for stream in (first, second)] == [2, 1]
 
 
@@ -229,7 +229,7 @@ def test_chunks_of_others_steps_are_kept_for_their_streams(open_session: Open) -
     assert core.n_seq == core.n_free == 3
     assert not core.step()  # nothing to do
     requests = [session.stream([1, 5, n], max_tokens=4) for n in (6, 7)]
-    streams = [request._backend for request in requests]
+    streams = [request._state.stream for request in requests]
     assert core.n_free == 1
     assert streams[0].take() == []
     assert core.step()
@@ -342,7 +342,7 @@ def test_a_request_can_be_cancelled_during_a_step(open_session: Open) -> None:
     drafter = Calling()
     session = open_session(draft=drafter, n_seq=2)
     streams = [session.stream([1, 5, n], max_tokens=20) for n in (6, 7)]
-    drafter.call = streams[0]._backend.cancel  # as another thread might
+    drafter.call = streams[0]._state.stream.cancel  # as another thread might
     session._backend.step()  # of the prompts' ends, for which nobody is asked
     session._backend.step()
     assert session._backend.n_free == 1
