@@ -1,10 +1,24 @@
 #include "engine/fixed_speculator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/proposal_check.h"
 
 namespace specllama {
+
+FixedSpeculator::FixedSpeculator(Drafters drafters, int longest, const Tree::Limits& limits,
+                                 const Vocabulary& vocab, std::optional<CostCurve> cost)
+    : Speculator(std::move(drafters), longest, limits, vocab), cost_(std::move(cost)) {}
+
+std::vector<CostCurve*> FixedSpeculator::curves() {
+    if (!cost_) return {};
+    return {&*cost_};
+}
+
+void FixedSpeculator::observe_decode(const Decode& decode) {
+    if (cost_) cost_->observe(decode.n_rows, decode.n_context, decode.seconds);
+}
 
 void FixedSpeculator::ask_all(std::span<Sequence* const> sequences) {
     ask(forced(), sequences);

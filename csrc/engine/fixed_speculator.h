@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "engine/joined_draft.h"
 #include "engine/speculator.h"
@@ -15,12 +17,18 @@ namespace specllama {
 // are then alternatives to its own, or take its place if it has none.
 class FixedSpeculator final : public Speculator {
  public:
-    using Speculator::Speculator;
+    // cost: of the target's decodes, if it is to be learned for those who plan elsewhere.
+    FixedSpeculator(Drafters drafters, int longest, const Tree::Limits& limits,
+                    const Vocabulary& vocab, std::optional<CostCurve> cost);
+
+    std::vector<CostCurve*> curves() override;
+    void observe_decode(const Decode& decode) override;
 
  private:
     void ask_all(std::span<Sequence* const> sequences) override;
     void choose(std::size_t i);
 
+    std::optional<CostCurve> cost_;
     JoinedDraft joined_;
 };
 

@@ -24,6 +24,9 @@ class PlannedSpeculator final : public Speculator {
                       const Vocabulary& vocab, Planner planner, bool takes_guesses);
 
     Planner* planner() override { return &planner_; }
+    std::vector<CostCurve*> curves() override {
+        return {&planner_.cost(), &planner_.draft_cost().curve()};
+    }
     void begin(Sequence& sequence, TokenSpan reference) override;
     void end(Sequence& sequence) override;
     int n_padding() const override;

@@ -10,6 +10,7 @@
 #include "draft/tree.h"
 #include "engine/sequence.h"
 #include "engine/target.h"
+#include "plan/cost_curve.h"
 #include "plan/planner.h"
 #include "specllama/types.h"
 #include "system/clock.h"
@@ -46,6 +47,8 @@ class Speculator {
 
     // What plans the lengths of drafts; null: nothing does.
     virtual Planner* planner() { return nullptr; }
+    // The costs that it learns: of the target's decodes, then of the draft model's; empty: none.
+    virtual std::vector<CostCurve*> curves() { return {}; }
 
     // A sequence enters with its prompt, and leaves. reference: a text to draft from.
     virtual void begin(Sequence& sequence, TokenSpan reference);

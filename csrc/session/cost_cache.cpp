@@ -1,6 +1,5 @@
 #include "session/cost_cache.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -53,10 +52,6 @@ void write(const std::string& key, const CurvePoints& points) {
     write_cache_file(file(key), text.str());
 }
 
-std::array<CostCurve*, 2> curves(Planner& planner) {
-    return {&planner.cost(), &planner.draft_cost().curve()};
-}
-
 }  // namespace
 
 std::string curve_key(const Header& header, const ModelOptions& model, const ContextPlan& context,
@@ -73,15 +68,14 @@ std::string curve_key(const Header& header, const ModelOptions& model, const Con
     return key + ", " + model.device + ", " + kv_type_name(context) + ", " + kernels;
 }
 
-void load_curves(const CurveKeys& keys, Planner& planner) {
+void load_curves(const CurveKeys& keys, std::span<CostCurve* const> curves) {
     for (std::size_t i = 0; i < keys.size(); ++i)
-        if (const auto points = read(keys[i])) curves(planner)[i]->restore(*points);
+        if (const auto points = read(keys[i])) curves[i]->restore(*points);
 }
 
-void store_curves(const CurveKeys& keys, Planner& planner) {
+void store_curves(const CurveKeys& keys, std::span<CostCurve* const> curves) {
     for (std::size_t i = 0; i < keys.size(); ++i)
-        if (const CostCurve& curve = *curves(planner)[i]; curve.measured())
-            write(keys[i], curve.points());
+        if (const CostCurve& curve = *curves[i]; curve.measured()) write(keys[i], curve.points());
 }
 
 }  // namespace specllama

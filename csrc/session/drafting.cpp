@@ -101,9 +101,13 @@ void Drafters::add(std::shared_ptr<const Model> draft_model, const DraftPlan& pl
 std::unique_ptr<Speculator> make_speculator(const SessionOptions& options, Drafters& drafters,
                                             const Tree::Limits& limits, const Vocabulary& vocab,
                                             Planner planner, bool takes_guesses) {
-    if (options.spec_length || drafters.all.empty())
+    if (options.spec_length || drafters.all.empty()) {
+        // Clients of a server plan by what its decodes cost.
+        std::optional<CostCurve> cost;
+        if (options.verifies) cost = planner.cost();
         return std::make_unique<FixedSpeculator>(std::move(drafters.all), longest_draft(options),
-                                                 limits, vocab);
+                                                 limits, vocab, std::move(cost));
+    }
     return std::make_unique<PlannedSpeculator>(std::move(drafters.all), longest_draft(options),
                                                limits, vocab, std::move(planner), takes_guesses);
 }

@@ -118,7 +118,7 @@ void Scheduler::close() {
 
 void Scheduler::shutdown() {
     release_helper_threads();
-    if (Planner* planner = engine_->speculator().planner()) store_curves(curve_keys_, *planner);
+    store_curves(curve_keys_, engine_->speculator().curves());
 }
 
 void Scheduler::remove(Sequence& sequence) {
@@ -260,9 +260,9 @@ void Scheduler::cancel(Sequence& sequence) {
 
 std::vector<double> Scheduler::decode_seconds() {
     return look([&] {
-        Planner* planner = open().engine_->speculator().planner();
-        return planner != nullptr ? planner->cost().points().seconds
-                                  : std::vector<double>(CostCurve::kMaxTokens);
+        const std::vector<CostCurve*> curves = open().engine_->speculator().curves();
+        return curves.empty() ? std::vector<double>(CostCurve::kMaxTokens)
+                              : curves.front()->points().seconds;
     });
 }
 

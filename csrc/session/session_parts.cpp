@@ -117,25 +117,27 @@ void add_draft_model(const SessionOptions& options, const DraftPlan& draft, cons
     }
 }
 
-// Gives the planner the time of the target's decodes and, if lengths are planned, of the draft
-// model's: known from an earlier session, or measured now. Returns the keys of these curves.
+// Finds what decodes of the target cost, and, if lengths are planned, those of the draft model:
+// known from an earlier session, or measured now. Returns the keys of these curves.
 CurveKeys resolve_costs(const SessionOptions& options, const std::optional<DraftPlan>& draft,
                         const Headers& headers, const TargetPlan& plan, Context& context,
-                        ModelDrafter* draft_model, Planner* planner) {
-    if (planner == nullptr) return {};
+                        ModelDrafter* draft_model, Speculator& speculator) {
+    const std::vector<CostCurve*> curves = speculator.curves();
+    if (curves.empty()) return {};
+    Planner* const planner = speculator.planner();
+    if (planner == nullptr) draft_model = nullptr;
+    CostCurve& cost = *curves.front();
     CurveKeys keys = {
         curve_key(headers.target, plan.model, plan.context, context.model().kernels())};
     if (draft_model != nullptr)
         keys.push_back(curve_key(*headers.draft, draft->model, {draft->context},
                                  draft_model->context().model().kernels()));
-    load_curves(keys, *planner);
-    calibrate(context, plan.n_logits, planner->cost());
+    load_curves(keys, curves);
+    calibrate(context, plan.n_logits, cost);
     const Memory& memory = context.memory();
-    planner->cost().width_switch().set_padding(!memory.per_sequence_streams() &&
-                                               memory.n_cuttable() == Memory::kAnyNumber);
-    if (draft_model != nullptr) {
-        measure(*draft_model, options, *planner);
-    }
+    cost.width_switch().set_padding(!memory.per_sequence_streams() &&
+                                    memory.n_cuttable() == Memory::kAnyNumber);
+    if (draft_model != nullptr) measure(*draft_model, options, *planner);
     return keys;
 }
 
@@ -224,7 +226,7 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
         throw InvalidArgument("Exact decoding is not possible for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");
     CurveKeys curve_keys = resolve_costs(options, draft, headers, plan, *context,
-                                         drafters.model.get(), engine->speculator().planner());
+                                         drafters.model.get(), engine->speculator());
     SessionInfo info = session_info(*model, *context, *engine);
     const int n_parts = memory.per_sequence_streams() ? info.n_seq : 1;
     std::shared_ptr<const Vocabulary> vocabulary(model, &model->vocab());

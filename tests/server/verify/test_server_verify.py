@@ -288,8 +288,9 @@ def test_verify_describes_the_target(server: Server) -> None:
     assert (told["n_ctx"], told["n_vocab"]) == (session.n_ctx, session.n_vocab)
     assert int(told["vocabulary"], 16) == session._backend.vocabulary
     assert told["longest_draft"] == FIXED["spec_length"]
-    # A session with a fixed length plans nothing, so it does not know what decodes cost.
-    assert not any(told["decode_seconds"])
+    # Of a session with a fixed length, too.
+    assert told["decode_seconds"][0] > 0
+    assert any(told["decode_seconds"][1 : FIXED["spec_length"] + 1])
 
 
 def test_verify_describes_targets_without_drafters() -> None:
