@@ -232,7 +232,7 @@ def test_recurrent_models_refuse_several_beams(tmp_path: Path, kind: str) -> Non
 
 def test_options_without_effect_are_accepted_with_beams(open_session: Open) -> None:
     session = open_session()
-    plain: dict[str, Any] = {"temperature": 0, "top_k": 0, "top_p": 1.0, "logit_bias": {}}
+    plain: dict[str, Any] = {"temperature": 0, "top_k": -1, "top_p": 1.0, "logit_bias": {}}
     beams = session.beam_search(PROMPT, n_beams=2, max_tokens=8)
     assert found(session.beam_search(PROMPT, n_beams=2, max_tokens=8, **plain)) == found(beams)
 

@@ -5,7 +5,7 @@
 
 #include "draft/core_drafter.h"
 #include "draft/ngram/ngram_follower.h"
-#include "specllama/session_options.h"
+#include "specllama/ngram_options.h"
 
 namespace specllama {
 

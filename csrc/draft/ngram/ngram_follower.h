@@ -8,7 +8,7 @@
 #include "draft/ngram/copy_cursor.h"
 #include "draft/ngram/match_finder.h"
 #include "draft/ngram/ngram_predictor.h"
-#include "specllama/session_options.h"
+#include "specllama/ngram_options.h"
 
 namespace specllama {
 

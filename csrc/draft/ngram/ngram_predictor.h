@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "draft/ngram/frequency_table.h"
-#include "specllama/session_options.h"
+#include "specllama/ngram_options.h"
 #include "specllama/types.h"
 
 namespace specllama {

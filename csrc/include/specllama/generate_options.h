@@ -98,7 +98,7 @@ void list_options(const SamplingOptions*, Visit&& option) {
     option(&Options::top_k, {.name = "top_k",
                              .help = "Only the K most likely tokens.",
                              .low = -1,
-                             .special = "0: off",
+                             .special = "0: off; -1: off",
                              .flags = "--top-k",
                              .value = "K",
                              .field = "top_k"});

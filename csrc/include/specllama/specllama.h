@@ -10,6 +10,7 @@
 #include "specllama/evidence.h"
 #include "specllama/generate_options.h"
 #include "specllama/model_file.h"
+#include "specllama/ngram_options.h"
 #include "specllama/option.h"
 #include "specllama/session.h"
 #include "specllama/session_info.h"

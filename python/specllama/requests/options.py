@@ -65,6 +65,7 @@ class GenerateOptions(TypedDict, total=False):
 _READ: dict[str, Check] = {
     "max_tokens": read.most_tokens,
     "dry_sequence_breakers": _check.texts,  # None: none
+    "top_k": read.most_likely,
     "logit_bias": read.biases,
     "seed": read.seed,
     "grammar": read.anything,

@@ -21,6 +21,12 @@ def most_tokens(name: str, value: Any) -> int:
     return -1 if value is None else _check.integer(name, value, low=-1)
 
 
+def most_likely(name: str, value: Any) -> int:
+    """Return how many of the most likely tokens may be chosen; 0, for -1 as well: all."""
+    number = _check.integer(name, value)
+    return 0 if number == -1 else number
+
+
 def biases(name: str, value: Any) -> list[tuple[int, float]]:
     """Return pairs of a token id and its bias."""
     if value is None:
