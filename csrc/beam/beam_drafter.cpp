@@ -22,7 +22,7 @@ BeamDrafter::~BeamDrafter() {
     try {
         for (CoreDrafter* drafter : drafters_) contained(request_, [&] { drafter->end(id_); });
     } catch (...) {
-        // What else a drafter throws when it is told of the end concerns nobody any more.
+        // An exception from here would end the process, and nothing needs the drafter any more.
     }
 }
 

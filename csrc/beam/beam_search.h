@@ -90,7 +90,7 @@ class BeamSearch {
     };
     std::vector<Row> rows_;
     std::vector<int> n_rows_;  // [g]: rows of levels 0 to g
-    // In which round a node was decoded ahead (-1: in none), and who drafted it.
+    // In which round a node was decoded ahead (-1: in none), and the source of its draft.
     struct Ahead {
         int round = -1;
         Source source = Source::other;

@@ -12,7 +12,7 @@
 namespace specllama {
 
 // Predicts which nodes a beam search will need to know at its next steps. It plays the search ahead
-// with the target's successors where these are known, and elsewhere with a drafter's tokens, each
+// with the target's successors where these are known, and otherwise with a drafter's tokens, each
 // taken to be the target's. (Leviathan et al. 2023, appendix A.4, where a smaller model plays the
 // search.) Pure.
 class Lookahead {
@@ -33,7 +33,7 @@ class Lookahead {
     using Propose = std::function<void(NodeId, int, std::vector<Candidate>&)>;
     using Ends = std::function<bool(Token)>;
 
-    // Looks n_levels steps ahead, or as far as there are candidates.
+    // Looks n_levels steps ahead, or until candidates run out.
     void run(Trie& trie, std::span<const Hypothesis> running, int n_beams, int n_levels,
              const Propose& propose, const Ends& ends);
 

@@ -23,9 +23,9 @@ struct Options {
     std::optional<std::string> grammar_file;
     SessionOptions session;  // without a path, the bundled model
     GenerateOptions generate;
-    // Who drafts. n-grams take part in all but "none", and so does a model given with -md. "auto":
+    // The drafter. n-grams take part in all but "none", and so does a model given with -md. "auto":
     // without -md, also what automatic_draft says. "mtp": without -md, also the head in the model's
-    // own file. "none": nobody, even if -md or --corpus is given.
+    // own file. "none": no drafts, even if -md or --corpus is given.
     std::string draft = "auto";
     Switch color = Switch::automatic;
     bool escapes = false;  // whether those in the prompt, stop strings and breakers are replaced

@@ -34,7 +34,7 @@ int resolve_threads(const ContextOptions& options) {
 
 // never_alone takes 3 rows: a lone token, its companion, and one more so that llama.cpp allows the
 // snapshot by which the companion is cut off again (see snapshots). For some architectures
-// llama.cpp asserts that sequences which lie apart can share a micro-batch evenly.
+// llama.cpp asserts that sequences with memories of their own can share a micro-batch evenly.
 int batch_size(const ContextPlan& plan) {
     const int n = std::max(plan.n_batch, plan.never_alone ? 3 : 1);
     const int n_parts = plan.per_sequence_streams ? plan.n_seq : 1;

@@ -5,20 +5,20 @@
 
 namespace specllama {
 
-// What a context is made by: its options, and what the library decides beside them.
+// A context's options, and the library's decisions about it.
 struct ContextPlan : ContextOptions {
     // Extra sequences that share the cells of others and have no room of their own; with n_seq = 1
     // only, and not for recurrent and hybrid models.
     int n_forks = 0;
-    // Whether a lone token is decoded with a second one beside it, which is then forgotten: with
+    // Whether a lone token is decoded together with a second one, which is then cut off: with
     // float weights, a batch of one gives other low bits.
     bool never_alone = false;
     // Whether the last token of a prompt is decoded in a step of its own. Another request with the
     // same prompt finds all tokens but the last in the memory, and decodes that one alone; so both
     // get the same bits. That takes up to 3 % more time to the first token of usual prompts.
     bool last_alone = false;
-    // Whether each request's KV memory lies apart, so that other requests change no bit of what is
-    // computed from it. With n_seq > 1, the memories of some models always do.
+    // Whether each request has a KV memory of its own, so that other requests change no bit of what
+    // is computed from it. With n_seq > 1, the memories of some models always do.
     bool per_sequence_streams = false;
     // Whether the memory of a sliding window keeps the whole text. Otherwise new tokens take the
     // cells of tokens that have left the window, so the order of summation depends on what was
