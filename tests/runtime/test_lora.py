@@ -192,7 +192,7 @@ def test_commands_take_adapters(
     for flag, value, message in (
         ("--lora-scaled", "a.gguf", "needs FILE:SCALE, not 'a.gguf'"),
         ("--lora-scaled", ":1", "needs FILE:SCALE, not ':1'"),
-        ("--lora-scaled", "a.gguf:x", "needs a number behind the colon, not 'x'"),
+        ("--lora-scaled", "a.gguf:x", "needs a number after the colon, not 'x'"),
         ("--lora-scaled", "a.gguf:1,", ""),
         ("--lora", "", ""),
         ("--lora", "a.gguf,", ""),

@@ -90,7 +90,7 @@ def test_logprobs_end_with_the_tokens(open_session: Open) -> None:
     assert [one.token for one in cut.logprobs] == cut.tokens
 
 
-@pytest.mark.parametrize("value", [-1, 101, 1.5, "3", True])
+@pytest.mark.parametrize("value", [-2, 101, 1.5, "3", True])
 def test_bad_logprobs_are_refused(open_session: Open, value: Any) -> None:
     with pytest.raises(ArgumentError, match="logprobs must be"):
         open_session().generate("x", logprobs=value)

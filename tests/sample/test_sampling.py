@@ -275,7 +275,7 @@ def test_tokens_with_a_bias_of_minus_infinity_are_not_generated(open_session: Op
         ("temperature", math.inf, "temperature must be"),
         ("temperature", "hot", "temperature must be a number"),
         ("temperature", True, "temperature must be a number"),
-        ("top_k", -2, "top_k must be -1 or more .0: off., not -2"),
+        ("top_k", -2, "top_k must be -1 or more .0: off; -1: off., not -2"),
         ("top_k", 1.5, "top_k must be a whole number"),
         ("top_p", -0.1, "top_p must be from 0 to 1"),
         ("top_p", 1.1, "top_p must be"),
