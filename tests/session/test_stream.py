@@ -313,12 +313,13 @@ def test_ctrl_c_while_a_session_closes_still_closes_it(open_session: Open) -> No
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("several", [{"n": 4}, {"prompt": [PROMPT] * 4}])
 def test_ctrl_c_ends_several_requests(open_session: Open, several: dict[str, Any]) -> None:
-    """Two have begun when it comes, the others wait."""
+    """Two have begun when it comes, the others wait. (The second may have no token yet.)"""
     session = open_session(draft=CtrlC(20), n_seq=2)
     with pytest.raises(KeyboardInterrupt):
         session.generate(**{"prompt": PROMPT, "max_tokens": 1500, **ENDLESS, **several})
     assert session.last is not None
-    assert session.last.tokens
+    assert len(session.last.tokens) < 1500
+    assert session.generate(PROMPT, max_tokens=8, **ENDLESS).tokens
 
 
 def test_ctrl_c_ends_requests_that_wait_for_the_queue(open_session: Open) -> None:
