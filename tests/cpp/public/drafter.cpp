@@ -43,7 +43,7 @@ class Ruled final : public Drafter {
     }
     bool has_step_cost() const override { return has_step_cost_; }
     int n_unprocessed(SequenceId /*sequence*/, int /*n_tokens*/) const override {
-        if (breaks_behind) throw DrafterError("no idea");
+        if (fails_on_unprocessed) throw DrafterError("no idea");
         return 0;
     }
     void end(SequenceId /*sequence*/) override { ++n_ended; }
@@ -54,7 +54,7 @@ class Ruled final : public Drafter {
     int n_ended = 0;
     int n_observed = 0;
     int n_right = 0;
-    bool breaks_behind = false;
+    bool fails_on_unprocessed = false;
 
  private:
     Rule rule_;
@@ -183,10 +183,11 @@ TEST(a_sequential_drafter_is_asked_token_by_token) {
     }
 }
 
-TEST(errors_of_a_sequential_drafter_are_recorded) {
+TEST(errors_of_n_unprocessed_are_recorded) {
     const auto drafter = std::make_shared<Ruled>([](Proposal&) {}, true);
-    drafter->breaks_behind = true;
-    const Generated generated = generate(drafter);
+    drafter->fails_on_unprocessed = true;
+    // Only planned drafts depend on what is unprocessed.
+    const Generated generated = generate(drafter, {});
     CHECK(generated.tokens == plain());
     CHECK(generated.stats.drafter_errors > 0);
 }
