@@ -41,6 +41,10 @@ _OF_COMMANDS = {"max_tokens", "logprobs"}
 _SAMPLING = [name for name, field in FIELDS.items() if field.flags and name not in _OF_COMMANDS]
 
 
+_DESTINATIONS = {"max_tokens": "n_predict", "draft": "draft_model"}
+"""Where commands keep options that Python calls otherwise."""
+
+
 def filled(value: str) -> str:
     """Return the value of an option, or an argument, unless it is empty, as that of a variable that
     is not set. For argparse."""
@@ -287,7 +291,9 @@ def with_flags(message: str, parser: argparse.ArgumentParser) -> str:
     """Return an error message of the package with the Python names of options replaced by the flags
     of the command that `parser` reads."""
     flags = {one.dest: one.option_strings[0] for one in parser._actions if one.option_strings}
-    flags["max_tokens"] = flags.get("n_predict", "max_tokens")
+    for name, dest in _DESTINATIONS.items():
+        if dest in flags:
+            flags[name] = flags[dest]
 
     def flag(name: re.Match[str]) -> str:
         # Names without "_" are also plain words, unless they are the subject of the sentence.

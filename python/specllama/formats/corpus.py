@@ -96,6 +96,10 @@ def build(
     tokenizer = _core.Tokenizer(_check.path("model", model))
     with _files.replacing(path) as fresh:
         built = _fill(builder, tokenizer, files, progress)
+        if built.n_texts == 0 and built.n_left_out:
+            raise ArgumentError(
+                f"max_tokens leaves no room for a text: it is {max_tokens}; raise it."
+            )
         builder.write(str(fresh), tokenizer.n_vocab, tokenizer.fingerprint)
     return built
 
@@ -130,9 +134,7 @@ def _fill(
                 n_skipped += 1
             builder.end_text()
             shown.update(size)
-    if builder.n_texts == 0 and n_left_out:
-        raise ArgumentError("max_tokens leaves no room for a text; raise it.")
-    if builder.n_texts == 0:
+    if builder.n_texts == 0 and not n_left_out:
         raise ArgumentError("None of the files is text to build a corpus of.")
     return Built(builder.n_texts, builder.n_tokens, n_skipped, n_left_out)
 
