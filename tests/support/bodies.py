@@ -80,6 +80,21 @@ BODIES: list[tuple[str, dict[str, Any]]] = [
     ("/v1/messages", {"messages": MESSAGES[1:2], "max_tokens": 3, "temperature": 1,
      "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}}),
     ("/v1/messages/count_tokens", {"messages": [{"role": "user", "content": "a"}], "system": "s"}),
+    ("/api/chat", {"model": "m", "messages": [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "", "thinking": "t", "tool_calls": [
+            {"function": {"name": "f", "arguments": {"x": 1}}}]},
+        {"role": "tool", "content": "r", "tool_name": "f"}],
+     "tools": [{"type": "function", "function": FUNCTION}], "think": "low", "keep_alive": "5m",
+     "options": {"num_predict": 3, "temperature": 0.5, "num_ctx": 64, "stop": ["x"], "seed": 1},
+     "logprobs": True, "top_logprobs": 2, "stream": False}),
+    ("/api/chat", {"messages": MESSAGES[1:2], "format": SCHEMA, "options": {"num_predict": 3}}),
+    ("/api/generate", {"prompt": "a", "system": "s", "context": [1, 5], "format": "json",
+     "options": {"num_predict": 3, "top_k": 5}}),
+    ("/api/generate", {"prompt": "a", "raw": True, "stream": False, "keep_alive": 0,
+     "options": {"num_predict": 3}}),
+    ("/api/generate", {"prompt": "a", "suffix": "b", "options": {"num_predict": 3}}),
+    ("/api/show", {"model": "m", "verbose": True}),
     ("/completion", SAMPLING | {"prompt": ["a", 5], "n_predict": 3, "n_probs": 2,
      "post_sampling_probs": True, "return_tokens": True, "dry_multiplier": 1.0,
      "dry_sequence_breakers": ["x"], "xtc_probability": 0.5}),
@@ -99,7 +114,8 @@ BODIES: list[tuple[str, dict[str, Any]]] = [
 """A valid body for each path, with every field that means something to it."""
 
 PATHS = ["/", "/health", "/metrics", "/v1/models", "/v1/models/m", "/props", "/slots",
-         "/page/%00", "/v1/models/%ff%00", "/v1/%2e%2e/x", "//", "/nothing"]  # fmt: skip
+         "/api/tags", "/api/ps", "/page/%00", "/v1/models/%ff%00", "/v1/%2e%2e/x", "//",
+         "/nothing"]  # fmt: skip
 
 
 class Raw:

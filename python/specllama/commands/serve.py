@@ -1,4 +1,4 @@
-"""`specllama serve`: serves the OpenAI API and Anthropic's over HTTP."""
+"""`specllama serve`: serves the APIs of OpenAI, Anthropic and Ollama over HTTP."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import socket
+from contextlib import ExitStack
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -66,20 +67,22 @@ def run(arguments: argparse.Namespace) -> int:
         sampling=sampling,
     )
     log_file = None if arguments.log_file is None else _opened(arguments.log_file)
-    with (
-        _listen(arguments.host, arguments.port) as listening,
-        SpecSession(
-            **{"n_seq": _slots(arguments)} | _arguments.session_options(arguments),
-            **_arguments.template_options(arguments),
-            max_queue=arguments.max_queue,
-            verifies=True,
-        ) as session,
-    ):
+    ports = [arguments.port]
+    if arguments.ollama_port is not None:
+        ports.append(arguments.ollama_port)
+    with ExitStack() as opened:
+        listening = [opened.enter_context(_listen(arguments.host, port)) for port in ports]
+        session = opened.enter_context(
+            SpecSession(
+                **{"n_seq": _slots(arguments)} | _arguments.session_options(arguments),
+                **_arguments.template_options(arguments),
+                max_queue=arguments.max_queue,
+                verifies=True,
+            )
+        )
         # A trial: raises what every answer would be refused for.
         trial: GenerateOptions = {**sampling, "max_tokens": 1}
         session.stream([0], **trial).close()
-        host, port = listening.getsockname()[:2]
-        host = f"[{host}]" if ":" in host else host
         # The root logger's handler, so it also gets what asyncio logs: nothing else on the event
         # loop may write to stderr and block it.
         for descriptor in (_STDERR, *([] if log_file is None else [log_file])):
@@ -87,8 +90,10 @@ def run(arguments: argparse.Namespace) -> int:
             handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
             logging.getLogger().addHandler(handler)
         log.setLevel(logging.DEBUG if arguments.verbose else logging.INFO)
-        url = f"http://{host}:{port}"
+        url, *others = map(_url, listening)
         log.info("Serving %s; API: %s/v1; page: %s", settings.name, url, url)
+        for other in others:
+            log.info("For clients of Ollama's API also: %s", other)
         if found := described_format(session):
             calls = found["tool_calls"]
             log.info("Tool calls (known from: %s) look like %r", calls["from"], calls["example"])
@@ -141,6 +146,11 @@ def _listen(host: str, port: int) -> socket.socket:
         raise SpecllamaError(f"Cannot listen at {host} port {port}: {why}.") from None
 
 
+def _url(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 def _name(value: str) -> str:
     return _arguments.text(_arguments.filled(value))
 
@@ -164,7 +174,7 @@ def _addresses(value: str) -> list[str]:
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `serve` to the command line."""
     parser = commands.add_parser(
-        "serve", help="serve the OpenAI API and Anthropic's", description=__doc__
+        "serve", help="serve the APIs of OpenAI, Anthropic and Ollama", description=__doc__
     )
     _arguments.add_session(parser, help="GGUF file (default: the bundled model)")
     _arguments.add_chat_template(parser)
@@ -173,6 +183,11 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (127.0.0.1)")
     parser.add_argument("--port", type=whole(0, 65535), default=8080, help="port (8080); 0: any")
+    parser.add_argument(
+        "--ollama-port", type=whole(0, 65535), metavar="PORT",
+        help="second port, for programs that look for Ollama at 11434 (none; /api/* is also served "
+        "at --port)",
+    )  # fmt: skip
     parser.add_argument(
         "-np", "--parallel", "--n-seq", dest="n_seq", type=whole(1, 64), metavar="N",
         help="maximum number of concurrent requests (default: 8 with a GPU, else 4; 2 on fewer "

@@ -20,8 +20,6 @@ proxies and HTTP libraries close silent connections."""
 _TO_READ = 150.0
 """Seconds in which a client must have read the rest of an answer that took as long as it may."""
 
-_SIGN_OF_LIFE = b":\n\n"  # a comment of server-sent events
-
 
 class Answer:
     """Sends the answer to a request, as a whole or in parts, and ends its generations when the
@@ -100,7 +98,7 @@ class Answer:
         first = asyncio.ensure_future(anext(events))
         try:
             while not (await asyncio.wait({first}, timeout=_SILENCE))[0]:
-                await self._send_part(_SIGN_OF_LIFE, send)
+                await self._send_part(self._endpoint.sign_of_life, send)
         finally:
             if not first.done():  # the generator must be idle before it is closed
                 first.cancel()
@@ -110,7 +108,8 @@ class Answer:
     async def _send_part(self, part: bytes, send: Send) -> None:
         if not self._begun:
             self._begun = True
-            headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache")]
+            kind = self._endpoint.media_type.encode()
+            headers = [(b"content-type", kind), (b"cache-control", b"no-cache")]
             await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": part, "more_body": True})
 

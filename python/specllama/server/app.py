@@ -33,6 +33,9 @@ from specllama.server.infill import Infill
 from specllama.server.introspection import Introspection
 from specllama.server.metrics import Metrics
 from specllama.server.native_completion import NativeCompletion
+from specllama.server.ollama.chat import OllamaChat
+from specllama.server.ollama.generate import OllamaGenerate
+from specllama.server.ollama.models import OllamaModels
 from specllama.server.request_log import RequestLog, state_of
 from specllama.server.responses.endpoint import ResponsesEndpoint
 from specllama.server.settings import Settings
@@ -44,17 +47,28 @@ _ENDPOINTS: dict[str, type[Endpoint]] = {
     "/v1/chat/completions": ChatCompletion,
     "/v1/responses": ResponsesEndpoint,
     "/v1/messages": MessagesEndpoint,
+    "/api/chat": OllamaChat,
+    "/api/generate": OllamaGenerate,
     "/completion": NativeCompletion,
     "/infill": Infill,
 }
 
 _INSTEAD = {
-    "/api/generate": "use /v1/completions",
-    "/api/chat": "use /v1/chat/completions",
-    "/api/tags": "use /v1/models",
     **dict.fromkeys(
-        ("/embedding", "/embeddings", "/v1/embeddings", "/rerank", "/v1/rerank"),
+        (
+            "/embedding",
+            "/embeddings",
+            "/v1/embeddings",
+            "/rerank",
+            "/v1/rerank",
+            "/api/embed",
+            "/api/embeddings",
+        ),
         "there are neither embeddings nor rankings",
+    ),
+    **dict.fromkeys(
+        ("/api/create", "/api/pull", "/api/push", "/api/copy", "/api/delete"),
+        "models are those that the server was started with",
     ),
 }
 """Advice for paths of llama.cpp's server and of Ollama's that are not served here."""
@@ -113,6 +127,7 @@ class App:
                     for path in (f"/v1{name}/{{id}}/cancel", f"{name}/{{id}}/cancel")
                 ),
                 *Introspection(session, settings, self._body_reader).routes,
+                *OllamaModels(session, settings, self._body_reader).routes,
                 *self._verify.routes,
             ],
             middleware=middleware,

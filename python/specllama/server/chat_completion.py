@@ -23,7 +23,7 @@ from specllama.server.conversation_endpoint import ConversationEndpoint
 from specllama.server.endpoint import end_reason
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
-from specllama.server.logprobs import MOST_LOGPROBS, finite, token_name
+from specllama.server.logprobs import MOST_LOGPROBS, described_token
 from specllama.server.messages import content_text
 from specllama.server.sampling import most_tokens
 from specllama.server.settings import Settings
@@ -106,15 +106,11 @@ class ChatCompletion(ConversationEndpoint, ChoicesEndpoint):
         if not self._logprobs:
             return None
         content = [
-            self._token(one.token, one.logprob)
-            | {"top_logprobs": [self._token(token, logprob) for token, logprob in one.top]}
+            described_token(self._model, one.token, one.logprob)
+            | {"top_logprobs": [described_token(self._model, *of) for of in one.top]}
             for one in logprobs
         ]
         return {"content": content, "refusal": None}
-
-    def _token(self, token: int, logprob: float) -> dict[str, Any]:
-        piece = self._model.token_bytes(token)
-        return {"token": token_name(piece), "logprob": finite(logprob), "bytes": list(piece)}
 
 
 def _delta(part: Part) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from typing import Any
 
 from specllama import Chunk, GenerateOptions, Generation, _check
 from specllama._core import TokenLogprobs
-from specllama._field import INT32
 from specllama.server.choices import ChoicesEndpoint
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
+from specllama.server.infill import infill_prompt
 from specllama.server.limits import MOST_CHOICES
 from specllama.server.logprobs import MOST_LOGPROBS, TextOffsets, finite, token_name
 from specllama.server.sampling import most_tokens
@@ -61,24 +61,15 @@ class Completion(ChoicesEndpoint):
             fields.refuse("prompt", "a string, a list of token ids, or a list of those, not empty")
         self._given: list[str | list[int]] = prompts
         if suffix := fields.text("suffix"):
-            return [self._infill(fields, one, suffix) for one in prompts]
+            if not all(isinstance(one, str) for one in prompts):
+                fields.refuse("prompt", "text where there is a suffix")
+            texts = [_check.text("prompt", one) for one in prompts]
+            _check.text("suffix", suffix)
+            return [infill_prompt(self._model, one, suffix) for one in texts]
         return [
             self._model.tokenize(_check.text("prompt", one)) if isinstance(one, str) else one
             for one in prompts
         ]
-
-    def _infill(self, fields: Fields, prompt: str | list[int], suffix: str) -> list[int]:
-        if not self._model.has_infill:
-            raise ApiError(
-                400,
-                "The model has no tokens for filling in the middle; leave suffix out.",
-                param="suffix",
-            )
-        if not isinstance(prompt, str):
-            fields.refuse("prompt", "text where there is a suffix")
-        texts = _check.text("prompt", prompt), _check.text("suffix", suffix)
-        # Nothing is left out: a prompt that does not fit is refused, as without a suffix.
-        return self._model.render_infill(*texts, max_prompt=INT32).tokens
 
     def _choice(self, index: int, generation: Generation, chunks: list[Chunk]) -> dict[str, Any]:
         text = self._echoed(index) + generation.text

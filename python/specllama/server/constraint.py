@@ -67,6 +67,12 @@ def form_options(fields: Fields, name: str, inside: str = "") -> GenerateOptions
     return {"json_schema": schema_grammar(schema, strict=described.flag("strict"))}
 
 
+def schema_option(fields: Fields, name: str) -> GenerateOptions:
+    """Return the option for a field that is a schema, or the text of one. Raises ApiError and
+    ArgumentError."""
+    return {"json_schema": schema_grammar(_schema(fields, name))}
+
+
 def _option(kind: str, fields: Fields, name: str) -> dict[str, Any]:
     if kind == "choice":
         texts = fields.any(name)
@@ -74,7 +80,7 @@ def _option(kind: str, fields: Fields, name: str) -> dict[str, Any]:
             fields.refuse(name, "a list of texts, none empty")
         return {"grammar": lark({"start": " | ".join(map(literal, texts))})} if texts else {}
     if kind == "json_schema":
-        return {kind: schema_grammar(_schema(fields, name))}
+        return {**schema_option(fields, name)}
     return {kind: fields.text(name)}
 
 

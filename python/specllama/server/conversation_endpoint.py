@@ -14,7 +14,8 @@ class ConversationEndpoint(Endpoint):
     """A request for answers to a conversation.
 
     Args:
-        conversation: The conversation, read from the fields.
+        conversation: The conversation, read from the fields; None: there is none, and texts are
+            continued.
     """
 
     def __init__(
@@ -22,16 +23,19 @@ class ConversationEndpoint(Endpoint):
         model: BackgroundRequests,
         fields: Fields,
         settings: Settings,
-        conversation: Conversation,
+        conversation: Conversation | None,
     ) -> None:
         self._conversation = conversation
         super().__init__(model, fields, settings)
-        self._options = conversation.constrained(self._options)
-        self._warn(conversation.warnings)
+        if conversation is not None:
+            self._options = conversation.constrained(self._options)
+            self._warn(conversation.warnings)
 
     def _read_prompts(self, fields: Fields) -> list[list[int]]:
-        return [self._conversation.prompt()]
+        return [] if self._conversation is None else [self._conversation.prompt()]
 
     def _reader(self) -> AnswerReader:
         """Return a reader of one answer."""
+        if self._conversation is None:
+            return AnswerReader(None, None, {})
         return self._conversation.reader(self._options)

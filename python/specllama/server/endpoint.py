@@ -26,15 +26,19 @@ class Endpoint(ABC):
 
     Attributes:
         prompt_field: Name of the field that has the prompt.
+        media_type: The type of an answer in parts.
+        sign_of_life: What a client that waits for the first part is sent; it means nothing.
         id: The answer's id; "": it has none by which it could be cancelled.
         n: Choices for each prompt.
         given: Names of the fields that the client gave.
-        prompts: Token ids of the prompts.
+        prompts: Token ids of the prompts; none: nothing is to be generated.
         streams: Whether the answer is to come in parts.
         warnings: What an answer is not held to, though the request asks for it.
     """
 
     prompt_field: ClassVar[str]
+    media_type: ClassVar[str] = "text/event-stream"
+    sign_of_life: ClassVar[bytes] = b":\n\n"  # a comment of server-sent events
     n = 1
     id = ""
 
@@ -55,7 +59,7 @@ class Endpoint(ABC):
         bounds = (self._options.get("max_tokens"), self._most_tokens)
         self._options["max_tokens"] = min((one for one in bounds if one is not None), default=None)
         self.prompts = self._read_prompts(fields)
-        longest = max(map(len, self.prompts))
+        longest = max(map(len, self.prompts), default=0)
         most = model.n_ctx - 1 if self._max_prompt is None else self._max_prompt
         if longest > most:
             limit = "--ctx-size" if self._max_prompt is None else "--max-prompt"
@@ -101,11 +105,11 @@ class Endpoint(ABC):
 
     @abstractmethod
     def _read_prompts(self, fields: Fields) -> list[list[int]]:
-        """Return the token ids of the prompts, at least one. Where a client may send several, their
-        number is checked before they are tokenized."""
+        """Return the token ids of the prompts. Where a client may send several, their number is
+        checked before they are tokenized."""
 
     def failure(self, error: ApiError) -> bytes:
-        """Return the server-sent event that reports an error."""
+        """Return the part of an answer that reports an error."""
         return event(error.body)
 
     @abstractmethod
@@ -114,8 +118,8 @@ class Endpoint(ABC):
 
     @abstractmethod
     def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
-        """Yield server-sent events, at least one; events that are there together come as one. An
-        error of a generation is raised only before the first; after it, it is an event."""
+        """Yield the parts of an answer, at least one; parts that are there together come as one. An
+        error of a generation is raised only before the first; after it, it is a part."""
 
 
 def event(data: dict[str, Any]) -> bytes:

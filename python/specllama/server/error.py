@@ -1,4 +1,4 @@
-"""Errors in the form of the OpenAI API, and in that of Anthropic's."""
+"""Errors in the forms of the APIs: OpenAI's, Anthropic's and Ollama's."""
 
 from __future__ import annotations
 
@@ -40,6 +40,9 @@ _CONSTRAINTS = {
 
 _OF_ANTHROPIC = re.compile(r"(/v1)?/messages(/.*)?", re.DOTALL)
 """Paths whose clients read Anthropic's form."""
+
+_OF_OLLAMA = re.compile(r"/api/.*", re.DOTALL)
+"""Paths whose clients read Ollama's form."""
 
 _KINDS = {
     401: "authentication_error",
@@ -107,6 +110,11 @@ class ApiError(Exception):
         kind = _KINDS.get(self.status, "invalid_request_error")
         return {"type": "error", "error": {"type": kind, "message": str(self)}}
 
+    @property
+    def ollama_body(self) -> dict[str, Any]:
+        """The same in Ollama's form."""
+        return {"error": str(self)}
+
     def note(self, scope: Scope) -> None:
         """Have the request's line in the log end with this."""
         scope.setdefault("state", {})["error"] = str(self)
@@ -116,8 +124,11 @@ class ApiError(Exception):
         too: not every client shows it."""
         self.note(scope)
         headers = {"Retry-After": "1"} if self.status == 503 else None
-        is_anthropic = _OF_ANTHROPIC.fullmatch(scope["path"])
-        body = self.anthropic_body if is_anthropic else self.body
+        body = self.body
+        if _OF_ANTHROPIC.fullmatch(scope["path"]):
+            body = self.anthropic_body
+        elif _OF_OLLAMA.fullmatch(scope["path"]):
+            body = self.ollama_body
         return JSONResponse(body, self.status, headers)
 
 

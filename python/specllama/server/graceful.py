@@ -64,13 +64,13 @@ class GracefulServer(uvicorn.Server):
         self._cut = False  # whether a second signal came
         self._loop: asyncio.AbstractEventLoop | None = None  # set during shutdown
 
-    def serve_at(self, listening: socket.socket) -> None:
-        """Serve at a listening socket. Returns after SIGTERM; after SIGINT raises
+    def serve_at(self, listening: Sequence[socket.socket]) -> None:
+        """Serve at listening sockets. Returns after SIGTERM; after SIGINT raises
         KeyboardInterrupt."""
         # When done, uvicorn raises the signal again; with this handler SIGTERM then does no harm.
         before = signal.signal(signal.SIGTERM, self.handle_exit)
         try:
-            self.run(sockets=[listening])
+            self.run(sockets=list(listening))
         finally:
             signal.signal(signal.SIGTERM, before)
 

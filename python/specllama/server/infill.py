@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from specllama import _check
+from specllama._field import INT32
+from specllama.model.loaded_model import LoadedModel
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.messages import objects
@@ -36,6 +38,18 @@ class Infill(NativeEndpoint):
         )
         self._options["reference"] = infill.left_out
         return infill.tokens
+
+
+def infill_prompt(model: LoadedModel, prompt: str, suffix: str) -> list[int]:
+    """Return the token ids of a prompt that asks for the text before a suffix. Nothing is left out:
+    a prompt that does not fit is refused later, as without a suffix. Raises ApiError."""
+    if not model.has_infill:
+        raise ApiError(
+            400,
+            "The model has no tokens for filling in the middle; leave suffix out.",
+            param="suffix",
+        )
+    return model.render_infill(prompt, suffix, max_prompt=INT32).tokens
 
 
 def _files(fields: Fields) -> list[tuple[str, str]]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import codecs
+from typing import Any
+
+from specllama.model.loaded_model import LoadedModel
 
 MOST_LOGPROBS = 20
 """Most of the likeliest tokens that may be asked for at a position."""
@@ -22,6 +25,12 @@ def token_name(piece: bytes) -> str:
         return piece.decode()
     except UnicodeDecodeError:
         return "bytes:" + "".join(f"\\x{byte:02x}" for byte in piece)
+
+
+def described_token(model: LoadedModel, token: int, logprob: float) -> dict[str, Any]:
+    """Return a token in the form of chat completions."""
+    piece = model.token_bytes(token)
+    return {"token": token_name(piece), "logprob": finite(logprob), "bytes": list(piece)}
 
 
 class TextOffsets:

@@ -1,0 +1,77 @@
+"""Translates the fields of a request of Ollama's API to those that all APIs share."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from specllama._field import INT32
+from specllama.requests.options import FIELDS
+from specllama.server.error import leave_out
+from specllama.server.fields import Fields
+
+_SHARED = frozenset(
+    name for option in FIELDS.values() if option.field for name in (option.field, *option.aliases)
+)
+"""Options that have the same name everywhere, such as `top_k`."""
+
+_HONOURED = _SHARED | {"stop", "num_predict"}
+
+_OF_REQUESTS = (
+    "model", "messages", "tools", "prompt", "suffix", "system", "context", "raw", "format", "think",
+    "stream", "logprobs", "top_logprobs",
+)  # fmt: skip
+"""Fields beside `options` that have a meaning here."""
+
+_LONGEST_LIST = 200
+"""Characters of a list of names in the log."""
+
+_DURATION = re.compile(r"[+-]?(\d+(\.\d*)?(ns|us|µs|ms|s|m|h))+|[+-]?\d+")
+
+
+def translated(fields: Fields) -> Fields:
+    """Return the fields of a request, those in its `options` beside the others. Answers are
+    streamed unless the request says otherwise. Options that are not honoured are named in the log.
+    Raises ApiError."""
+    options = fields.object("options").given
+    honoured = {name: value for name, value in options.items() if name in _HONOURED}
+    # A value that is off, such as `mirostat: 0`, asks for nothing.
+    ignored = sorted(name for name, value in options.items() if name not in _HONOURED and value)
+    if ignored:
+        leave_out(f"the options {', '.join(ignored):.{_LONGEST_LIST}}")
+    if "keep_alive" in fields:
+        _check_duration(fields)
+        leave_out("keep_alive, as the server decides how long a model stays loaded")
+    given = {name: fields.any(name) for name in _OF_REQUESTS if name in fields}
+    return Fields({"stream": True, **given, **honoured})
+
+
+def most_tokens(fields: Fields, default: int | None) -> int | None:
+    """Return `num_predict`, the most tokens to generate; None: as many as the context holds, as
+    also 0 and less ask for. Raises ApiError."""
+    most = fields.integer("num_predict", low=-INT32, high=2**63 - 1)
+    if most is None:
+        return default
+    return min(most, INT32) if most > 0 else None
+
+
+def template_args(fields: Fields) -> dict[str, Any]:
+    """Return the arguments of the chat template by the field `think`: true, false, or how much the
+    model is to think. Raises ApiError."""
+    wanted = fields.any("think")
+    if wanted is None or wanted == "":
+        return {}
+    if isinstance(wanted, bool):
+        return {"enable_thinking": wanted}
+    if wanted not in ("low", "medium", "high", "max"):
+        fields.refuse("think", 'true, false, "low", "medium", "high" or "max"')
+    return {"reasoning_effort": wanted}
+
+
+def _check_duration(fields: Fields) -> None:
+    """Raise ApiError unless `keep_alive` is a number of seconds, or a duration such as "5m"."""
+    given = fields.any("keep_alive")
+    if isinstance(given, str) and (not given or _DURATION.fullmatch(given)):
+        return
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        fields.refuse("keep_alive", 'seconds, or a duration such as "5m"')

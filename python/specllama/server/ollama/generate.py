@@ -1,0 +1,74 @@
+"""/api/generate: prompts, by the chat template or as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specllama import Generation, _check
+from specllama.requests.background import BackgroundRequests
+from specllama.server.conversation import Conversation
+from specllama.server.error import ApiError
+from specllama.server.fields import Fields
+from specllama.server.infill import infill_prompt
+from specllama.server.ollama.endpoint import OllamaEndpoint
+from specllama.server.ollama.fields import template_args, translated
+from specllama.server.ollama.input import refuse_images
+from specllama.server.settings import Settings
+from specllama.server.tools.choice import ToolChoice
+
+_NO_TOOLS = ToolChoice((), (), must=False, parallel=True)
+
+
+class OllamaGenerate(OllamaEndpoint):
+    """A request to /api/generate. Its prompt is what a user says, if the model has a chat template;
+    with `raw`, and without a template, it is continued as it is; with `suffix`, a gap is filled."""
+
+    prompt_field = "prompt"
+
+    def __init__(self, model: BackgroundRequests, fields: Fields, settings: Settings) -> None:
+        fields.refuse_unsupported("template")
+        refuse_images(fields)
+        given = translated(fields)
+        self._raw = given.flag("raw")
+        for name in ("system", "context", "suffix"):
+            if self._raw and given.any(name):
+                raise ApiError(400, f"raw and {name} exclude each other.", param=name)
+        self._prompt = _check.text("prompt", given.text("prompt"))
+        self._suffix = _check.text("suffix", given.text("suffix"))
+        super().__init__(model, given, settings, self._conversation_of(model, given))
+
+    def _conversation_of(self, model: BackgroundRequests, fields: Fields) -> Conversation | None:
+        if self._raw or self._suffix or not self._prompt or not model.has_chat_template:
+            return None
+        system = _check.text("system", fields.text("system"))
+        messages = [{"role": "system", "content": system}] if system else []
+        messages.append({"role": "user", "content": self._prompt})
+        return Conversation(model, messages, _NO_TOOLS, template_args(fields))
+
+    def _read_prompts(self, fields: Fields) -> list[list[int]]:
+        before = self._context(fields)
+        if not self._prompt and not self._suffix:
+            return []
+        if self._suffix:
+            return [infill_prompt(self._model, self._prompt, self._suffix)]
+        if self._conversation is None:
+            tokens = self._model.tokenize(self._prompt)
+        else:
+            tokens = self._conversation.prompt()
+        begin = self._model.tokenize("")
+        if before and begin and tokens[: len(begin)] == begin:
+            tokens = tokens[len(begin) :]
+        return [before + tokens]
+
+    def _context(self, fields: Fields) -> list[int]:
+        """Return the tokens of what was said before, as an earlier answer had them."""
+        given = fields.any("context") or []
+        if not isinstance(given, list) or any(type(one) is not int for one in given):
+            fields.refuse("context", "a list of token ids")
+        return given
+
+    def _said(self, text: str, thought: str, made: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"response": text, **({"thinking": thought} if thought else {})}
+
+    def _more(self, generation: Generation) -> dict[str, Any]:
+        return {} if self._raw else {"context": [*self.prompts[0], *generation.tokens]}

@@ -1,0 +1,81 @@
+"""Reads a conversation from the fields of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from specllama.model.chat_template import Message
+from specllama.model.loaded_model import LoadedModel
+from specllama.server.conversation import Conversation
+from specllama.server.error import ApiError
+from specllama.server.fields import Fields
+from specllama.server.messages import call_message, content_text, objects, read_arguments
+from specllama.server.ollama.fields import template_args
+from specllama.server.tools.choice import ToolChoice
+
+_ROLES = ("system", "user", "assistant", "tool")
+
+
+def read_conversation(model: LoadedModel, fields: Fields) -> Conversation | None:
+    """Read the conversation of a request; None if it has no messages, as a client that only wants
+    the model loaded sends. Raises ApiError, and what `Conversation` raises."""
+    given = objects(fields, "messages", "messages") if "messages" in fields else []
+    if not given:
+        return None
+    return Conversation(model, _messages(given), ToolChoice.read(fields), template_args(fields))
+
+
+def refuse_images(fields: Fields) -> None:
+    """Raise ApiError if an object has images."""
+    if fields.any("images"):
+        field = fields.full_name("images")
+        raise ApiError(400, f"{field}: images are not supported; leave them out.", param=field)
+
+
+def _messages(given: Sequence[Fields]) -> list[Message]:
+    """Return messages in the form that chat templates take. Calls have no ids in Ollama's API, so
+    they get some; a result belongs to the first call of its name that has none yet."""
+    messages: list[dict[str, Any]] = []
+    open_calls: dict[str, str] = {}  # names of calls without a result, by their ids
+    n_calls = 0
+    for one in given:
+        one.required("role")
+        role = one.text("role")
+        if role not in _ROLES:
+            one.refuse("role", '"system", "user", "assistant" or "tool"')
+        refuse_images(one)
+        message: dict[str, Any] = {"role": role, "content": content_text(one)}
+        if thought := one.text("thinking"):
+            message["reasoning_content"] = thought
+        if role == "tool":
+            message |= _result(one, open_calls)
+        elif one.any("tool_calls"):
+            message["tool_calls"] = []
+            for call in objects(one, "tool_calls", "calls"):
+                # Nine letters and digits are what Mistral's templates want of an id.
+                made = _call(call, f"call{n_calls:05d}")
+                n_calls += 1
+                open_calls[made["id"]] = made["function"]["name"]
+                message["tool_calls"].append(made)
+        messages.append(message)
+    return list(messages)
+
+
+def _call(fields: Fields, default_id: str) -> dict[str, Any]:
+    fields.required("function")
+    function = fields.object("function")
+    function.required("name")
+    call_id = fields.text("id") or default_id
+    return call_message(call_id, function.text("name"), read_arguments(function))
+
+
+def _result(fields: Fields, open_calls: dict[str, str]) -> dict[str, Any]:
+    """Return which call a message is the result of; that one is open no longer."""
+    name = fields.text("tool_name") or fields.text("name")
+    found = fields.text("tool_call_id")
+    if not found:
+        named = (one for one, of in open_calls.items() if of == name)
+        found = next(named, next(iter(open_calls), ""))
+    name = open_calls.pop(found, name)
+    return {"tool_call_id": found, **({"name": name} if name else {})}

@@ -1,0 +1,69 @@
+"""/api/generate through the official client, with scripted models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ollama
+import pytest
+from serving import Server
+
+Clients = dict[str, ollama.Client]
+GREEDY = {"temperature": 0}
+
+
+def test_a_prompt_is_rendered_by_the_chat_template(clients: Clients) -> None:
+    answer = clients["thinks"].generate(model="test", prompt="u", system="s", options=GREEDY)
+    assert (answer.response, answer.thinking) == ("It is one.", "A number; say one.")
+    assert (answer.done, answer.done_reason) == (True, "stop")
+    parts = list(clients["thinks"].generate(model="test", prompt="u", stream=True, options=GREEDY))
+    assert "".join(one.response or "" for one in parts) == answer.response
+    assert "".join(one.thinking or "" for one in parts) == answer.thinking
+
+
+def test_raw_prompts_are_continued_as_they_are(clients: Clients, servers: Any) -> None:
+    for name, options in (("thinks", {"raw": True}), ("continues", {})):
+        answer = clients[name].generate(
+            model="test", prompt="u", options={**GREEDY, "num_predict": 4}, **options
+        )
+        assert answer.prompt_eval_count == len(servers[name].session.tokenize("u"))
+        assert answer.thinking is None
+
+
+def test_context_goes_on_after_an_earlier_answer(clients: Clients, servers: Any) -> None:
+    client = clients["continues"]
+    options = {**GREEDY, "num_predict": 2}
+    first = client.generate(model="test", prompt="x", options=options)
+    session = servers["continues"].session
+    assert first.context[: first.prompt_eval_count] == session.tokenize("x")
+    assert len(first.context) == first.prompt_eval_count + first.eval_count
+    again = client.generate(model="test", prompt="y", context=first.context, options=options)
+    rest = session.tokenize("y", add_special=False)
+    assert again.context[: again.prompt_eval_count] == [*first.context, *rest]
+
+
+def test_a_prompt_of_nothing_only_asks_for_the_model(clients: Clients) -> None:
+    answer = clients["thinks"].generate(model="test", keep_alive=0)
+    assert (answer.response, answer.done, answer.done_reason) == ("", True, "load")
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"template": "{{ .Prompt }}"}, "template is not supported"),
+    ({"images": ["aGk="]}, "images are not supported"),
+    ({"suffix": "y"}, "no tokens for filling in the middle"),
+    ({"raw": True, "system": "s"}, "raw and system exclude each other"),
+    ({"raw": 1}, "raw must be true or false"),
+    ({"context": [1.5]}, "context must be a list of token ids"),
+    ({"context": [10**9]}, "token"),
+    ({"context": [5] * 5000}, "The prompt is too long"),
+    ({"prompt": 1}, "prompt must be a string"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "said"), WRONG)
+def test_a_bad_request_is_refused(
+    servers: dict[str, Server], wrong: dict[str, Any], said: str
+) -> None:
+    answer = servers["thinks"].post("/api/generate", {"prompt": "u"} | wrong)
+    assert answer.status_code == 400
+    assert said in answer.json()["error"]
