@@ -36,6 +36,9 @@ os.environ.pop("PYTHONUNBUFFERED", None)
 os.environ["SPECLLAMA_CACHE"] = tempfile.mkdtemp(prefix="specllama-")
 atexit.register(shutil.rmtree, os.environ["SPECLLAMA_CACHE"], ignore_errors=True)
 
+# Commands that name no model take the bundled one, also where SmolLM2 is installed.
+os.environ["SPECLLAMA_MODEL"] = str(BUNDLED_MODEL)
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run what is marked so with a target here and with a served one."""

@@ -12,7 +12,7 @@ double ratio(double numerator, double denominator) {
 
 double Stats::acceptance_rate() const { return ratio(accepted, drafted); }
 
-double Stats::tokens_per_round() const { return ratio(generated_tokens, rounds); }
+double Stats::tokens_per_round() const { return ratio(chosen_tokens, rounds); }
 
 double Stats::tokens_per_second() const {
     return ratio(generated_tokens - prefill_generated_tokens, seconds.total - seconds.prefill);

@@ -169,6 +169,7 @@ void BeamSearch::advance() {
         ++n_steps;
     }
     request_.stats.generated_tokens = hypotheses_.n_steps();
+    request_.stats.chosen_tokens = hypotheses_.n_steps();
     const int n_seen = std::min(n_steps, lookahead_.n_levels());
     if (n_seen <= 0 || hypotheses_.done()) return;
     const bool last_is_right =

@@ -49,6 +49,8 @@ Options parse(int argc, const char* const* argv) {
     }
     if (options.prompt && options.file)
         throw UsageError("Give the prompt with -p or with -f, not both.");
+    if (options.system && options.raw)
+        throw UsageError("-sys is for chats; leave out -no-cnv, or put its text into the prompt.");
     if (options.grammar_file && !options.generate.sampling.grammar.empty())
         throw UsageError("Give the grammar as a text or in a file, not both.");
     if (options.escapes) {
@@ -85,7 +87,8 @@ std::string help_text() {
     std::string text =
         "usage: spec-cli [-m MODEL] [-p TEXT | -f FILE | -] [options]\n"
         "\n"
-        "Continues a prompt, speculating with n-grams or a draft model: the same text, sooner.\n"
+        "Answers a prompt, speculating with n-grams or a draft model: the same text, sooner.\n"
+        "A model without a chat template continues the prompt, and so does any with -no-cnv.\n"
         "Without a prompt and a model, the bundled model continues a built-in prompt.\n"
         "\n";
     for (const Flag& flag : flags()) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -8,8 +9,20 @@
 
 #include "specllama/generate_options.h"
 #include "specllama/session_options.h"
+#include "specllama/types.h"
+
+namespace specllama {
+
+class Session;
+
+}  // namespace specllama
 
 namespace specllama::cli {
+
+// Writes a message, after the system message if there is one, as the chat template of the session's
+// model does. nullopt: it cannot be written so.
+using ChatRenderer = std::function<std::optional<std::vector<Token>>(
+    const Session&, const std::optional<std::string>& system, const std::string& message)>;
 
 // Thrown for a command line that cannot be used. The message is one sentence for the user.
 class UsageError : public std::runtime_error {
@@ -20,7 +33,10 @@ struct Options {
     std::filesystem::path executable;   // that of spec-cli
     std::optional<std::string> prompt;  // -p
     std::optional<std::string> file;    // -f; "-" for standard input
+    std::optional<std::string> system;  // -sys
     std::optional<std::string> grammar_file;
+    ChatRenderer chat;       // for models with a chat template
+    bool raw = false;        // whether the prompt is continued as it is, chat template or not
     SessionOptions session;  // without a path, the bundled model
     GenerateOptions generate;
     // The drafter. n-grams take part in all but "none", and so does a model given with -md. "auto":

@@ -60,6 +60,20 @@ JsonObject to_json(const Stats& stats) {
     return object;
 }
 
+// What the draft model costs and would have to promise, which is why it may not have been asked.
+void print_draft_model(const Stats& stats) {
+    if (stats.draft_break_even <= 0 || stats.decode_seconds.empty()) return;
+    std::fprintf(stderr, "draft model %.3g ms a token, plain decoding %.3g ms; ",
+                 1000 * stats.draft_step_seconds, 1000 * stats.decode_seconds[0]);
+    if (stats.draft_break_even > 1)
+        std::fputs("too slow to pay here", stderr);
+    else
+        std::fprintf(stderr, "pays if more than %.0f %% of its tokens are accepted",
+                     100 * stats.draft_break_even);
+    const bool drafted = stats.by_source[static_cast<std::size_t>(Source::model)].drafted > 0;
+    std::fputs(drafted ? "\n" : "; not used in this text\n", stderr);
+}
+
 void print_table(const Stats& stats) {
     const Seconds& s = stats.seconds;
     std::fprintf(stderr, "prompt    %7d tokens  %8.3f s  %9.1f tokens/s  (%d reused)\n",
@@ -84,6 +98,7 @@ void print_table(const Stats& stats) {
         if (stats.by_source[i].drafted > 0)
             std::fprintf(stderr, "  by %-7s%5d tokens  %8d accepted\n", kSourceNames[i],
                          stats.by_source[i].drafted, stats.by_source[i].accepted);
+    print_draft_model(stats);
     bool first = true;
     for (std::size_t n = 0; n < stats.decode_seconds.size(); ++n) {
         if (stats.decode_seconds[n] == 0) continue;
@@ -127,6 +142,7 @@ void Printer::chunk(const Chunk& chunk) {
         return;
     }
     if (chunk.text.empty()) return;
+    has_text_ = true;
     at_line_start_ = chunk.text.ends_with('\n');
     if (color_ && chunk.from_draft)
         std::cout << kDrafted << chunk.text << kPlain;

@@ -20,12 +20,15 @@ class Printer {
     // Throws Error if stdout cannot be written to.
     void flush();
     void end(FinishReason reason, bool interrupted, const Stats& stats);
+    // Whether a chunk with text was shown.
+    bool has_text() const { return has_text_; }
 
  private:
     bool json_;
     bool stats_;
     bool color_;
     bool at_line_start_ = true;
+    bool has_text_ = false;
 };
 
 }  // namespace specllama::cli

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "cli/chat.h"
 #include "cli/printer.h"
 #include "cli/progress_bar.h"
 #include "cli/prompt.h"
@@ -64,7 +65,7 @@ int run(Options options, bool (*interrupted)()) {
         return kInterrupted;
     }
     bar.emplace("reading the prompt", 1.0);
-    const std::vector<Token> tokens = session->tokenize(prompt);
+    const std::vector<Token> tokens = prompt_tokens(*session, prompt, options);
     Stream stream = session->start(tokens, options.generate);
     Printer printer(options);
     if (prompt == kBuiltinPrompt) printer.prompt(prompt);
@@ -97,6 +98,9 @@ int run(Options options, bool (*interrupted)()) {
     }
     bar->clear();
     printer.end(stream.finish_reason(), stopped, stream.stats());
+    if (!stopped && !options.json && stream.finish_reason() == FinishReason::stop &&
+        !printer.has_text())
+        std::fprintf(stderr, "spec-cli: %s\n", why_no_text(*session, options).c_str());
     return stopped ? kInterrupted : kOk;
 }
 

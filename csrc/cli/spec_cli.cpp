@@ -8,7 +8,9 @@
 #include <iostream>
 #include <new>
 #include <string>
+#include <utility>
 
+#include "cli/chat.h"
 #include "cli/options.h"
 #include "cli/run.h"
 #include "specllama/device.h"
@@ -52,10 +54,12 @@ int fail(const std::string& message, int code) {
 
 }  // namespace
 
-int spec_cli(int argc, const char* const* argv, const std::filesystem::path& executable) {
+int spec_cli(int argc, const char* const* argv, const std::filesystem::path& executable,
+             ChatRenderer chat) {
     try {
         Options options = parse(argc, argv);
         options.executable = executable;
+        options.chat = chat ? std::move(chat) : llama_cpp_chat;
         if (options.help) {
             std::cout << help_text();
         } else if (options.version) {

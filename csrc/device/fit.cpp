@@ -310,6 +310,10 @@ void resolve_memory(const Header& target, TargetPlan& plan, const Header* draft,
     if (fit.n_ctx < contexts.wanted)
         warn("Not enough memory: n_ctx is lowered to " + std::to_string(fit.n_ctx) + ".");
     plan.context.n_ctx = fit.n_ctx;
+    if (fit.n_ctx > target.n_ctx_train && !plan.context.rope.scaling && !plan.context.rope.scale)
+        warn("n_ctx is " + std::to_string(fit.n_ctx) + ", but the model was trained with " +
+             std::to_string(target.n_ctx_train) +
+             " tokens; longer texts may turn out badly (see rope_scaling).");
     if (fit.layer_split) apply_split(free, *fit.layer_split, plan.model);
     const auto settle_attention = [&](const Header& header, const ModelOptions& model,
                                       ContextOptions& context) {

@@ -136,6 +136,7 @@ void Engine::commit_forced(Sequence& sequence) {
         if (sequence.n_tokens() < sequence.n_cached())
             target_->rewind(sequence, sequence.n_tokens());
         ++sequence.stats.forced;
+        ++sequence.stats.chosen_tokens;
     }
 }
 

@@ -44,6 +44,7 @@ void PlannedSpeculator::end(Sequence& sequence) {
     Speculator::end(sequence);
     sequence.stats.decode_seconds = planner_.cost().points().seconds;
     sequence.stats.draft_step_seconds = planner_.draft_cost().step(1, 0);
+    sequence.stats.draft_break_even = planner_.break_even(sequence.n_tokens());
 }
 
 int PlannedSpeculator::n_padding() const {

@@ -163,6 +163,7 @@ void RemoteTarget::take(Verification& one, VerifyAnswer& answer) {
         } else {
             sequence.commit(answer.tokens[i], false, std::move(logprobs));
             ++sequence.stats.forced;
+            ++sequence.stats.chosen_tokens;
         }
     }
     if (!sequence.done() && answer.finish_reason != FinishReason::none) {

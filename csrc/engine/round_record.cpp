@@ -17,6 +17,7 @@ void record_round(const RoundRequest& request, const Choice* expected, const Ver
     ++stats.rounds;
     stats.drafted += verified.size();
     stats.accepted += n_accepted;
+    stats.chosen_tokens += static_cast<int>(result.tokens.size());
     stats.by_round.push_back({verified.size(), n_accepted});
     for (int i = 0; i < verified.size(); ++i) {
         const Tree::Node& node = verified[i];

@@ -281,6 +281,24 @@ bool Planner::should_continue(const RoundRequest& request, const RoundPlan& plan
            step + prefill_cost(request, plan.n_to_check) <= draft_cost_.net_gain() + draft_budget;
 }
 
+double Planner::break_even(int n_context) const {
+    const double step = draft_cost_.step(1, n_context);
+    if (step <= 0) return 0;
+    std::array<double, kMaxSpecLength + 1> seconds;  // [g]: of a round that drafts g tokens
+    for (int g = 0; g <= kMaxSpecLength; ++g)
+        seconds[g] = g * step + cost_.seconds(1 + g, n_context);
+    for (int percent = 1; percent <= 100; ++percent) {
+        double reached = 1;
+        double tokens = 1;
+        for (int g = 1; g <= kMaxSpecLength; ++g) {
+            reached *= percent / 100.0;
+            tokens += reached;
+            if (tokens * seconds[0] > seconds[g]) return percent / 100.0;
+        }
+    }
+    return kNeverPays;
+}
+
 void Planner::learn(const RoundRequest& request, const RoundPlan& plan,
                     const RoundOutcome& outcome) {
     const Choice& choice = plan.choice;

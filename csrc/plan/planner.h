@@ -66,6 +66,12 @@ class Planner {
     bool should_continue(const RoundRequest& request, const RoundPlan& plan, EvidenceSpan draft,
                          double seconds);
 
+    // The share of its tokens that must be accepted for a draft model to pay at some length, if all
+    // are accepted equally often (Leviathan et al.); kNeverPays: there is none; 0: its cost is
+    // unknown.
+    double break_even(int n_context) const;
+    static constexpr double kNeverPays = 2;
+
     // Learns from the outcome of a plan.
     void learn(const RoundRequest& request, const RoundPlan& plan, const RoundOutcome& outcome);
 

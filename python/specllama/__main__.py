@@ -24,6 +24,7 @@ from specllama.commands import (
     serve,
     trace,
 )
+from specllama.commands.default_model import default_model
 from specllama.commands.foreign_options import advice, read, translated
 from specllama.errors import SpecllamaError
 
@@ -122,6 +123,13 @@ def _parsed(argv: Sequence[str], parser: _Parser) -> argparse.Namespace:
     return arguments
 
 
+def _name_model(arguments: argparse.Namespace) -> None:
+    """Set the model of a command that opens one and names none, here or elsewhere."""
+    given = vars(arguments)
+    if "model" in given and given["model"] is None and given.get("target_url") is None:
+        arguments.model = default_model("specllama", chats=given.get("chats", False))
+
+
 def _is_number(text: str) -> bool:
     return text[1:2].isdigit()
 
@@ -143,6 +151,7 @@ def main(argv: list[str] | None = None) -> int:
             parser.print_help()
             return 0
         arguments = _parsed(given, parser)
+        _name_model(arguments)
         code = int(arguments.run(arguments))
         sys.stdout.flush()
         return code

@@ -162,6 +162,16 @@ def is_handed_over(path: str | os.PathLike[str]) -> bool:
     return os.fspath(path).startswith(_HANDED_OVER)
 
 
+def input_is_piped() -> bool:
+    """Return whether standard input is a pipe or a file that is not empty; spec-cli decides
+    alike."""
+    try:
+        kind = os.fstat(0)
+    except OSError:  # it is closed
+        return False
+    return stat.S_ISFIFO(kind.st_mode) or (stat.S_ISREG(kind.st_mode) and kind.st_size > 0)
+
+
 def _read_input() -> bytes:
     with open(0, "rb", closefd=False) as file:
         return _all(file)

@@ -1,22 +1,44 @@
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bind.h"
 #include "cli/flags.h"
+#include "cli/options.h"
 #include "cli/spec_cli.h"
+#include "specllama/session.h"
 
 namespace specllama {
+
+namespace {
+
+// Has Python write messages. Its errors become the command's.
+cli::ChatRenderer chat_renderer(const py::function& chat) {
+    return [&chat](const Session& session, const std::optional<std::string>& system,
+                   const std::string& message) {
+        const py::gil_scoped_acquire acquire;
+        try {
+            const py::object backend = py::cast(&session, py::return_value_policy::reference);
+            return std::optional(chat(backend, system, message).cast<std::vector<Token>>());
+        } catch (const py::error_already_set& error) {
+            throw cli::UsageError(py::str(error.value()).cast<std::string>());
+        }
+    };
+}
+
+}  // namespace
 
 void bind_cli(py::module_& m) {
     m.def(
         "spec_cli",
-        [](const std::vector<std::string>& arguments) {
+        [](const std::vector<std::string>& arguments, const py::function& chat) {
             std::vector<const char*> argv;
             for (const std::string& one : arguments) argv.push_back(one.c_str());
             const py::gil_scoped_release release;
-            return cli::spec_cli(static_cast<int>(argv.size()), argv.data(), arguments.at(0));
+            return cli::spec_cli(static_cast<int>(argv.size()), argv.data(), arguments.at(0),
+                                 chat_renderer(chat));
         },
-        py::arg("arguments"));
+        py::arg("arguments"), py::arg("chat"));
     m.def("spec_cli_flags", [] {
         py::dict takes_value;
         for (const cli::Flag& flag : cli::flags())

@@ -1,5 +1,4 @@
 #include <functional>
-#include <map>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -49,51 +48,8 @@ py::dict to_plain(const Seconds& seconds) {
     return dict;
 }
 
-// [i]: how many tokens were drafted and accepted in round i, at position i, or of rank i.
+// [i]: how many tokens were drafted and accepted in round i.
 using Pairs = std::vector<std::pair<int, int>>;
-
-void split(const Pairs& pairs, std::vector<int>& drafted, std::vector<int>& accepted) {
-    for (const auto& [n_drafted, n_accepted] : pairs) {
-        drafted.push_back(n_drafted);
-        accepted.push_back(n_accepted);
-    }
-}
-
-// Makes the statistics of a generation that took place elsewhere.
-Stats made(std::uint64_t seed, bool exact, int prompt_tokens, int reused_tokens,
-           int generated_tokens, int prefill_generated_tokens, const Pairs& by_round,
-           const Pairs& by_position, const Pairs& by_rank,
-           const std::map<std::string, std::pair<int, int>>& by_drafter,
-           std::vector<double> decode_seconds, double draft_step_seconds, int drafter_errors,
-           std::string last_drafter_error, const std::map<std::string, double>& seconds) {
-    Stats stats;
-    stats.seed = seed;
-    stats.exact = exact;
-    stats.prompt_tokens = prompt_tokens;
-    stats.reused_tokens = reused_tokens;
-    stats.generated_tokens = generated_tokens;
-    stats.prefill_generated_tokens = prefill_generated_tokens;
-    stats.rounds = static_cast<int>(by_round.size());
-    for (const auto& [drafted, accepted] : by_round) {
-        stats.drafted += drafted;
-        stats.accepted += accepted;
-        stats.by_round.push_back({drafted, accepted});
-    }
-    split(by_position, stats.drafted_by_position, stats.accepted_by_position);
-    split(by_rank, stats.drafted_by_rank, stats.accepted_by_rank);
-    for (std::size_t i = 0; i < kSourceNames.size(); ++i)
-        if (const auto found = by_drafter.find(kSourceNames[i]); found != by_drafter.end())
-            stats.by_source[i] = {found->second.first, found->second.second};
-    stats.decode_seconds = std::move(decode_seconds);
-    stats.draft_step_seconds = draft_step_seconds;
-    stats.drafter_errors = drafter_errors;
-    stats.last_drafter_error = std::move(last_drafter_error);
-    visit_seconds([&](const char* name, auto figure) {
-        if (const auto found = seconds.find(name); found != seconds.end())
-            stats.seconds.*figure = found->second;
-    });
-    return stats;
-}
 
 py::dict to_plain(const Stats& stats) {
     py::dict dict;
@@ -156,12 +112,6 @@ void bind_stats(py::module_& m) {
         .def(py::pickle([](const Seconds& one) { return to_plain(one); }, &seconds_from));
     py::class_<Stats> stats(m, "Stats", "What a generation did: counts, rates and times.");
     visit_stats(attributes_of(stats));
-    stats.def(py::init(&made), py::kw_only(), py::arg("seed"), py::arg("exact"),
-              py::arg("prompt_tokens"), py::arg("reused_tokens"), py::arg("generated_tokens"),
-              py::arg("prefill_generated_tokens"), py::arg("by_round"), py::arg("by_position"),
-              py::arg("by_rank"), py::arg("by_drafter"), py::arg("decode_seconds"),
-              py::arg("draft_step_seconds"), py::arg("drafter_errors"),
-              py::arg("last_drafter_error"), py::arg("seconds"));
     stats.def("to_dict", [](const Stats& one) { return to_plain(one); })
         .def(py::pickle(&state_of, &from_state))
         .def("__repr__", [](const Stats& one) {

@@ -32,7 +32,7 @@ def test_console_script_refuses_bad_combinations_with_one_sentence(tmp_path: Pat
          "program; see spec-cli --help."),
         (["--temperatur", "1"], "there is no option --temperatur; did you mean --temperature?; see "
          "spec-cli --help."),
-        (["-cnv", "-i"], "-cnv is no option here: spec-cli continues a text, specllama chat "
+        (["-cnv", "-i"], "-cnv is no option here: spec-cli answers once, specllama chat "
          "converses; leave it out; -i is no option here: "),
         (["-np", "2"], "-np is an option of specllama "),
         (["--", "x"], "there is no option --; see spec-cli --help."),
@@ -50,11 +50,11 @@ def test_console_script_refuses_bad_combinations_with_one_sentence(tmp_path: Pat
 def test_options_of_llama_cpp_are_translated_or_named_as_changing_nothing() -> None:
     model = ["-m", str(BUNDLED_MODEL), "-p", PROMPT, "-n", "8"]
     plain = console_script(*model, "-kv", "q8_0", "--spec-length", "4")
-    typed = "-ctk q8_0 -ctv q8_0 --draft-max 4 --jinja -ub 512"
+    typed = "-ctk q8_0 -ctv q8_0 --draft-max 4 --jinja -ub 512 -st"
     pasted = console_script(*model, *typed.split())
     assert pasted.returncode == 0, pasted.stderr
     assert pasted.stdout == plain.stdout != ""
-    assert pasted.stderr == "spec-cli: --jinja, -ub change nothing here.\n"
+    assert pasted.stderr == "spec-cli: --jinja, -ub, -st change nothing here.\n"
 
 
 def test_json_schema_file_constrains_the_text(tmp_path: Path) -> None:

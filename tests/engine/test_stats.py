@@ -12,6 +12,7 @@ from prompts import PROMPTS, most_tokens
 from session_options import Open
 from specllama import _core
 from specllama._core import Source
+from specllama.session import BUNDLED_DRAFT
 
 
 @pytest.mark.parametrize("spec_length", [1, 4, 16])
@@ -33,11 +34,33 @@ def test_counts_agree_with_each_other(open_session: Open, spec_length: int) -> N
             assert stats.generated_tokens == given
         else:
             assert given - 2 <= stats.generated_tokens < given
-        assert stats.tokens_per_round == pytest.approx(stats.generated_tokens / stats.rounds)
+        # The round that finds the end counts like any other: plain decoding has 1 per round.
+        assert given - 1 <= stats.chosen_tokens <= given
+        assert stats.tokens_per_round == pytest.approx(stats.chosen_tokens / stats.rounds)
         assert all(accepted <= drafted <= spec_length for drafted, accepted in stats.by_round)
         for i, drafted in enumerate(stats.drafted_by_position):
             assert drafted == sum(d > i for d, _ in stats.by_round)
             assert stats.accepted_by_position[i] == sum(a > i for _, a in stats.by_round)
+
+
+def test_plain_decoding_has_one_token_per_round_whatever_ends_it(open_session: Open) -> None:
+    session = open_session(draft=None)
+    whole = session.generate(PROMPTS["module"], max_tokens=40)
+    stop = whole.text[20:24]
+    for options in ({"max_tokens": 40}, {"stop": stop}, {"max_tokens": None}):
+        found = session.generate(PROMPTS["module"], **options)  # type: ignore[arg-type]
+        assert found.stats.tokens_per_round == 1, options
+
+
+def test_break_even_is_known_where_a_draft_model_was_timed(open_session: Open) -> None:
+    planned = {"spec_length": "auto", "n_ctx": 512}
+    found = (
+        open_session(draft=BUNDLED_DRAFT, **planned).generate("import os\n", max_tokens=60).stats
+    )
+    assert 0 < found.draft_break_even <= 2
+    assert found.draft_step_seconds > 0
+    found = open_session(**planned).generate("import os\n", max_tokens=20).stats
+    assert found.draft_break_even == 0
 
 
 def test_by_drafter_has_the_names_of_source(open_session: Open) -> None:

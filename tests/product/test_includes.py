@@ -92,6 +92,7 @@ MAY_INCLUDE = {
     # where llguidance is and where things are remembered.
     "python/src": {
         "cli/flags.h",
+        "cli/options.h",
         "cli/spec_cli.h",
         "constraint/llguidance.h",
         "device/amx.h",

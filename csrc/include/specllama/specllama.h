@@ -3,6 +3,7 @@
 // All of the library's interface.
 
 #include "specllama/beam.h"
+#include "specllama/chat_template.h"
 #include "specllama/device.h"
 #include "specllama/draft.h"
 #include "specllama/drafter.h"

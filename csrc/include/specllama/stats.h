@@ -52,6 +52,9 @@ struct Stats {
     // Tokens that were taken without a round, since the grammar left no other; includes a token
     // that ends the text.
     int forced = 0;
+    // Tokens that rounds and grammars chose: those generated, one that ends the text, and those
+    // that a stop string cut off.
+    int chosen_tokens = 0;
     // Tokens that the draft model decoded; 0 without one.
     int draft_decoded_tokens = 0;
     // [i]: how often the draft token at position i (from 0) was proposed, and accepted.
@@ -70,6 +73,9 @@ struct Stats {
     // model, 0: never measured. Empty and 0 with a fixed spec_length.
     std::vector<double> decode_seconds;
     double draft_step_seconds = 0;
+    // The share of its tokens that must be accepted for a draft model to pay, by these costs at the
+    // length of this text; more than 1: it cannot pay; 0: unknown.
+    double draft_break_even = 0;
     // How often a drafter failed or proposed what it may not; its draft was dropped.
     int drafter_errors = 0;
     std::string last_drafter_error;
@@ -80,7 +86,7 @@ struct Stats {
 
     // accepted / drafted; 0 when nothing was drafted.
     double acceptance_rate() const;
-    // generated_tokens / rounds; 0 before the first round.
+    // chosen_tokens / rounds; 0 before the first round.
     double tokens_per_round() const;
     // Tokens generated per second after the prefill; 0 when there were none.
     double tokens_per_second() const;

@@ -45,6 +45,7 @@ void visit_stats(Visitor visit) {
     visit("drafted", &Stats::drafted);
     visit("accepted", &Stats::accepted);
     visit("forced", &Stats::forced);
+    visit("chosen_tokens", &Stats::chosen_tokens);
     visit("draft_decoded_tokens", &Stats::draft_decoded_tokens);
     visit("acceptance_rate", &Stats::acceptance_rate);
     visit("tokens_per_round", &Stats::tokens_per_round);
@@ -59,6 +60,7 @@ void visit_stats(Visitor visit) {
     visit("by_drafter", &Stats::by_source);
     visit("decode_seconds", &Stats::decode_seconds);
     visit("draft_step_seconds", &Stats::draft_step_seconds);
+    visit("draft_break_even", &Stats::draft_break_even);
     visit("drafter_errors", &Stats::drafter_errors);
     visit("last_drafter_error", &Stats::last_drafter_error);
 }

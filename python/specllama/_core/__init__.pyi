@@ -214,9 +214,11 @@ class Stats:
             then cut off.
         forced: Tokens that were not verified, since the grammar allowed no other; the token that
             ends the text may be one of them. They belong to no round.
+        chosen_tokens: Tokens that rounds and grammars chose: those generated, one that ends the
+            text, and those that a stop string cut off.
         draft_decoded_tokens: Tokens that the draft model decoded; 0 without one.
         acceptance_rate: accepted / drafted; 0 when nothing was drafted.
-        tokens_per_round: generated_tokens / rounds.
+        tokens_per_round: chosen_tokens / rounds; 1 for plain decoding.
         tokens_per_second: Tokens generated per second after the prefill.
         prompt_tokens_per_second: Prompt tokens decoded per second of prefill.
         seconds: Where the time went.
@@ -234,29 +236,13 @@ class Stats:
             seconds of a target decode of n tokens at an empty context; 0 where none was seen.
             Empty with a fixed spec_length, or without drafts.
         draft_step_seconds: The same estimate for one step of the draft model; 0 without one.
+        draft_break_even: The share of its tokens that must be accepted for a draft model to pay, by
+            these costs at the length of this text. More than 1: it cannot pay. 0: unknown, or
+            there is no draft model.
         drafter_errors: Rounds that went without a draft because the drafter failed.
         last_drafter_error: Message of the last of these errors; "" if there was none.
     """
 
-    def __init__(
-        self,
-        *,
-        seed: int,
-        exact: bool,
-        prompt_tokens: int,
-        reused_tokens: int,
-        generated_tokens: int,
-        prefill_generated_tokens: int,
-        by_round: list[tuple[int, int]],
-        by_position: list[tuple[int, int]],
-        by_rank: list[tuple[int, int]],
-        by_drafter: dict[str, tuple[int, int]],
-        decode_seconds: list[float],
-        draft_step_seconds: float,
-        drafter_errors: int,
-        last_drafter_error: str,
-        seconds: dict[str, float],
-    ) -> None: ...
     @property
     def seed(self) -> int: ...
     @property
@@ -277,6 +263,8 @@ class Stats:
     def accepted(self) -> int: ...
     @property
     def forced(self) -> int: ...
+    @property
+    def chosen_tokens(self) -> int: ...
     @property
     def draft_decoded_tokens(self) -> int: ...
     @property
@@ -305,6 +293,8 @@ class Stats:
     def decode_seconds(self) -> list[float]: ...
     @property
     def draft_step_seconds(self) -> float: ...
+    @property
+    def draft_break_even(self) -> float: ...
     @property
     def drafter_errors(self) -> int: ...
     @property
@@ -644,11 +634,15 @@ def probability(logits: NDArray[np.float32], token: int) -> float:
 def spec_cli_flags() -> dict[str, bool]:
     """Return the options of spec-cli, with whether a value follows."""
 
-def spec_cli(arguments: Sequence[str | bytes]) -> int:
+def spec_cli(
+    arguments: Sequence[str | bytes], chat: Callable[[Session, str | None, str], list[int]]
+) -> int:
     """Run spec-cli in this process, and return its exit code. From then on Ctrl-C is its own.
 
     Args:
         arguments: The path of its executable, and its command line.
+        chat: Returns the tokens of a prompt by which a session's model, which has a chat template,
+            answers a message, after a system message if there is one. The session may not be kept.
     """
 
 def set_llguidance_path(path: str) -> None:

@@ -126,6 +126,8 @@ class Chat:
                 if result.text or result.finish_reason:
                     self.conversation.answer(result.text)
                 print(flush=True)
+        if not result.text and result.finish_reason == "stop":
+            self.say("The model ended its answer at once, so there is none.")
         self.say(painted(_brief(result.stats), DIM, self.colored))
 
 

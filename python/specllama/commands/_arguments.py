@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from specllama._field import INT32, Field
+from specllama.chat.conversation import Conversation
+from specllama.commands.default_model import VARIABLE
 from specllama.commands.whole_numbers import whole
 from specllama.errors import ArgumentError
 from specllama.model.hub import SCHEME
 from specllama.model.session_options import FIELDS as SESSION_FIELDS
 from specllama.requests.json_text import parsed
 from specllama.requests.options import FIELDS, GenerateOptions
+from specllama.session import SpecSession
 
 _NAME = re.compile(r"(?<!\S)[a-z]+(?:_[a-z]+)*(?=[.,;:]?(?:\s|$))")
 """The Python name of an option in a message: between blanks, with at most one punctuation mark
@@ -67,17 +70,9 @@ def text(value: str) -> str:
     return value
 
 
-def add_session(
-    parser: argparse.ArgumentParser,
-    *,
-    help: str,
-    bundled: bool = True,
-) -> None:
-    """Add the options that `session_options` reads. `help` is as for `add_models`; `bundled` tells
-    whether the command falls back on the bundled model."""
-    others = "n-grams, or the bundled one" if bundled else "n-grams"
-    draft_help = f"GGUF file that drafts (default: {others})"
-    draft = add_models(parser, help=help, draft_help=draft_help)
+def add_session(parser: argparse.ArgumentParser, *, help: str = "GGUF file") -> None:
+    """Add the options that `session_options` reads. `help` is as for `add_models`."""
+    draft = add_models(parser, help=help)
     draft.add_argument(
         "--draft", choices=("auto", "mtp", "ngram", "none"), dest="drafter", default="auto",
         help='drafter used without -md; "none" disables speculation (default: auto)',
@@ -214,6 +209,32 @@ def template_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"chat_template": arguments.chat_template, "template_args": arguments.template_args}
 
 
+def add_prompt_form(parser: argparse.ArgumentParser) -> None:
+    """Add the options by which `prompt_of` reads a prompt."""
+    parser.add_argument(
+        "-sys", "--system-prompt", dest="system", type=text, metavar="TEXT",
+        help="system message, for models with a chat template",
+    )  # fmt: skip
+    parser.add_argument(
+        "-no-cnv", "--no-conversation", "--raw", dest="raw", action="store_true",
+        help="continue the prompt as it is, also by a model with a chat template",
+    )  # fmt: skip
+
+
+def prompt_of(session: SpecSession, prompt: str, arguments: argparse.Namespace) -> list[int]:
+    """Return the tokens of a prompt of a command line: a message if the model has a chat template,
+    unless the options that `add_prompt_form` added say otherwise; else a text to continue. Raises
+    ArgumentError."""
+    if session.has_chat_template and not arguments.raw:
+        conversation = Conversation(arguments.system)
+        conversation.ask(prompt)
+        return session.render_chat(conversation.messages)
+    if arguments.system is not None:
+        why = "of -no-cnv" if arguments.raw else "the model has no chat template"
+        raise ArgumentError(f"-sys cannot be used because {why}; leave it out.")
+    return session.tokenize(prompt)
+
+
 def add_target_url(parser: argparse.ArgumentParser) -> None:
     """Add the options for a target on another machine; see `target_options`."""
     parser.add_argument(
@@ -243,9 +264,8 @@ def target_options(arguments: argparse.Namespace) -> dict[str, Any]:
 def add_models(
     parser: argparse.ArgumentParser,
     *,
-    help: str,
-    draft_help: str = "GGUF file that drafts (default: n-grams)",
-    required: bool = False,
+    help: str = "GGUF file",
+    draft_help: str = "GGUF file that drafts (default: n-grams; for the bundled model its own)",
 ) -> argparse._MutuallyExclusiveGroup:
     """Add options for the target and the draft model, each a file or a name on the Hub. They are
     parsed to `model` and `draft_model`, as SpecSession takes them. Return the group of options that
@@ -255,9 +275,8 @@ def add_models(
         parser: The parser to add them to.
         help: Help text for the target: which files will do.
         draft_help: Help text for the draft model.
-        required: Whether a target must be named, as there is none to fall back on.
     """
-    add_target(parser, help=help, required=required)
+    add_target(parser, help=help)
     draft = parser.add_mutually_exclusive_group()
     draft.add_argument("-md", "--draft-model", "--model-draft", type=filled, help=draft_help)
     draft.add_argument(
@@ -267,10 +286,13 @@ def add_models(
     return draft
 
 
-def add_target(parser: argparse.ArgumentParser, *, help: str, required: bool = False) -> None:
+def add_target(parser: argparse.ArgumentParser, *, help: str) -> None:
     """Add only the options for the target; see `add_models`."""
-    target = parser.add_mutually_exclusive_group(required=required)
-    target.add_argument("-m", "--model", type=filled, help=help)
+    target = parser.add_mutually_exclusive_group()
+    target.add_argument(
+        "-m", "--model", type=filled, help=f"{help} (default: that of the variable {VARIABLE}, "
+        "else SmolLM2 of specllama[demo], else the bundled model)",
+    )  # fmt: skip
     target.add_argument(
         "-hf", "--hf-repo", dest="model", type=_hub_name, metavar="NAME",
         help="instead: user/repo[:quant] of the Hugging Face Hub (Q4_K_M)",

@@ -241,7 +241,6 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )  # fmt: skip
     _arguments.add_models(
         parser,
-        help="GGUF file (default: the bundled model)",
         draft_help="GGUF file to draft, or a folder: every file in it that could",
     )
     parser.add_argument("-f", "--file", help="text to cut prompts from (the package's, held out)")

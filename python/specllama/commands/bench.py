@@ -166,7 +166,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser = commands.add_parser(
         "bench", help="measure speculation against plain decoding", description=__doc__
     )
-    _arguments.add_models(parser, help="GGUF file (default: the bundled model)")
+    _arguments.add_models(parser)
     names = ", ".join(workload.NAMES)
     parser.add_argument(
         "--workload", metavar="NAME,...",

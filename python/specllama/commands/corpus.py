@@ -55,9 +55,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     builder.add_argument(
         "paths", nargs="+", type=_arguments.path, metavar="PATH", help="file or folder"
     )
-    _arguments.add_target(
-        builder, help="GGUF file with the vocabulary (default: the bundled model)"
-    )
+    _arguments.add_target(builder, help="GGUF file with the vocabulary")
     builder.add_argument(
         "-o", "--output", type=_arguments.filled, required=True, metavar="FILE",
         help="file to write; a corpus is replaced",

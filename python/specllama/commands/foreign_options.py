@@ -38,6 +38,14 @@ answer."""
 _NOTHING_SWITCHES = frozenset(_SWITCHES.split())
 _NOTHING_VALUES = frozenset(_VALUES.split())
 
+_NOTHING_IN = {
+    "spec-cli": frozenset(("-st", "--single-turn")),
+    "specllama chat": frozenset(
+        ("-cnv", "--conversation", "-i", "--interactive", "-if", "--interactive-first")
+    ),
+}
+"""Such options of single programs."""
+
 _SPEC_TYPES = {"none": ["--draft", "none"], "draft-mtp": ["--draft", "mtp"]}
 """What --spec-type means; draft models are named with -md, and n-grams draft by default."""
 
@@ -73,7 +81,7 @@ _LOADING = {"--mlock": "mlock", "--no-mmap": "none", "--mmap": "mmap", "-dio": "
 _ALL_LAYERS = "999"
 _THINK = """say --chat-template-kwargs '{"enable_thinking": false}'"""
 _AFFINITY = "threads are not pinned; start the program with taskset or numactl"
-_CONVERSES = "spec-cli continues a text, specllama chat converses; leave it out"
+_CONVERSES = "spec-cli answers once, specllama chat converses; leave it out"
 _EMBEDDINGS = "embeddings and reranking are not supported"
 _IMAGES = "images and audio are not supported"
 _TLS = "TLS is not supported; put a proxy such as Caddy before the server"
@@ -84,8 +92,8 @@ _REFUSED: dict[str, tuple[bool, str]] = {
         ("--numa", "-C", "--cpu-mask", "-Cr", "--cpu-range", "--cpu-strict"), (True, _AFFINITY)
     ),
     **dict.fromkeys(
-        ("-cnv", "--conversation", "-no-cnv", "--no-conversation", "-st", "--single-turn", "-i",
-         "--interactive", "-if", "--interactive-first"), (False, _CONVERSES),
+        ("-cnv", "--conversation", "-st", "--single-turn", "-i", "--interactive", "-if",
+         "--interactive-first"), (False, _CONVERSES),
     ),
     **dict.fromkeys(("--embedding", "--embeddings", "--rerank", "--reranking"),
                     (False, _EMBEDDINGS)),
@@ -132,6 +140,7 @@ class _Translation:
 
     Args:
         known: The options of the command, with whether a value follows.
+        program: The command's name.
 
     Attributes:
         arguments: The command line, in the command's own options.
@@ -139,8 +148,9 @@ class _Translation:
         refused: A sentence for each option without an equal.
     """
 
-    def __init__(self, known: Mapping[str, bool]) -> None:
+    def __init__(self, known: Mapping[str, bool], program: str) -> None:
         self._known = known
+        self._nothing = _NOTHING_SWITCHES | _NOTHING_IN.get(program, frozenset())
         self.arguments: list[str] = []
         self.ignored: list[str] = []
         self.refused: list[str] = []
@@ -154,7 +164,7 @@ class _Translation:
             self._put("--spec-length", value)
         elif name in self._known or not name.startswith("-"):
             self.arguments += given.arguments
-        elif name in _NOTHING_SWITCHES or name in _NOTHING_VALUES:
+        elif name in self._nothing or name in _NOTHING_VALUES:
             self.ignored.append(name)
         elif name in _SAME and _SAME[name] in self._known:
             self._put(_SAME[name], value)
@@ -248,7 +258,7 @@ def translated(
 ) -> tuple[list[str], list[str]]:
     """Return a command line with foreign options in the command's own, and a sentence for each that
     has no equal. Those that change nothing are named in one line on standard error."""
-    translation = _Translation(known)
+    translation = _Translation(known, program)
     for given in read(arguments, known):
         translation.add(given)
     if translation.ignored:

@@ -176,7 +176,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser = commands.add_parser(
         "serve", help="serve the APIs of OpenAI, Anthropic and Ollama", description=__doc__
     )
-    _arguments.add_session(parser, help="GGUF file (default: the bundled model)")
+    _arguments.add_session(parser)
     _arguments.add_chat_template(parser)
     parser.add_argument(
         "-a", "--alias", type=_name, help="name of the model in answers (its file's)"

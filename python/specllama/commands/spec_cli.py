@@ -1,4 +1,5 @@
-"""The console script `spec-cli`: the executable in the package, or the same inside Python."""
+"""The console script `spec-cli`: what the executable in the package does, inside Python, which
+finds models, reads grammars and renders chat templates."""
 
 from __future__ import annotations
 
@@ -7,19 +8,17 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
-
-from specllama_light.default_model import installed_model
+from typing import TYPE_CHECKING, NoReturn
 
 from specllama.commands.foreign_options import read
+
+if TYPE_CHECKING:
+    from specllama._core import Session
 
 _NAMES = {"-hf": "-m", "--hf-repo": "-m", "-hfd": "-md", "--hf-repo-draft": "-md"}
 """Options that take a name on the Hub, mapped to the option that takes a file instead."""
 
 _PROMPTS = ("-p", "--prompt", "-f", "--file", "-")
-
-_FOR_BUNDLED = ("--corpus",)
-"""Options whose file is made for one vocabulary: the bundled model's, if no model is named."""
 
 _FILES = ("-m", "--model", "-md", "--draft-model", "--model-draft")
 
@@ -122,14 +121,17 @@ def _lark(option: str, value: str) -> str:
 
 
 def with_default_model(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with SmolLM2 added as the model, if it is installed and they have a
-    prompt but no option that determines the model; else return them unchanged."""
+    """Return the arguments with a model added, if they name none and there is a prompt: without
+    one, the executable shows what the bundled model does."""
+    from specllama import _files
+    from specllama.commands.default_model import default_model
+
     options = {one.name for one in read(arguments, _known())}
-    named = options.intersection([*_NAMES, *_FILES, *_FOR_BUNDLED])
-    model = installed_model()
-    if model is None or named or not options.intersection(_PROMPTS):
+    has_prompt = bool(options.intersection(_PROMPTS)) or _files.input_is_piped()
+    if not has_prompt or options.intersection([*_TARGETS, *_ABOUT]):
         return list(arguments)
-    return ["-m", str(model), *arguments]
+    model = default_model("spec-cli")
+    return list(arguments) if model is None else ["-m", model, *arguments]
 
 
 def with_own_options(arguments: Sequence[str]) -> list[str]:
@@ -152,25 +154,31 @@ def with_own_options(arguments: Sequence[str]) -> list[str]:
     return own
 
 
+def _chat(backend: Session, system: str | None, message: str) -> list[int]:
+    """Return the prompt by which a session's model answers a message."""
+    from specllama.chat.conversation import Conversation
+    from specllama.model.loaded_model import LoadedModel
+    from specllama.model.template_options import TemplateOptions
+
+    conversation = Conversation(system)
+    conversation.ask(message)
+    model = LoadedModel(backend, "", TemplateOptions.checked(None, None))
+    return model.render_chat(conversation.messages)
+
+
 def main() -> NoReturn:
-    """Run spec-cli: its executable in place of this process or, with a grammar, which needs
-    llguidance, in this process."""
+    """Run spec-cli."""
+    from specllama import _core
     from specllama._llama import check_version
     from specllama.errors import SpecllamaError
 
     check_version()
-    path = executable()
     try:
         given = with_own_options(sys.argv[1:])
         arguments = with_files(with_default_model(with_grammar(given)))
     except SpecllamaError as error:
         print(f"spec-cli: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, ValueError) else 1)
-    # Python ignores SIGPIPE, and execv keeps that: the executable would go on writing into a pipe
-    # that nobody reads any more.
+    # Python ignores SIGPIPE: it would go on writing into a pipe that nobody reads any more.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    if not {one.name for one in read(arguments, _known())}.intersection(_FORMS):
-        os.execv(path, [str(path), *arguments])
-    from specllama import _core
-
-    sys.exit(_core.spec_cli([os.fsencode(one) for one in [str(path), *arguments]]))
+    sys.exit(_core.spec_cli([os.fsencode(one) for one in [str(executable()), *arguments]], _chat))

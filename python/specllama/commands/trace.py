@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from datetime import datetime
 
 from specllama import _files
@@ -21,7 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
         options = _arguments.generate_options(arguments)
         options["max_tokens"] = arguments.n_predict
         options["trace"] = True
-        stream = session.stream(prompt, **options)
+        stream = session.stream(_arguments.prompt_of(session, prompt, arguments), **options)
         if arguments.output is not None:
             _files.check_writable(arguments.output)
         with Interrupt(stream.cancel, patience=0.0) as interrupt:
@@ -29,6 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
             if generation.tokens or not interrupt.came:
                 about = f"{session.model_description}, {datetime.now():%Y-%m-%d %H:%M}"
                 _show(generation.trace, arguments.output, about)
+            if not generation.tokens and generation.finish_reason == "stop":
+                print("specllama: The model ended its text at once.", file=sys.stderr)
     return 130 if interrupt.came else 0
 
 
@@ -49,10 +52,11 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser = commands.add_parser(
         "trace", help="show who drafted what of a generation", description=__doc__
     )
-    _arguments.add_session(parser, help="GGUF file (default: the bundled model)")
+    _arguments.add_session(parser)
     prompt = parser.add_mutually_exclusive_group(required=True)
-    prompt.add_argument("-p", "--prompt", help="text to continue")
+    prompt.add_argument("-p", "--prompt", help="message to answer, or text to continue")
     prompt.add_argument("-f", "--file", help="the same in a file; -: standard input")
+    _arguments.add_prompt_form(parser)
     parser.add_argument("-o", "--output", help="HTML file to write (default: text on stdout)")
     parser.add_argument(
         "-n", "--n-predict", type=whole(0, words=UNTIL_FULL), default=128,

@@ -6,7 +6,8 @@ from specllama._core import Stats
 
 
 def in_words(stats: Stats) -> list[str]:
-    """Return the result of a generation in two lines for people."""
+    """Return the result of a generation in two lines for people; a third one says why a draft model
+    was not used."""
     shares = [
         f"{name} {accepted} of {drafted} ({accepted / drafted:.0%})"
         for name, (drafted, accepted) in stats.by_drafter.items()
@@ -16,4 +17,20 @@ def in_words(stats: Stats) -> list[str]:
         f"{stats.generated_tokens} tokens in {stats.rounds} rounds, "
         f"{stats.tokens_per_round:.2f} per round, {stats.tokens_per_second:.1f} tokens/s",
         f"accepted: {', '.join(shares) or 'nothing was drafted'}",
+        *_unused_draft_model(stats),
+    ]
+
+
+def _unused_draft_model(stats: Stats) -> list[str]:
+    """Return a line with what a draft model that was not used costs, and would have to promise."""
+    if stats.draft_break_even <= 0 or not stats.decode_seconds or stats.by_drafter["model"][0]:
+        return []
+    pays = (
+        "it is too slow to pay here"
+        if stats.draft_break_even > 1
+        else f"it pays if more than {stats.draft_break_even:.0%} of its tokens are accepted"
+    )
+    return [
+        f"draft model not used: a token of it takes {1e3 * stats.draft_step_seconds:.3g} ms, plain "
+        f"decoding {1e3 * stats.decode_seconds[0]:.3g} ms; {pays}"
     ]

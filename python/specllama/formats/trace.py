@@ -108,7 +108,7 @@ class Trace:
         return "\n".join(lines)
 
     def figures(self) -> list[str]:
-        """Return the result of the generation in two lines for people."""
+        """Return the result of the generation in a few lines for people."""
         return in_words(self.stats)
 
     def _text(self, token: int) -> str:

@@ -16,6 +16,7 @@ from specllama._process_guard import ProcessGuard
 from specllama.errors import ClosedError
 from specllama.formats.statistics import in_words
 from specllama.formats.trace import Trace
+from specllama.requests.failing_drafter import warn_of_failing_drafter
 
 FinishReason = Literal["stop", "length"]
 
@@ -114,6 +115,13 @@ class GenerationState:
             trace=self.trace(),
         )
 
+    def end(self) -> None:
+        """Do what is left at the end, while the session is open: read the texts of a trace's
+        tokens, and warn of a drafter that only failed."""
+        self.trace()
+        if self.stream.done:
+            warn_of_failing_drafter(self.stream.stats)
+
     def trace(self) -> Trace | None:
         """As in `Generation`. Texts of tokens read while the session was open are kept."""
         if self.piece is None:
@@ -177,7 +185,7 @@ class Stream(Iterator[Chunk], Closing):
         while not self._chunks:
             chunks = self._stream.step()
             if chunks is None:
-                self._state.trace()  # reads its texts while the session is open
+                self._state.end()
                 raise StopIteration
             self._chunks.extend(chunks)
             if self._on_prefill is not None:
@@ -217,7 +225,7 @@ class Stream(Iterator[Chunk], Closing):
         self._stream.cancel()
         while self._stream.advance():  # text that was held back is in result()
             pass
-        self._state.trace()
+        self._state.end()
         self._chunks.clear()
 
     @property

@@ -283,7 +283,10 @@ class Worker:
         assert job.state is not None
         try:
             chunks = job.state.stream.take()
-            result = job.state.result() if job.state.stream.done else None
+            result = None
+            if job.state.stream.done:
+                job.state.end()
+                result = job.state.result()
             if chunks:  # only the last may have none
                 self._n_tokens += len(chunks) - (chunks[-1].token is None)
             job.give(chunks)

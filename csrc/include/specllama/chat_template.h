@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace specllama {
+
+struct ChatMessage {
+    std::string role;  // "system", "user" or "assistant"
+    std::string content;
+};
+
+// A chat as one text, for Session::tokenize.
+struct ChatPrompt {
+    std::string text;
+    // The parts that came from messages: TextRanges. Control tokens that are written there are
+    // none.
+    std::vector<std::pair<std::size_t, std::size_t>> plain;
+};
+
+// Writes a chat as a model's chat template does, up to where the answer begins, without BOS. The
+// template (SessionInfo::chat_template) is not executed: llama.cpp recognises some fifty kinds by
+// what they contain. nullopt: it is none of these.
+std::optional<ChatPrompt> render_chat(const std::string& chat_template,
+                                      std::span<const ChatMessage> messages);
+
+}  // namespace specllama
