@@ -1,6 +1,6 @@
 """Makes trace-light.svg and trace-dark.svg: the answer of `specllama demo`, with who drafted what.
 
-It is SmolLM2's, of the extra `demo`, in F16: `python docs/plots/trace.py`.
+It is SmolLM2's, of the extra `demo`, in F16: `python docs/plots/trace.py`."""
 
 from __future__ import annotations
 
