@@ -275,7 +275,7 @@ def test_trace_command_writes_text_json_and_html(
     ("arguments", "code", "message"),
     [
         (["-p", ""], 2, "The prompt is empty"),
-        (["-p", "x", "--temp", "-1"], 2, "--temperature must be"),
+        (["-p", "x", "--temp", "-1"], 2, "--temp must be"),
         (["-f", "no/such/file"], 2, "no/such/file cannot be read: No such file"),
         (["-f", "."], 2, "cannot be read: Is a directory"),
         (["-f", sys.executable], 2, "cannot be read: it is not UTF-8"),

@@ -225,6 +225,8 @@ def prompt_of(session: SpecSession, prompt: str, arguments: argparse.Namespace) 
     """Return the tokens of a prompt of a command line: a message if the model has a chat template,
     unless the options that `add_prompt_form` added say otherwise; else a text to continue. Raises
     ArgumentError."""
+    if not prompt:
+        raise ArgumentError("The prompt is empty; give at least one character.")
     if session.has_chat_template and not arguments.raw:
         conversation = Conversation(arguments.system)
         conversation.ask(prompt)
