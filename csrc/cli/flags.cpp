@@ -66,7 +66,9 @@ std::vector<Flag> own_flags() {
              [](Options& o, const std::string& v) {
                  read_value({"draft"}, v, o.session.draft.path);
              }),
-        flag("-hfd --hf-repo-draft", "NAME", "draft model of the Hub, instead of -md",
+        flag("-hfd --hf-repo-draft", "NAME",
+             "draft model of the Hub, instead of -md; auto: the head in the repository of -hf, "
+             "whatever its size (default: one of less than a tenth of the model)",
              refuse(kFiles)),
         flag("--draft", "WHO",
              "drafter used without -md: auto, mtp, ngram or none; \"none\" disables speculation "

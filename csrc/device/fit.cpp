@@ -265,16 +265,15 @@ void apply_split(const Budgets& budgets, const LayerSplit& layer_split, ModelOpt
          " free: " + what + " in main memory.");
 }
 
-// What layers of multi-token prediction take beside the target, whose weights they are a part of:
-// each keeps of texts as much as the other layers that keep most.
-Header of_prediction(const Header& target) {
-    Header header = target;
-    header.weights = {};
+// What layers of multi-token prediction take: each keeps of texts as much as the other layers of
+// their model that keep most.
+Header of_prediction(const Header& file) {
+    Header header = file;
     header.matrices.clear();
     Header::Layer most;
-    for (const Header::Layer& layer : target.layers)
+    for (const Header::Layer& layer : file.layers)
         most.kv_numbers = std::max({most.kv_numbers, layer.kv_numbers, layer.window_numbers});
-    header.layers.assign(target.weights.layers.size() - target.layers.size(), most);
+    header.layers.assign(file.weights.layers.size() - file.layers.size(), most);
     return header;
 }
 
@@ -287,13 +286,20 @@ void resolve_memory(const Header& target, TargetPlan& plan, const Header* draft,
              ") is larger than the model it drafts for (" + mib(target.weights.total) +
              "): it will hardly make it faster.");
     const bool predicts = draft_plan != nullptr && draft_plan->mtp;
-    const Header prediction = predicts ? of_prediction(target) : Header();
-    if (predicts) draft = &prediction;
+    Header prediction;
+    if (predicts) {
+        prediction = of_prediction(target);
+        prediction.weights = {};  // the target's weights include theirs
+        draft = &prediction;
+    } else if (draft != nullptr && draft->is_prediction) {
+        prediction = of_prediction(*draft);
+        draft = &prediction;
+    }
     // If they do not draft, layers of multi-token prediction are not loaded.
     Weights weights = target.weights;
     for (std::size_t layer = target.layers.size(); !predicts && layer < weights.layers.size();)
         weights.layers[layer++] = {};
-    const bool follows = predicts || (draft != nullptr && draft->traits.is_head());
+    const bool follows = predicts || (draft != nullptr && draft->is_head());
     const MemoryBudget of_target = memory_budget(plan.model);
     const Budgets free{weights, plan.model.n_cpu_moe, of_target,
                        draft == nullptr || follows ? of_target : memory_budget(draft_plan->model),

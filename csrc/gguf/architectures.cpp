@@ -8,11 +8,11 @@ namespace specllama {
 namespace {
 
 using Kind = Architecture::Kind;
+using Mtp = Architecture::Mtp;
 
-// As this version of llama.cpp has them; tests compare names and snapshots with its source.
+// As this version of llama.cpp has them; a test compares them with its source.
 //
-// - mtp: of qwen3next, the graph hands out the states of some rows only, and llama.cpp reads beyond
-//   them.
+// - layer_inputs: what llama.cpp hands out of qwen4exp is wider than its states, which it asserts.
 // - one_sequence: PLaMo 2 stores states in the wrong places; the two kinds of RWKV save another
 //   token than the last one as that before the next.
 // - hidden_windows: the states of DeepSeek 4 do not go back as far as its windows reach.
@@ -39,18 +39,47 @@ constexpr std::array kArchitectures = {
     Architecture{.name = "llama", .layer_inputs = true},
     Architecture{.name = "qwen3", .layer_inputs = true},
     Architecture{.name = "qwen3moe", .layer_inputs = true},
-    Architecture{.name = "qwen3next", .layer_inputs = true},
-    Architecture{.name = "qwen35", .layer_inputs = true, .mtp = true, .snapshots = true},
-    Architecture{.name = "qwen35moe", .layer_inputs = true, .mtp = true, .snapshots = true},
+    Architecture{.name = "qwen3next", .layer_inputs = true, .mtp = Mtp::one, .mtp_crops = true},
+    Architecture{.name = "qwen35", .layer_inputs = true, .mtp = Mtp::one, .snapshots = true},
+    Architecture{.name = "qwen35moe", .layer_inputs = true, .mtp = Mtp::one, .snapshots = true},
+    Architecture{.name = "qwen4exp", .snapshots = true},
     Architecture{.name = "lfm2", .layer_inputs = true, .snapshots = true},
-    Architecture{.name = "lfm2moe", .snapshots = true},
-    Architecture{.name = "nemotron_h", .layer_inputs = true, .snapshots = true},
-    Architecture{.name = "nemotron_h_moe", .layer_inputs = true, .mtp = true, .snapshots = true},
+    Architecture{.name = "lfm2moe", .layer_inputs = true, .snapshots = true},
+    Architecture{
+        .name = "nemotron_h", .layer_inputs = true, .last_output = true, .snapshots = true},
+    Architecture{.name = "nemotron_h_moe",
+                 .layer_inputs = true,
+                 .last_output = true,
+                 .mtp = Mtp::one,
+                 .snapshots = true},
+    Architecture{.name = "minimax-01", .layer_inputs = true},
     Architecture{.name = "minimax-m2", .layer_inputs = true},
+    Architecture{.name = "nanbeige", .layer_inputs = true},
+    Architecture{.name = "hunyuan_vl", .layer_inputs = true},
+    Architecture{.name = "hunyuan-dense", .layer_inputs = true},
     Architecture{.name = "gemma4", .layer_inputs = true, .assistant = true},
-    Architecture{.name = "glm4moe", .mtp = true},
-    Architecture{.name = "deepseek2", .mtp = true},
-    Architecture{.name = "deepseek4", .hidden_windows = true, .one_kv_type = true},
+    Architecture{.name = "bailingmoe3", .layer_inputs = true, .mtp = Mtp::one, .snapshots = true},
+    Architecture{.name = "kimi-k3", .snapshots = true},
+    Architecture{.name = "glm5-next", .snapshots = true},
+    Architecture{.name = "glm4moe", .mtp = Mtp::one},
+    Architecture{.name = "glm-dsa", .mtp = Mtp::one},
+    Architecture{.name = "deepseek2", .mtp = Mtp::one},
+    Architecture{.name = "deepseek32", .mtp = Mtp::one},
+    Architecture{.name = "deepseek4",
+                 .layer_inputs = true,
+                 .last_output = true,
+                 .mtp = Mtp::one,
+                 .mtp_crops = true,
+                 .snapshots = true,
+                 .hidden_windows = true,
+                 .one_kv_type = true},
+    Architecture{.name = "hy_v3", .mtp = Mtp::chain},
+    Architecture{.name = "step35", .mtp = Mtp::chain, .mtp_crops = true},
+    Architecture{.name = "mimo2",
+                 .layer_inputs = true,
+                 .last_output = true,
+                 .mtp = Mtp::chain,
+                 .mtp_crops = true},
 
     Architecture{.name = "plamo2", .one_sequence = true},
     Architecture{.name = "rwkv6qwen2", .one_sequence = true},
@@ -58,7 +87,7 @@ constexpr std::array kArchitectures = {
 
     Architecture{.name = "gpt-oss", .layer_inputs = true, .windows = {2}},
     Architecture{.name = "cohere2", .windows = {4}},
-    Architecture{.name = "cohere2moe", .mtp = true, .windows = {4, true}},
+    Architecture{.name = "cohere2moe", .mtp = Mtp::one, .windows = {4, true}},
     Architecture{.name = "gemma2", .windows = {2, false, 4096}},
     Architecture{.name = "gemma3", .windows = {6}},
     Architecture{.name = "gemma3n", .windows = {5}},
@@ -70,7 +99,7 @@ constexpr std::array kArchitectures = {
     Architecture{.name = "afmoe", .windows = {4}},
     Architecture{.name = "laguna", .windows = {4, true}},
     Architecture{.name = "mellum", .windows = {4}},
-    Architecture{.name = "muse-glimmer", .windows = {4}},
+    Architecture{.name = "muse-glimmer", .layer_inputs = true, .windows = {4}},
     Architecture{.name = "smallthinker", .windows = {4, true}},
 };
 

@@ -24,11 +24,18 @@ struct Architecture {
     Kind kind = Kind::model;
 
     // What drafts for it. layer_inputs: llama.cpp's graph hands out the inputs of the layers, one
-    // row per token, which EAGLE-3 heads read. mtp: it has a graph of one layer of multi-token
-    // prediction with an attention memory of its own. assistant: an assistant may draft for it.
+    // row per token, which EAGLE-3 heads read; last_output: also the output of the last layer, as
+    // the input of one more. assistant: an assistant may draft for it.
     bool layer_inputs = false;
-    bool mtp = false;
+    bool last_output = false;
     bool assistant = false;
+
+    // Its layers of multi-token prediction, of which llama.cpp has a graph with an attention memory
+    // of its own. one: a single layer drafts all tokens. chain: there may be several, of which each
+    // drafts one token. mtp_crops: the graph gives states only of rows that ask for logits.
+    enum class Mtp { none, one, chain };
+    Mtp mtp = Mtp::none;
+    bool mtp_crops = false;
 
     // What its memory can do. snapshots: llama.cpp keeps snapshots of recurrent states.
     // one_sequence: it decodes one sequence rightly, but not several at once. hidden_windows: it

@@ -37,7 +37,6 @@ class File : private GgufReader {
         check_split();
         check_tensors();
         check_architecture();
-        check_first_layer();
         RecurrentLayers(*this).check();
         check_tokenizer(*this);
     }
@@ -47,6 +46,7 @@ class File : private GgufReader {
         header.path = path();
         header.architecture = *text("general.architecture");
         header.traits = traits();
+        header.is_prediction = is_prediction();
         header.weights = count_weights(*this);
         const RecurrentLayers recurrent(*this);
         for (const Tensor& tensor : tensors()) {
@@ -64,15 +64,18 @@ class File : private GgufReader {
         header.n_window = attention.window();
         header.one_kv_type = value("attention.key_length_mla") > 0 || header.traits.one_kv_type;
         for (const auto& [whole, windows] : attention.kept()) {
-            const std::string name = "blk." + std::to_string(header.layers.size());
-            header.layers.push_back(
-                {whole, windows, recurrent.contains(name) ? recurrent.state_numbers() : 0});
+            const auto layer = static_cast<int>(header.layers.size());
+            header.layers.push_back({whole, windows, recurrent.state_numbers(layer)});
         }
         const double width = value("embedding_length");
         const double n_heads = value("attention.head_count");
         header.width = static_cast<int>(width);
-        header.target_width =
-            static_cast<int>(value(is_assistant() ? "embedding_length_out" : "target_hidden_size"));
+        header.target_width = static_cast<int>(value(header.is_prediction ? "embedding_length"
+                                                     : is_assistant()     ? "embedding_length_out"
+                                                                          : "target_hidden_size"));
+        header.shares_output = is_eagle3() && tensor("output.weight") == nullptr;
+        if (value("expert_count") > 0)
+            header.expert_share = value("expert_used_count") / value("expert_count");
         header.n_ctx_train = static_cast<int>(value("context_length"));
         header.n_vocab =
             static_cast<int>(array("tokenizer.ggml.tokens", {GGUF_TYPE_STRING}).value());
@@ -221,17 +224,15 @@ class File : private GgufReader {
             fail("its " + prefix + "rope.scaling.type is \"" + scaling + "\"");
     }
 
-    // Of a file of multi-token prediction alone llama.cpp loads what there is, but computes all
-    // layers. It takes a file for one if the first layer has no such norm. Some architectures have
-    // none in any layer.
-    void check_first_layer() const {
+    // Whether llama.cpp takes the file for one of multi-token prediction alone, of which it loads
+    // what there is: the first layer has no such norm. Some architectures have none in any layer.
+    bool is_prediction() const {
         const std::string norm = "attn_norm.weight";
         if (number(*text("general.architecture") + ".nextn_predict_layers").value_or(0) == 0 ||
             tensor("blk.0." + norm) != nullptr)
-            return;
-        for (const Tensor& tensor : tensors())
-            if (tensor.name.ends_with("." + norm))
-                fail("it has layers of multi-token prediction, but its first layer is missing");
+            return false;
+        return std::ranges::any_of(
+            tensors(), [&](const Tensor& tensor) { return tensor.name.ends_with("." + norm); });
     }
 
     // Checks a number, or each of a list with one per layer.
@@ -288,6 +289,11 @@ class File : private GgufReader {
 };
 
 }  // namespace
+
+std::string Header::head_name() const {
+    if (is_prediction) return "a file of multi-token prediction layers";
+    return traits.kind == Architecture::Kind::eagle3 ? "an EAGLE-3 head" : "an assistant";
+}
 
 std::uint64_t Matrix::n_bytes() const {
     return ggml_row_size(type, n_in) * static_cast<std::uint64_t>(n_out * n_slices);

@@ -28,6 +28,9 @@ struct Header {
     std::string path;
     std::string architecture;
     Architecture traits;
+    // Whether the file has layers of multi-token prediction, but not the layers before them, so it
+    // can only draft for another model.
+    bool is_prediction = false;
     // Matrices that activations are multiplied with; not tables that rows are taken from.
     std::vector<Matrix> matrices;
     // Attention heads of a layer, and the numbers of one head; 0: no attention, or a number of
@@ -56,8 +59,17 @@ struct Header {
     double compute_numbers_per_token = 0;
     int n_vocab = 0;
     int width = 0;  // of a token's state between two layers
+    // The part of its experts that a token uses.
+    double expert_share = 1;
     // Length of the target's states that a head reads; 0: the file is no head.
     int target_width = 0;
+    // Whether a head has no output of its own, so it uses its target's.
+    bool shares_output = false;
+
+    // Whether the file only drafts, from what its target computes.
+    bool is_head() const { return is_prediction || traits.is_head(); }
+    // What such a file is, e.g. "an EAGLE-3 head".
+    std::string head_name() const;
 };
 
 // Throws ModelError, with one sentence for the user, unless `path` is a whole GGUF file of a model

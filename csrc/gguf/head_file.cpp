@@ -1,6 +1,8 @@
 #include "gguf/head_file.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 
 #include "ggml.h"
@@ -51,8 +53,9 @@ class Eagle3File : private GgufReader {
         const std::vector<std::int64_t> given = numbers("eagle3.target_layers");
         const int n_layers = static_cast<int>(target.layers.size());
         if (given.size() != 3) fail("it does not name three layers in eagle3.target_layers");
+        const int last = target.traits.last_output ? n_layers : n_layers - 1;
         for (const std::int64_t layer : given)
-            if (layer < 0 || layer >= n_layers)
+            if (layer < 0 || layer > last)
                 fail("it reads what goes into layer " + std::to_string(layer) + ", but " +
                      target.path + " has " + std::to_string(n_layers) + " layers");
         return {given.begin(), given.end()};
@@ -150,50 +153,92 @@ class AssistantFile : private GgufReader {
 
 class MtpFile : private GgufReader {
  public:
-    using GgufReader::GgufReader;
+    explicit MtpFile(const std::string& path)
+        : GgufReader(path),
+          architecture_(text("general.architecture").value_or("")),
+          n_(value("nextn_predict_layers")),
+          first_(value("block_count") - n_) {}
 
     std::string fault() const {
-        const std::string architecture = text("general.architecture").value_or("");
-        const std::int64_t n = number(architecture + ".nextn_predict_layers").value_or(0);
-        if (n == 0) return "it brings no layers of multi-token prediction along";
-        const std::int64_t layer = number(architecture + ".block_count").value_or(0) - n;
-        const std::string prefix = "blk." + std::to_string(layer) + ".nextn.";
-        if (tensor(prefix + "eh_proj.weight") == nullptr)
+        const Architecture::Mtp mtp = architecture(architecture_).mtp;
+        if (n_ == 0) return "it brings no layers of multi-token prediction along";
+        if (tensor(name(first_, "nextn.eh_proj.weight")) == nullptr)
             return "its layers of multi-token prediction were left out";
         if (!hidden_states::available()) return kNoStates;
-        if (!specllama::architecture(architecture).mtp)
-            return "llama.cpp's multi-token prediction fails with " + architecture +
-                   " models, or has not been tried";
+        if (mtp == Architecture::Mtp::none)
+            return "llama.cpp has no multi-token prediction for " + architecture_ + " models";
         if (std::string fault = width_fault(*this); !fault.empty()) return fault;
-        if (n != 1) return "it has more than one layer of multi-token prediction";
-        for (const char* norm : {"enorm.weight", "hnorm.weight"})
-            if (const Tensor* found = tensor(prefix + norm);
-                found == nullptr || found->type != GGML_TYPE_F32)
-                return "its tensor " + prefix + norm + " is missing, or not of type f32";
-        const auto value = [&](const char* key) {
-            return number(architecture + "." + key).value_or(0);
-        };
-        const bool is_latent = architecture == "deepseek2";
-        if (!is_latent && value("attention.key_length") != value("attention.value_length"))
+        if (n_ != 1 && mtp == Architecture::Mtp::one)
+            return "it has more than one layer of multi-token prediction";
+        for (std::int64_t layer = first_; layer < first_ + n_; ++layer)
+            for (const char* part : {"nextn.enorm.weight", "nextn.hnorm.weight"})
+                if (const Tensor* norm = tensor(name(layer, part));
+                    norm == nullptr || norm->type != GGML_TYPE_F32)
+                    return "its tensor " + name(layer, part) + " is missing, or not of type f32";
+        const bool any_lengths = is("mimo2") || is("step35") || is("deepseek4");
+        if (!is_latent() && !any_lengths &&
+            value("attention.key_length") != value("attention.value_length"))
             return "its attention's keys and values differ in length";
-        // What the graphs of these take for granted.
-        if (is_latent &&
-            (value("attention.key_length_mla") == 0 || value("attention.q_lora_rank") == 0 ||
-             real(architecture + ".attention.temperature_scale").value_or(0) != 0))
-            return kUnlike;
-        if ((is_latent || architecture == "glm4moe") &&
-            (value("leading_dense_block_count") > layer || value("expert_shared_count") < 1))
-            return kUnlike;
-        if (architecture == "glm4moe" && has("glm4moe.rope.dimension_sections")) return kUnlike;
-        return "";
+        return is_as_expected() ? "" : kUnlike;
     }
+
+ private:
+    bool is(const char* architecture) const { return architecture_ == architecture; }
+    bool is_latent() const {
+        return is("deepseek2") || is("deepseek32") || is("glm-dsa") || is("bailingmoe3");
+    }
+    std::int64_t value(const char* key) const {
+        return number(architecture_ + "." + key).value_or(0);
+    }
+    static std::string name(std::int64_t layer, const std::string& part) {
+        return "blk." + std::to_string(layer) + "." + part;
+    }
+    bool holds(std::int64_t layer, std::initializer_list<const char*> parts) const {
+        return std::ranges::all_of(parts, [&](const std::string& part) {
+            return tensor(name(layer, part + ".weight")) != nullptr;
+        });
+    }
+
+    // What llama.cpp's graphs take for granted.
+    bool is_as_expected() const {
+        if (is_latent() && value("attention.key_length_mla") == 0) return false;
+        if (is("deepseek2") &&
+            (value("attention.q_lora_rank") == 0 ||
+             real(architecture_ + ".attention.temperature_scale").value_or(0) != 0))
+            return false;
+        if ((is_latent() || is("glm4moe")) &&
+            (value("leading_dense_block_count") > first_ || value("expert_shared_count") < 1))
+            return false;
+        if ((is("glm4moe") || is("deepseek32") || is("glm-dsa")) &&
+            has(architecture_ + ".rope.dimension_sections"))
+            return false;
+        if (is("deepseek4") &&
+            (value("hash_layer_count") > first_ ||
+             value("attention.key_length") == value("attention.indexer.key_length")))
+            return false;
+        for (std::int64_t layer = first_; layer < first_ + n_; ++layer)
+            if (!has_network(layer)) return false;
+        return true;
+    }
+
+    // Of these, llama.cpp loads the tensors of the feed-forward network that are there.
+    bool has_network(std::int64_t layer) const {
+        const bool is_dense = holds(layer, {"ffn_gate", "ffn_up", "ffn_down"});
+        if (is("mimo2")) return is_dense && holds(layer, {"attn_qkv"});
+        if (!is("hy_v3") && !is("step35")) return true;
+        if (!holds(layer, {"ffn_gate_inp"})) return is_dense;
+        return holds(layer,
+                     {"ffn_down_exps", "ffn_gate_shexp", "ffn_up_shexp", "ffn_down_shexp"}) &&
+               (holds(layer, {"ffn_gate_exps", "ffn_up_exps"}) ||
+                (is("hy_v3") && holds(layer, {"ffn_gate_up_exps"})));
+    }
+
+    std::string architecture_;
+    std::int64_t n_;      // layers of multi-token prediction
+    std::int64_t first_;  // the first of them
 };
 
 }  // namespace
-
-bool gives_layer_inputs(const Header& header) {
-    return hidden_states::available() && header.traits.layer_inputs;
-}
 
 std::vector<int> check_eagle3(const std::string& path, const Header& target) {
     return Eagle3File(path).check(target);
@@ -201,6 +246,31 @@ std::vector<int> check_eagle3(const std::string& path, const Header& target) {
 
 void check_assistant(const std::string& path, const Header& target) {
     AssistantFile(path).check(target);
+}
+
+void check_prediction(const Header& head, const Header& target) {
+    const GgufReader file(head.path);
+    if (const std::string fault = mtp_fault(head.path); !fault.empty()) file.fail(fault);
+    if (head.architecture != target.architecture)
+        file.fail("it drafts for " + head.architecture + " models, but " + target.path + " is a " +
+                  target.architecture);
+    if (head.width != target.width)
+        file.fail("its target's states have " + std::to_string(head.width) + " numbers, those of " +
+                  target.path + " " + std::to_string(target.width));
+    if (head.layers.size() != target.layers.size())
+        file.fail("its target has " + std::to_string(head.layers.size()) + " layers, but " +
+                  target.path + " has " + std::to_string(target.layers.size()));
+    const GgufReader other(target.path);
+    if (const std::string fault = width_fault(other); !fault.empty()) other.fail(fault);
+}
+
+void check_head(const Header& head, const Header& target) {
+    if (head.is_prediction)
+        check_prediction(head, target);
+    else if (head.traits.kind == Architecture::Kind::assistant)
+        check_assistant(head.path, target);
+    else
+        check_eagle3(head.path, target);
 }
 
 std::string mtp_fault(const std::string& path) { return MtpFile(path).fault(); }

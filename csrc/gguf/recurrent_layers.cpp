@@ -1,6 +1,7 @@
 #include "gguf/recurrent_layers.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace specllama {
 
@@ -88,7 +89,8 @@ bool RecurrentLayers::is_without_attention(const std::string& layer) const {
 
 // As llama.cpp's recurrent memory lays it out: the inputs that the convolution still sees, and the
 // state.
-double RecurrentLayers::state_numbers() const {
+double RecurrentLayers::state_numbers(int layer) const {
+    if (!contains("blk." + std::to_string(layer))) return compressor_numbers(layer);
     const auto real = [&](const char* key) { return static_cast<double>(value(key)); };
     const double width = real("embedding_length");
     double numbers = 0;
@@ -97,6 +99,9 @@ double RecurrentLayers::state_numbers() const {
         numbers = ((tells ? real("token_shift_count") : 2) + head) * width;
     } else if (const double seen = real("shortconv.l_cache"); seen > 0) {
         numbers = (seen - 1) * width;
+    } else if (const double length = real("kda.head_dim"); length > 0) {
+        const double before = std::max(real("ssm.conv_kernel") - 1, 0.0);
+        numbers = real("attention.head_count") * length * (3 * before + length);
     } else {
         const double inner = real("ssm.inner_size");
         const double state = real("ssm.state_size");
@@ -105,6 +110,18 @@ double RecurrentLayers::state_numbers() const {
                   state * inner;
     }
     return numbers;
+}
+
+// DeepSeek 4 compresses 4 or 128 tokens into one, and keeps what of these is not complete: a key
+// and its weight for each token, those of two groups if there are 4.
+double RecurrentLayers::compressor_numbers(int layer) const {
+    const std::vector<std::int64_t> ratios =
+        file_.numbers(architecture_ + ".attention.compress_ratios");
+    if (layer >= std::ssize(ratios) || ratios[layer] == 0) return 0;
+    const auto ratio = static_cast<double>(ratios[layer]);
+    const auto head = static_cast<double>(value("attention.key_length"));
+    if (ratio != 4) return 2 * ratio * head;
+    return 8 * ratio * (head + static_cast<double>(value("attention.indexer.key_length")));
 }
 
 std::int64_t RecurrentLayers::value(const char* key) const {

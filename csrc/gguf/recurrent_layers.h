@@ -25,8 +25,8 @@ class RecurrentLayers {
     bool contains(const std::string& layer) const { return names_.contains(layer); }
     // Whether it is one of them and has no attention beside its recurrent state.
     bool is_without_attention(const std::string& layer) const;
-    // How many numbers the state of one of them has, of one sequence.
-    double state_numbers() const;
+    // How many numbers the state of this layer has, of one sequence; 0: it keeps none.
+    double state_numbers(int layer) const;
 
  private:
     void check_width() const;
@@ -34,6 +34,7 @@ class RecurrentLayers {
     void check_heads(const std::string& layer) const;
     void check_time_mix(const std::string& layer) const;
     void check_needed(const std::string& layer) const;
+    double compressor_numbers(int layer) const;
     // The number of a key of the architecture; 0: there is none.
     std::int64_t value(const char* key) const;
     // The four sizes of a tensor; nullptr: there is none of this name.

@@ -16,9 +16,15 @@ void keep_layer_input(llama_context* context, int layer);
 // [n_tokens][n_embd] of the last decode; valid until the next.
 const float* layer_input(llama_context* context, int layer);
 
-// The same for the state from which the output is computed, or which a head passes on:
-// [n_tokens][n_embd_out].
-void keep_last_state(llama_context* context);
+// The same for the state from which the output is computed, or which a head passes on: of all
+// tokens, or only of those whose logits are wanted.
+void keep_last_state(llama_context* context, bool wanted_only);
+// [n_tokens][n_embd_out], if states of all tokens are kept.
 const float* last_state(llama_context* context);
+// [n_embd_out] of a row of the batch; null: its state was not kept.
+const float* last_state(llama_context* context, int row);
+
+// Selects the one of several layers of multi-token prediction that decodes compute.
+void select_prediction_layer(llama_context* context, int layer);
 
 }  // namespace specllama::hidden_states

@@ -212,7 +212,7 @@ std::span<float> Context::logits(int row) {
 void Context::keep_states(const std::vector<int>& layers) {
     kept_layers_ = layers;
     for (const int layer : layers) hidden_states::keep_layer_input(context_.get(), layer);
-    if (layers.empty()) hidden_states::keep_last_state(context_.get());
+    if (layers.empty()) hidden_states::keep_last_state(context_.get(), false);
     n_features_ = layers.empty()
                       ? llama_model_n_embd_out(model_->get())
                       : llama_model_n_embd(model_->get()) * static_cast<int>(layers.size());

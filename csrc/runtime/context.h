@@ -48,8 +48,9 @@ class Context {
     std::span<float> logits(int row);
 
     // From now on decodes keep hidden states of every token: the inputs of these layers, each from
-    // 0 to the number of layers - 1; or, if `layers` is empty, the state that the output is
-    // computed from. hidden_states::available() must be true.
+    // 0 to the number of layers - 1, or to that number if Architecture::last_output is set; or, if
+    // `layers` is empty, the state that the output is computed from. hidden_states::available()
+    // must be true.
     void keep_states(const std::vector<int>& layers);
     // Length of the states kept for a token, all layers together; 0 before keep_states().
     int n_features() const { return n_features_; }

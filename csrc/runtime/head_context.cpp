@@ -18,13 +18,17 @@ namespace {
 // Rows of a batch. For an EAGLE-3 head llama.cpp reserves and computes logits for each of them.
 constexpr int kRows = 64;
 
+int count_layers(const Model& model, HeadContext::Kind kind) {
+    return kind == HeadContext::Kind::mtp ? llama_model_n_layer_nextn(model.get()) : 1;
+}
+
 // Of an EAGLE-3 head, or of layers of multi-token prediction.
-llama_context_params head_params(HeadContext::Kind kind, const ContextOptions& options,
-                                 const Context& target) {
+llama_context_params head_params(const Model& model, HeadContext::Kind kind,
+                                 const ContextOptions& options, const Context& target) {
     llama_context_params params = llama_context_default_params();
     // llama.cpp lowers n_batch to n_ctx.
     params.n_ctx = std::max(options.n_ctx * options.n_seq, kRows);
-    params.n_batch = params.n_ubatch = std::max(kRows, options.n_seq);
+    params.n_batch = params.n_ubatch = std::max(kRows, options.n_seq * count_layers(model, kind));
     params.n_seq_max = options.n_seq;
     params.kv_unified = true;
     params.n_outputs_max = kind == HeadContext::Kind::mtp ? options.n_seq : params.n_batch;
@@ -53,7 +57,7 @@ llama_context_ptr make_context(const Model& model, HeadContext::Kind kind,
     const std::string kv = kv_type_name(options);
     const llama_context_params params = kind == HeadContext::Kind::assistant
                                             ? assistant_params(target)
-                                            : head_params(kind, options, target);
+                                            : head_params(model, kind, options, target);
 
     const ErrorLog errors(ErrorLog::Warnings::dropped);
     const AssertGuard assertions;
@@ -85,10 +89,13 @@ HeadContext::HeadContext(std::shared_ptr<const Model> model, Kind kind,
       kind_(kind),
       context_(make_context(*model_, kind, options, target)),
       n_state_(llama_model_n_embd_out(model_->get())),
+      n_layers_(count_layers(*model_, kind)),
       n_batch_(static_cast<int>(llama_n_batch(context_.get()))),
       batch_(n_batch_),
       states_(static_cast<std::size_t>(n_batch_) * n_state_) {
-    hidden_states::keep_last_state(context_.get());
+    // Where the graph gives states of some rows only, llama.cpp would read beyond them.
+    hidden_states::keep_last_state(context_.get(),
+                                   kind == Kind::mtp && model_->header().traits.mtp_crops);
 }
 
 void HeadContext::encode(const float* features, int n, float* states) {
@@ -120,7 +127,8 @@ int HeadContext::add(Token token, const float* state, Position position, Sequenc
     return row;
 }
 
-void HeadContext::decode() {
+void HeadContext::decode(int layer) {
+    if (n_layers_ > 1) hidden_states::select_prediction_layer(context_.get(), layer);
     // For an EAGLE-3 head llama.cpp assumes that the first rows are the wanted ones: so all rows
     // are wanted, or none.
     if (kind_ == Kind::eagle3 && batch_.n_asking() > 0)
@@ -137,7 +145,9 @@ std::span<float> HeadContext::logits(int row) {
 }
 
 const float* HeadContext::state(int row) const {
-    return hidden_states::last_state(context_.get()) + static_cast<std::size_t>(row) * n_state_;
+    const float* state = hidden_states::last_state(context_.get(), row);
+    if (state == nullptr) throw DecodeError("llama.cpp gave no state for a row of the head.");
+    return state;
 }
 
 int HeadContext::size(SequenceId sequence) const {

@@ -20,7 +20,8 @@ namespace specllama {
 class HeadContext {
  public:
     // eagle3: an EAGLE-3 head, which makes its states from the target's states of several layers.
-    // mtp: layers of multi-token prediction in the target's own file; they read its last state.
+    // mtp: layers of multi-token prediction, in the target's own file or another one; they read the
+    // target's last state.
     // assistant: a model that reads the target's last state and its KV memory, and writes none.
     enum class Kind { eagle3, mtp, assistant };
 
@@ -33,8 +34,10 @@ class HeadContext {
     const Model& model() const { return *model_; }
     // Length of a state.
     int n_state() const { return n_state_; }
-    // Most rows of a batch; at least one per sequence.
+    // Most rows of a batch; at least n_layers() per sequence.
     int n_batch() const { return n_batch_; }
+    // Layers, each of which drafts one token; 1: a layer that drafts all tokens.
+    int n_layers() const { return n_layers_; }
 
     // Makes states [n][n_state] from features [n][Context::n_features]; n is at most n_batch.
     // Throws DecodeError, as `decode` does.
@@ -44,8 +47,10 @@ class HeadContext {
     // returns its row.
     void clear();
     int add(Token token, const float* state, Position position, SequenceId sequence, bool logits);
-    // Decodes these pairs. After a DecodeError the memory must be cut to what was there before.
-    void decode();
+    // Decodes these pairs with one of the layers. Each layer has a memory of its own, but all share
+    // the positions: before the next layer decodes the same pairs, they must be cut. After a
+    // DecodeError the memory must be cut to what was there before.
+    void decode(int layer = 0);
 
     // The logits and the state of a row that asked for logits; valid until the next decode or
     // encode.
@@ -64,6 +69,7 @@ class HeadContext {
     Kind kind_;
     llama_context_ptr context_;
     int n_state_;
+    int n_layers_;
     int n_batch_;
     Batch batch_;
     std::vector<float> states_;  // [n_batch][n_state] of the batch

@@ -1,14 +1,33 @@
 #include "specllama/model_file.h"
 
+#include <mutex>
+#include <set>
+#include <vector>
+
 #include "gguf/gguf_file.h"
 #include "gguf/head_file.h"
 #include "llama-cpp.h"
 #include "llama/assert_guard.h"
 #include "llama/backend.h"
+#include "runtime/draft_search.h"
 #include "runtime/vocab.h"
 #include "specllama/error.h"
 
 namespace specllama {
+
+namespace {
+
+// Says once in this process that a file drafts that nobody named.
+void announce(const NearbyDraft& draft, const std::string& target) {
+    static std::mutex mutex;
+    static std::set<std::string> announced;
+    const std::lock_guard lock(mutex);
+    if (announced.insert(draft.header.path + '\n' + target).second)
+        warn("Found next to the model, and used to draft for it: " + draft.header.path + ", " +
+             draft.what + "; draft=\"ngram\" or --draft ngram leaves it out.");
+}
+
+}  // namespace
 
 ModelFile read_model_file(const std::string& path) {
     ensure_backend();
@@ -16,6 +35,7 @@ ModelFile read_model_file(const std::string& path) {
 
     llama_model_params params = llama_model_default_params();
     params.no_alloc = true;
+    params.load_mtp = header.is_prediction;
     params.load_mode = LLAMA_LOAD_MODE_NONE;  // with no_alloc, mapping a file fails an assertion
     // Reading a file is no reason to wake up a device.
     ggml_backend_dev_t no_devices[] = {nullptr};
@@ -41,10 +61,8 @@ ModelFile read_model_file(const std::string& path) {
     file.n_tokens = vocab.size();
     file.vocabulary = vocab.fingerprint();
     file.can_draft = !llama_model_is_recurrent(model.get()) && !llama_model_is_hybrid(model.get());
-    const int width = llama_model_n_embd(model.get());
-    file.reads_width = header.traits.is_head() ? header.target_width : 0;
-    file.tells_width = gives_layer_inputs(header) ? width : 0;
-    file.brings_head = mtp_fault(path).empty();
+    if (header.is_head()) file.head = header.head_name();
+    file.brings_head = !header.is_head() && mtp_fault(path).empty();
     return file;
 }
 
@@ -53,9 +71,28 @@ bool brings_head(const std::string& path) {
     return mtp_fault(path).empty();
 }
 
+std::string head_fault(const std::string& head, const std::string& target) {
+    try {
+        const Header header = check_gguf(head);
+        if (!header.is_head()) return head + " is a model.";
+        check_head(header, check_gguf(target));
+    } catch (const ModelError& error) {
+        return error.what();
+    }
+    return "";
+}
+
 std::string automatic_draft(const std::string& target, const std::string& bundled_draft) {
     if (!bundled_draft.empty()) return bundled_draft;
-    return brings_head(target) ? "mtp" : "ngram";
+    const Header header = check_gguf(target);
+    if (header.is_head()) return "ngram";  // the session says that it is no model
+    const bool predicts = mtp_fault(target).empty();
+    const std::vector<NearbyDraft> found = drafts_next_to(header);
+    if (!found.empty() && (!predicts || found.front().bytes < own_prediction_bytes(header))) {
+        announce(found.front(), target);
+        return found.front().header.path;
+    }
+    return predicts ? "mtp" : "ngram";
 }
 
 }  // namespace specllama

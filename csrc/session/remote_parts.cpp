@@ -23,7 +23,7 @@ void add_draft_model(const SessionOptions& options, const SessionInfo& about, Dr
         throw InvalidArgument(
             "draft=\"mtp\" needs the model in this process; let the server draft so.");
     const Header header = check_gguf(draft.model.path);
-    if (header.traits.is_head())
+    if (header.is_head())
         throw InvalidArgument("The draft " + draft.model.path +
                               " reads states of the target, which a server does not send; take a "
                               "draft model, or let the server draft with it.");

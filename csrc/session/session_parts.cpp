@@ -41,12 +41,9 @@ struct Headers {
 
 Headers read_headers(const SessionOptions& options) {
     Headers headers{check_gguf(options.model.path), {}, {}};
-    if (headers.target.traits.is_head())
+    if (headers.target.is_head())
         throw ModelError("Cannot use " + options.model.path + " as a model: it is " +
-                         (headers.target.traits.kind == Architecture::Kind::eagle3
-                              ? "an EAGLE-3 head"
-                              : "an assistant") +
-                         ", which drafts for another model.");
+                         headers.target.head_name() + ", which drafts for another model.");
     headers.adapters = add_adapters(options.model, options.draft.mtp, headers.target);
     if (options.draft.mtp) {
         if (const std::string fault = mtp_fault(options.model.path); !fault.empty())
@@ -81,7 +78,7 @@ void resolve_options(const Headers& headers, TargetPlan& plan, DraftPlan* draft,
     // A head may use its target's embeddings and output, which llama.cpp finds only if both lie on
     // the same devices.
     const auto place_head = [&] {
-        if (!headers.draft || !headers.draft->traits.is_head()) return;
+        if (!headers.draft || !headers.draft->is_head()) return;
         draft->model.n_gpu_layers = plan.model.n_gpu_layers;
         draft->model.device = plan.model.device;
         draft->model.rpc = plan.model.rpc;
@@ -99,7 +96,8 @@ void resolve_options(const Headers& headers, TargetPlan& plan, DraftPlan* draft,
 
 void add_draft_model(const SessionOptions& options, const DraftPlan& draft, const Headers& headers,
                      const std::shared_ptr<const Model>& target, Drafters& drafters) {
-    if (!headers.draft || headers.draft->traits.kind == Architecture::Kind::eagle3) {
+    if (!headers.draft || headers.draft->is_prediction ||
+        headers.draft->traits.kind == Architecture::Kind::eagle3) {
         const auto head = std::make_shared<HeadDrafter>(
             target, draft, headers.draft ? &*headers.draft : nullptr, options.load_progress);
         drafters.reader = head;

@@ -49,10 +49,12 @@ class SpecSession(AsyncRequests):
             `from_pretrained`). None: the bundled model.
         draft: Who proposes tokens: "ngram" (what followed the same tokens before); the path or
             name, as above, of a smaller GGUF with the same vocabulary, or of a head for the model
-            (EAGLE-3, or an assistant of Gemma 4); "mtp" (the layers of multi-token prediction in
-            the model's own file; see docs/heads.md); a `Drafter`; or None for plain decoding.
-            "auto": the bundled draft model for the bundled model, else "mtp" if the file has such
-            layers, else "ngram".
+            (EAGLE-3, an assistant of Gemma 4, layers of multi-token prediction); "mtp" (such layers
+            in the model's own file; see docs/heads.md); a `Drafter`; or None for plain decoding.
+            "auto": the bundled draft model for the bundled model; else "mtp" if the file has such
+            layers, or a head or draft that is found next to the model and named on standard error;
+            else "ngram". "hf://auto": the same, with the head in the model's repository on the Hub
+            downloaded, whatever its size ("auto": if it has less than a tenth of the model's).
         target: URL of a `specllama serve` that has the model, e.g. "http://192.168.0.7:8080".
             Drafts are made here, by "ngram" (also "auto"), or by the given draft model or
             `Drafter`, and verified there (docs/remote.md). The server decides about the model:

@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-# What lies beside models and is none: image encoders, statistics, heads that need their model.
-_NOT_MODELS = ("mmproj", "imatrix", "mtp-", "eagle3-", "dflash-", "dspark-")
+# Next to models there are files that are no models: image encoders, statistics, and heads.
+_HEADS = ("mtp-", "eagle3-", "dflash-", "dspark-")
+_NOT_MODELS = ("mmproj", "imatrix", *_HEADS)
 _OLLAMA_SERVICE = "/usr/share/ollama/.ollama/models"
 _OLLAMA_HOST = "registry.ollama.ai"
 _OLLAMA_MODEL = "application/vnd.ollama.image.model"
@@ -78,6 +79,11 @@ def is_first_gguf(file: str) -> bool:
     """Whether it is a GGUF file, and the first part if it is split."""
     part = PART.fullmatch(file)
     return file.lower().endswith(".gguf") and (part is None or int(part[2]) == 1)
+
+
+def is_head(file: str) -> bool:
+    """Whether its name says that it only drafts for a model next to it."""
+    return any(word in file.rsplit("/", 1)[-1].lower() for word in _HEADS)
 
 
 def is_beside_models(file: str) -> bool:

@@ -12,14 +12,16 @@ void bind_model_file(py::module_& m) {
         .def_readonly("n_tokens", &ModelFile::n_tokens)
         .def_readonly("vocabulary", &ModelFile::vocabulary)
         .def_readonly("can_draft", &ModelFile::can_draft)
-        .def_readonly("reads_width", &ModelFile::reads_width)
-        .def_readonly("tells_width", &ModelFile::tells_width)
+        .def_readonly("head", &ModelFile::head)
         .def_readonly("brings_head", &ModelFile::brings_head);
     m.def("read_model_file", &read_model_file, py::arg("path"),
           py::call_guard<py::gil_scoped_release>(),
           "Read headers and vocabulary of a GGUF file, but no weights.");
     m.def("brings_head", &brings_head, py::arg("path"), py::call_guard<py::gil_scoped_release>(),
           "Whether a model's file brings a head along that can draft for it.");
+    m.def("head_fault", &head_fault, py::arg("head"), py::arg("target"),
+          py::call_guard<py::gil_scoped_release>(),
+          "Why a head cannot draft for a model, as a sentence.");
     m.def("automatic_draft", &automatic_draft, py::arg("target"), py::kw_only(),
           py::arg("bundled_draft"), py::call_guard<py::gil_scoped_release>(),
           "What drafts for a model if its user does not say.");

@@ -19,8 +19,15 @@ from specllama import ModelError, SpecSession
 from specllama.model.found import look
 
 WITH_MTP = [name for name in architectures() if name.endswith(" with prediction")]
-TARGETS = ["gemma4", "gpt-oss", "minimax-m2", "nemotron_h", "qwen35moe", "qwen3moe", "qwen3next"]
+TARGETS = [
+    *("bailingmoe3 with prediction", "deepseek4", "gemma4", "gpt-oss", "hunyuan_vl", "lfm2moe"),
+    *("mimo2 with prediction", "minimax-01", "minimax-m2", "muse-glimmer", "nanbeige"),
+    *("nemotron_h", "qwen35moe", "qwen3moe", "qwen3next"),
+]
 """Of EAGLE-3 heads."""
+
+WITH_LAST_OUTPUT = ["deepseek4", "mimo2 with prediction", "nemotron_h"]
+"""Those whose last layer's output such a head may read, too."""
 
 EAGLE3: dict[str, Any] = {
     "values": {"block_count": 1, "target_layers": [0, 1, 1], "target_hidden_size": 128},
@@ -100,15 +107,28 @@ def write_assistant(folder: Path, changed: Changed = unchanged) -> Path:
     return write(folder / "assistant.gguf", "gemma4-assistant", ASSISTANT, changed)
 
 
-@pytest.fixture(scope="module", params=[*WITH_MTP, *TARGETS, "assistant"])
+def write_eagle3(folder: Path, **values: Any) -> Path:
+    entry = EAGLE3 | {"values": EAGLE3["values"] | values}
+    return write(folder / "head.gguf", "eagle3", entry)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        *(("mtp", name) for name in WITH_MTP),
+        *(("eagle3", name) for name in TARGETS),
+        ("assistant", "gemma4"),
+    ],
+    ids="-".join,
+)
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pair:
     """A random target, and its random head."""
-    name: str = request.param
+    kind, name = request.param
     folder = tmp_path_factory.mktemp("models")
-    if name == "assistant":
-        return write_gemma(folder), write_assistant(folder)
     model = write(folder / f"{name}.gguf", name, architectures()[name])
-    return model, "mtp" if name in WITH_MTP else write(folder / "head.gguf", "eagle3", EAGLE3)
+    if kind == "mtp":
+        return model, "mtp"
+    return model, write_assistant(folder) if kind == "assistant" else write_eagle3(folder)
 
 
 @pytest.fixture(scope="module")
@@ -121,8 +141,19 @@ def numbers_for(name: str) -> dict[str, Any]:
     return ROUNDED if has_states(name) else {"exact": EXACT_HERE}
 
 
-@pytest.mark.parametrize("options", [{}, {"n_seq": 3}, {"spec_tree": 3}, {"spec_length": "auto"}])
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize(
+    ("options", "temperature"),
+    [
+        ({}, 0.0),
+        ({"n_seq": 3}, 1.0),
+        ({"spec_tree": 3}, 1.0),
+        ({"spec_length": "auto"}, 0.0),
+        pytest.param({}, 1.0, marks=pytest.mark.slow),
+        pytest.param({"n_seq": 3}, 0.0, marks=pytest.mark.slow),
+        pytest.param({"spec_tree": 3}, 0.0, marks=pytest.mark.slow),
+        pytest.param({"spec_length": "auto"}, 1.0, marks=pytest.mark.slow),
+    ],
+)
 def test_drafts_of_random_heads_of_other_architectures_change_no_token(
     pair: Pair,
     numbers: dict[str, Any],
@@ -163,7 +194,8 @@ def test_a_head_drafts_as_if_started_afresh(
 
 def knowing(tensor: str, data: NDArray[np.float64]) -> NDArray[np.float64]:
     """Let only the last token decide the next one, for the target and for its head."""
-    if tensor.endswith(("attn_output.weight", "ssm_out.weight")) or ".ffn_down" in tensor:
+    outputs = ("attn_output.weight", "attn_output_b.weight", "ssm_out.weight")
+    if tensor.endswith(outputs) or ".ffn_down" in tensor:
         return 0 * data
     if tensor.endswith("nextn.eh_proj.weight"):
         width = len(data)
@@ -188,6 +220,27 @@ def test_perfect_heads_of_other_architectures_are_always_accepted(
             stats = generation.stats
             assert stats.drafter_errors == 0
             assert stats.drafted == stats.accepted > 20
+
+
+@pytest.mark.parametrize("name", WITH_LAST_OUTPUT)
+def test_a_head_may_read_the_last_layers_output(
+    name: str, tmp_path: Path, open_session: Open
+) -> None:
+    """With and without it, drafts differ."""
+    entry = architectures()[name]
+    model = write(tmp_path / "model.gguf", name, entry)
+    n = entry["values"]["block_count"] - entry["values"].get("nextn_predict_layers", 0)
+    drafted = []
+    for layers in ([0, 1, 1], [0, 1, n]):
+        head = write_eagle3(tmp_path, target_layers=layers)
+        session = open_session(model, head, spec_length=3, **HEAD, **numbers_for(name))
+        generation = session.generate(PROMPTS[2], trace=True, **GREEDY)
+        assert generation.stats.drafter_errors == 0
+        assert generation.trace is not None
+        drafted.append([t.token for one in generation.trace.rounds for t in one.draft])
+    assert drafted[0] != drafted[1]
+    with pytest.raises(ModelError, match=f"what goes into layer {n + 1}"):
+        SpecSession(model, write_eagle3(tmp_path, target_layers=[0, 1, n + 1]), n_ctx=128)
 
 
 def test_a_gemma_assistant_gets_the_last_hidden_state(tmp_path: Path, open_session: Open) -> None:

@@ -39,7 +39,7 @@ USUAL = {
 WITH_STATES = {
     *("mamba2", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7", "falcon-h1", "granitehybrid"),
     *("nemotron_h", "nemotron_h_moe", "plamo2", "lfm2moe", "qwen3next", "qwen35moe"),
-    *("kimi-linear", "minimax-01", "deepseek4"),
+    *("kimi-linear", "minimax-01", "deepseek4", "bailingmoe3"),
 }
 """Architectures whose memory cannot be cut; with float weights these cannot be exact."""
 
@@ -65,6 +65,10 @@ def tensors(shapes: dict[str, list[int]], n_layers: int) -> Iterator[tuple[str, 
             yield f"blk.{layer}.{rest}", shape
 
 
+def everything(tensor: str) -> bool:
+    return True
+
+
 def unchanged(tensor: str, data: NDArray[np.float64]) -> NDArray[np.float64]:
     return data
 
@@ -74,6 +78,7 @@ def write(
     name: str,
     entry: dict[str, Any],
     changed: Callable[[str, NDArray[np.float64]], NDArray[np.float64]] = unchanged,
+    kept: Callable[[str], bool] = everything,
 ) -> Path:
     """Write a model; the same entry gives the same file.
 
@@ -82,6 +87,7 @@ def write(
         name: Of the entry.
         entry: One of `architectures()`.
         changed: Gets the name of each tensor and its random numbers; returns those to write.
+        kept: Gets the name of each tensor; returns whether it is written.
     """
     values = USUAL | entry["values"]
     # Several entries may be of one architecture: "gemma4 with experts" is a gemma4.
@@ -99,6 +105,7 @@ def write(
         if tensor.endswith("ssm_a"):
             data = -np.abs(data)
         data = changed(tensor, data)
-        writer.add_tensor(tensor, np.ascontiguousarray(data, np.float32))
+        if kept(tensor):
+            writer.add_tensor(tensor, np.ascontiguousarray(data, np.float32))
     finish(writer)
     return path

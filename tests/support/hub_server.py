@@ -21,6 +21,7 @@ class HubServer(ThreadingHTTPServer):
         repos: Files of each repository, path to content.
         gated: Repositories that list their files but do not give them.
         token: The only one that is accepted, if one is sent.
+        missing: Files that are listed, but cannot be downloaded.
         breaks: After how many bytes the next downloads of a file are cut off, path to a list.
         requests: What was asked for, as (method, path, Range header).
     """
@@ -32,6 +33,7 @@ class HubServer(ThreadingHTTPServer):
         self.repos = repos
         self.gated: set[str] = set()
         self.token = "hf_valid"
+        self.missing: set[str] = set()
         self.breaks: dict[str, list[int]] = {}
         self.requests: list[tuple[str, str, str | None]] = []
 
@@ -89,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
         files = self.server.repos.get(repo)
         if files is None:
             return self._refuse(404, "RepoNotFound")
-        siblings = [{"rfilename": name} for name in files]
+        siblings = [{"rfilename": name, "size": len(files[name])} for name in files]
         info = {"id": repo, "modelId": repo, "sha": COMMIT, "siblings": siblings, "tags": []}
         return self._begin(200, json.dumps(info).encode(), {"Content-Type": "application/json"})
 
@@ -99,7 +101,7 @@ class _Handler(BaseHTTPRequestHandler):
         if repo in self.server.gated:
             return self._refuse(403, "GatedRepo")
         content = self.server.repos[repo].get(name)
-        if content is None:
+        if content is None or name in self.server.missing:
             return self._refuse(404, "EntryNotFound")
         headers = {
             "ETag": f'"{hashlib.sha256(content).hexdigest()}"',

@@ -12,9 +12,13 @@ HeadDrafter::HeadDrafter(const std::shared_ptr<const Model>& target, const Draft
                          const Header* head, const ProgressFunction& progress)
     : sampler_(plan, target->vocab().size()), context_options_(plan.context), head_(target) {
     if (head == nullptr) return;
-    kind_ = HeadContext::Kind::eagle3;
-    layers_ = check_eagle3(plan.model.path, target->header());
-    head_ = Model::load(plan.model, Kernels::fastest, *head, progress);
+    if (head->is_prediction) {
+        check_prediction(*head, target->header());
+    } else {
+        kind_ = HeadContext::Kind::eagle3;
+        layers_ = check_eagle3(plan.model.path, target->header());
+    }
+    head_ = Model::load(plan.model, Kernels::fastest, *head, progress, head->is_prediction);
     check_vocabulary(*head_, *target, "The head");
 }
 
@@ -38,6 +42,7 @@ void HeadDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
     const auto n_waiting = static_cast<std::size_t>(context_->n_batch());
     follower.states.resize(n_waiting * context_->n_state());
     follower.features.resize(n_waiting * target_->n_features());
+    follower.chain.resize(static_cast<std::size_t>(context_->n_layers()) * context_->n_state());
     follower.tokens.reserve(target_->n_ctx() + kMaxSpecLength);
     follower.pairs.reserve(target_->n_ctx());
     sampler_.begin(sequence);
@@ -119,7 +124,8 @@ void HeadDrafter::encode(Follower& follower) {
     follower.n_known = n_known + n;
 }
 
-// Decodes the pairs of all waiting states but the last; returns their number.
+// Decodes the pairs of all waiting states but the last, with every layer; returns how many pairs
+// were decoded. A pair gets the same cell of the memory again, so all layers find it there.
 int HeadDrafter::ingest(SequenceId sequence, Follower& follower) {
     encode(follower);
     const int n = follower.n_known - 1;
@@ -127,14 +133,17 @@ int HeadDrafter::ingest(SequenceId sequence, Follower& follower) {
     context_->clear();
     add_waiting(sequence, follower, n, false);
     try {
-        context_->decode();
+        for (int layer = 0; layer < context_->n_layers(); ++layer) {
+            context_->cut(sequence, follower.n_pairs());
+            context_->decode(layer);
+        }
     } catch (...) {
         context_->cut(sequence, follower.n_pairs());
         follower.n_known = 0;
         throw;
     }
     waiting_decoded(follower);
-    return n;
+    return n * context_->n_layers();
 }
 
 // Adds the pairs of the first n waiting states to the batch. Returns the row of the last one, which
@@ -172,7 +181,7 @@ void HeadDrafter::propose(std::span<DraftRequest> proposals) {
 
 // Selects who drafts: only sequences whose states were seen up to the token before the last, since
 // the head goes on from there. If more states wait than a sequence's quota of a batch, they are
-// ingested.
+// ingested; those of a chain always are, since its first layer alone would decode them.
 void HeadDrafter::start(std::span<DraftRequest> proposals) {
     for (DraftRequest& proposal : proposals) {
         Follower& follower = followers_.at(proposal.sequence);
@@ -186,7 +195,7 @@ void HeadDrafter::start(std::span<DraftRequest> proposals) {
     if (drafting_.empty()) return;
     const int quota = context_->n_batch() / static_cast<int>(drafting_.size());
     for (const Drafting& one : drafting_) {
-        if (one.follower->n_waiting() > quota)
+        if (one.follower->n_waiting() > quota || is_chain())
             one.proposal->n_decoded += ingest(one.proposal->sequence, *one.follower);
         encode(*one.follower);
     }
@@ -194,28 +203,49 @@ void HeadDrafter::start(std::span<DraftRequest> proposals) {
 
 // Drafts token by token: each decode serves all sequences that want another token.
 void HeadDrafter::draft() {
-    context_->clear();
-    for (Drafting& one : drafting_)
-        one.row = add_waiting(one.proposal->sequence, *one.follower, one.follower->n_known, true);
-    for (bool first = true; !drafting_.empty(); first = false) {
-        context_->decode();
+    for (int step = 0; !drafting_.empty(); ++step) {
+        context_->clear();
+        for (Drafting& one : drafting_) add_step(one, step);
+        context_->decode(is_chain() ? step : 0);
+        const bool is_last = is_chain() && step + 1 == context_->n_layers();
         for (const Drafting& one : drafting_) {
-            one.proposal->n_decoded += first ? one.follower->n_known : 1;
-            if (first) waiting_decoded(*one.follower);
+            Follower& follower = *one.follower;
+            if (is_chain()) {
+                one.proposal->n_decoded += step + 1;
+                std::copy_n(context_->state(one.row), context_->n_state(),
+                            follower.chain.begin() + step * context_->n_state());
+            } else {
+                one.proposal->n_decoded += step == 0 ? follower.n_known : 1;
+                if (step == 0) waiting_decoded(follower);
+            }
         }
         std::erase_if(drafting_, [&](const Drafting& one) {
             const bool continues =
                 sampler_.extend(*one.proposal, context_->logits(one.row), one.follower->tokens) &&
-                one.proposal->wants_more();
+                !is_last && one.proposal->wants_more();
             if (!continues) context_->cut(one.proposal->sequence, one.follower->n_pairs());
             return !continues;
         });
-        context_->clear();
-        for (Drafting& one : drafting_)
-            one.row = context_->add(one.follower->tokens.back(), context_->state(one.row),
-                                    one.follower->n_pairs() + one.proposal->draft.size(),
-                                    one.proposal->sequence, true);
     }
+}
+
+// Adds to the batch what a step decodes of a sequence: first the waiting states, then the token
+// drafted last. The memory of a chain's layer lacks the tokens that other layers have drafted, so
+// all of them are decoded again.
+void HeadDrafter::add_step(Drafting& one, int step) {
+    Follower& follower = *one.follower;
+    const SequenceId sequence = one.proposal->sequence;
+    if (step > 0 && !is_chain()) {
+        one.row = context_->add(follower.tokens.back(), context_->state(one.row),
+                                follower.n_pairs() + one.proposal->draft.size(), sequence, true);
+        return;
+    }
+    context_->cut(sequence, follower.n_pairs());
+    one.row = add_waiting(sequence, follower, follower.n_known, step == 0);
+    for (int i = 0; i < step; ++i)
+        one.row = context_->add(follower.tokens[follower.n_seen + 1 + i],
+                                follower.chain.data() + i * context_->n_state(),
+                                follower.n_pairs() + 1 + i, sequence, i == step - 1);
 }
 
 }  // namespace specllama

@@ -17,8 +17,8 @@
 namespace specllama {
 
 // Drafts with a head: a layer or so that goes on from the target's hidden states, token by token,
-// with the target's choice rule and noise. The head is an EAGLE-3 file (Li et al. 2025) or the
-// layers of multi-token prediction in the target's own file (DeepSeek-V3, 2024, section 2.2).
+// with the target's choice rule and noise. The head is an EAGLE-3 file (Li et al. 2025) or layers
+// of multi-token prediction (DeepSeek-V3, 2024, section 2.2), in the target's own file or another.
 //
 // A head decodes pairs: a token and the state before it. The states are the target's as far as the
 // target has decoded, and the head's own after that. States are ingested when the head is to draft,
@@ -26,10 +26,13 @@ namespace specllama {
 // request with the same beginning. Tokens whose states nobody has seen, such as those of a KV
 // memory that was loaded, are passed over, which only makes drafts worse.
 //
+// Several layers of multi-token prediction form a chain: each drafts one token, from the state of
+// the layer before it. All of them ingest all pairs, as in llama.cpp.
+//
 // Several sequences draft one token each per decode; a decode that fails is an error of them all.
 class HeadDrafter final : public CoreDrafter, public StateReader {
  public:
-    // head: header of the EAGLE-3 file; null: the target's own file holds the head and was loaded
+    // head: header of the head's file; null: the target's own file holds the head and was loaded
     // with it. Throws InvalidArgument; ModelError when the head cannot draft for the target.
     HeadDrafter(const std::shared_ptr<const Model>& target, const DraftPlan& plan,
                 const Header* head, const ProgressFunction& progress);
@@ -55,6 +58,7 @@ class HeadDrafter final : public CoreDrafter, public StateReader {
         std::vector<float> features;  // [n_raw][n_features]
         int n_known = 0;
         int n_raw = 0;
+        std::vector<float> chain;  // [layer][n_state]: of the draft, for the next layer
 
         int n_waiting() const { return n_known + n_raw; }
         int n_pairs() const { return static_cast<int>(pairs.size()); }
@@ -78,6 +82,8 @@ class HeadDrafter final : public CoreDrafter, public StateReader {
     void waiting_decoded(Follower& follower);
     void start(std::span<DraftRequest> proposals);
     void draft();
+    void add_step(Drafting& one, int step);
+    bool is_chain() const { return context_->n_layers() > 1; }
     float* state(Follower& follower, int i) const;
 
     DraftSampler sampler_;

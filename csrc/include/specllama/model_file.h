@@ -16,12 +16,9 @@ struct ModelFile {
     std::uint64_t vocabulary = 0;
     // Whether the model's memory can be cut back, which a draft model needs.
     bool can_draft = false;
-    // Width of the target's hidden states that this head (EAGLE-3, or an assistant) reads; 0: the
-    // file holds no head.
-    int reads_width = 0;
-    // Width of the hidden states that such a head may read from this model; 0: llama.cpp does not
-    // expose them.
-    int tells_width = 0;
+    // What the file is if it only drafts, from what its target computes, e.g. "an EAGLE-3 head";
+    // "": a model.
+    std::string head;
     // Whether the file contains a head for its own model: see brings_head.
     bool brings_head = false;
 };
@@ -34,9 +31,16 @@ ModelFile read_model_file(const std::string& path);
 // model. Reads the header only. Throws ModelError.
 bool brings_head(const std::string& path);
 
+// Why a head (ModelFile::head) cannot draft for a model, as a sentence; "": it can, if both have
+// the same vocabulary. Reads the headers only.
+std::string head_fault(const std::string& head, const std::string& target);
+
 // What drafts for a model if its user does not say: the bundled draft model for the bundled target
-// (bundled_draft: its path; "": the target is another one), "mtp" if the target's file contains a
-// head, else "ngram". Throws ModelError.
+// (bundled_draft: its path; "": the target is another one). Else, of the layers of multi-token
+// prediction in the model's own file ("mtp") and the heads and smaller models next to it (a path)
+// that fit, the one that reads the fewest bytes of weights for a drafted token: that is what
+// drafting costs where memory is the limit, and whether it pays is left to the planner. A notice
+// names a file that is chosen. "ngram": there is none. Throws ModelError.
 std::string automatic_draft(const std::string& target, const std::string& bundled_draft);
 
 }  // namespace specllama

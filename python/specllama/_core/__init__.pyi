@@ -84,10 +84,8 @@ class ModelFile:
         n_tokens: Size of the vocabulary.
         vocabulary: Number that is equal for files with the same vocabulary.
         can_draft: Whether its memory can be cut back, which drafting needs.
-        reads_width: Width of the hidden states that it reads of its target, if it is a head
-            (EAGLE-3, or an assistant of Gemma 4); 0: it is none.
-        tells_width: Width of the hidden states that such a head may read of this model; 0:
-            llama.cpp does not give them.
+        head: What it is if it only drafts, from what its target computes, e.g. "an EAGLE-3 head";
+            "": a model.
         brings_head: Whether it holds layers of multi-token prediction that can draft for it.
     """
 
@@ -106,18 +104,21 @@ class ModelFile:
     @property
     def can_draft(self) -> bool: ...
     @property
-    def reads_width(self) -> int: ...
-    @property
-    def tells_width(self) -> int: ...
+    def head(self) -> str: ...
     @property
     def brings_head(self) -> bool: ...
 
 def read_model_file(path: str) -> ModelFile:
     """Read headers and vocabulary of a GGUF file, but no weights. Raises ModelError."""
 
+def head_fault(head: str, target: str) -> str:
+    """Return why a head (`ModelFile.head`) cannot draft for a model, as a sentence; "": it can, if
+    both have the same vocabulary. Reads the headers only."""
+
 def automatic_draft(target: str, *, bundled_draft: str) -> str:
-    """What drafts for a model if its user does not say: the bundled draft model (its path, for the
-    bundled target), "mtp", or "ngram"."""
+    """What drafts for a model if its user does not say: the path of a draft model or head (for the
+    bundled target the bundled one, else one that was found next to the model), "mtp", or
+    "ngram"."""
 
 def brings_head(path: str) -> bool:
     """Return whether a model's file holds layers of multi-token prediction that can draft for it.

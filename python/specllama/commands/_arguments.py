@@ -283,7 +283,8 @@ def add_models(
     draft.add_argument("-md", "--draft-model", "--model-draft", type=filled, help=draft_help)
     draft.add_argument(
         "-hfd", "--hf-repo-draft", dest="draft_model", type=_hub_name, metavar="NAME",
-        help="instead: user/repo[:quant] of the Hub",
+        help="instead: user/repo[:quant] of the Hub; auto: the head in the repository of -hf, "
+        "whatever its size (default: one of less than a tenth of the model)",
     )  # fmt: skip
     return draft
 

@@ -195,9 +195,9 @@ def _drafts(target: str, arguments: argparse.Namespace) -> dict[str, str]:
         draft = _core.read_model_file(path)
         if found.file is None or draft.vocabulary != found.file.vocabulary:
             raise ArgumentError(f"{path} has another vocabulary than {target}.")
-        if draft.reads_width:
+        if draft.head:
             raise ArgumentError(
-                f"{path} is a head, which says nothing without the states of its model; "
+                f"{path} is {draft.head}, which says nothing without the states of its model; "
                 f"`specllama bench` measures it."
             )
         if not draft.can_draft:
@@ -207,7 +207,7 @@ def _drafts(target: str, arguments: argparse.Namespace) -> dict[str, str]:
     fitting = [
         one
         for one in map(look, bar)
-        if one.could_draft_for(found) and one.file is not None and not one.file.reads_width
+        if one.could_draft_for(found) and one.file is not None and not one.file.head
     ]
     if not fitting:
         raise ArgumentError(

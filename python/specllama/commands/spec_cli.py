@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from specllama.commands.foreign_options import read
+from specllama.commands.foreign_options import Given, read
 
 if TYPE_CHECKING:
     from specllama._core import Session
@@ -52,6 +52,26 @@ def _known() -> dict[str, bool]:
     return spec_cli_flags()
 
 
+def _is_hub_name(given: Given) -> bool:
+    from specllama.model.hub import SCHEME
+
+    is_file = given.name in _FILES
+    return given.name in _NAMES or (is_file and (given.value or "").startswith(SCHEME))
+
+
+def _says_none(given: Given) -> bool:
+    """Whether it says that no other file is to draft."""
+    return given.name == "--no-spec" or (given.name == "--draft" and given.value != "auto")
+
+
+def _is_of_repository(given: Given) -> bool:
+    """Whether it says that the head in the target's repository drafts."""
+    from specllama.model.hub import DRAFT_OF_THE_REPOSITORY, SCHEME
+
+    name = SCHEME + (given.value or "").removeprefix(SCHEME)
+    return given.name in _DRAFTS and _is_hub_name(given) and name == DRAFT_OF_THE_REPOSITORY
+
+
 def with_files(arguments: Sequence[str]) -> list[str]:
     """Return command-line arguments with models' names on the Hub replaced by their files.
 
@@ -59,21 +79,31 @@ def with_files(arguments: Sequence[str]) -> list[str]:
     what `hub.fetch` raises, and ArgumentError if a model is given in both ways.
     """
     from specllama.errors import ArgumentError
-    from specllama.model.hub import SCHEME, fetch
+    from specllama.model.hub import Heads, fetch
 
-    options = {one.name for one in read(arguments, _known())}
+    given = list(read(arguments, _known()))
+    options = {one.name for one in given}
     for what, ways in (("model", _TARGETS), ("draft model", _DRAFTS)):
         files, names = ([one for one in ways if one in kind] for kind in (_FILES, _NAMES))
         if options.intersection(files) and options.intersection(names):
             raise ArgumentError(f"Give the {what} with {files[0]} or with {names[0]}, not both.")
+    chosen = any(one.name in _DRAFTS or _says_none(one) for one in given)
+    heads: Heads = "none" if chosen else "small"
+    if any(map(_is_of_repository, given)):
+        heads = "any"
+        if not any(_is_hub_name(one) for one in given if one.name in _TARGETS):
+            raise ArgumentError("-hfd auto needs -hf: it takes the head of that repository.")
     result: list[str] = []
-    for option, value, given in read(arguments, _known()):
-        is_name = option in _NAMES or (option in _FILES and (value or "").startswith(SCHEME))
-        if value is not None and is_name:
-            file = value if options & _ABOUT else fetch(value)
+    for one in given:
+        option, value, typed = one
+        if _is_of_repository(one):
+            continue
+        if value is not None and _is_hub_name(one):
+            wanted: Heads = heads if option in _TARGETS else "none"
+            file = value if options & _ABOUT else fetch(value, wanted)
             result += [_NAMES.get(option, option), file]
         else:  # also wrong ones, of which the executable complains
-            result += given
+            result += typed
     return result
 
 

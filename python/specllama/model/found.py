@@ -39,12 +39,13 @@ class Found:
 
     def could_draft_for(self, target: Found) -> bool:
         """Whether it has the same vocabulary as the target and is smaller, in weights and in bytes;
-        or is a head that reads states as wide as the target's."""
+        or is a head for such a target."""
         mine, theirs = self.file, target.file
         if mine is None or theirs is None or mine.vocabulary != theirs.vocabulary:
             return False
-        if mine.reads_width or theirs.reads_width:
-            return 0 < mine.reads_width == theirs.tells_width
+        if mine.head or theirs.head:
+            fits = mine.head and not theirs.head
+            return bool(fits) and not _core.head_fault(str(self.path), str(target.path))
         return (
             mine.can_draft
             and mine.n_parameters < theirs.n_parameters

@@ -11,18 +11,29 @@ import errno
 import fnmatch
 import os
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from specllama_light.local_models import PART, is_beside_models, is_first_gguf
+from specllama_light.local_models import PART, is_beside_models, is_first_gguf, is_head
 
 from specllama import _check, _core
 from specllama.errors import ArgumentError, HubError, ModelError, SpecllamaError
 
 SCHEME = "hf://"
 """Prefix of a name, where the path of a file may be given as well."""
+
+DRAFT_OF_THE_REPOSITORY = SCHEME + "auto"
+"""As a draft: the head in the model's own repository, whatever its size, else draft="auto"."""
+
+Heads = Literal["none", "small", "any"]
+"""Which head of a model's repository is fetched with the model. small: one of less than a tenth of
+the model's size."""
+
+_LEAST_RATIO = 10
+"""Of a model's bytes to those of a head that is fetched unasked."""
 
 _DEFAULT_QUANTS = ("Q4_K_M", "Q8_0")
 _CANNOT_WRITE = {
@@ -103,16 +114,30 @@ class HubName:
             raise ModelError(f"{self.repo} is incomplete: it lacks {_some(missing)}.")
         return parts
 
+    def choose_head(self, files: Sequence[str], model: str) -> str | None:
+        """Return the file of a head for the file of a model: of the model's quant if there is one,
+        else Q8_0, else the first; None: the repository has none."""
+        heads = [file for file in sorted(files) if is_first_gguf(file) and is_head(file)]
+        quant = re.search(r"(?<![A-Za-z0-9])(I?Q\d\w*|BF16|F16|F32)[./-]", model, re.IGNORECASE)
+        quants = [*([quant[1]] if quant else []), "Q8_0"]
+        found = [file for quant in quants for file in heads if _has_quant(file, quant)]
+        return next(iter(found + heads), None)
 
-def local_path(name: str, value: str | os.PathLike[str]) -> str:
+
+def local_path(name: str, value: str | os.PathLike[str], heads: Heads = "none") -> str:
     """Return the path of the GGUF file that an argument, a path or a name, means; see `fetch`.
 
     Raises:
-        ArgumentError: `value` is neither; or as for `fetch`.
+        ArgumentError: `value` is neither; or as for `fetch`. Or it is a path, and `heads` is "any".
     """
     path = _check.path(name, value)
     if path.startswith(SCHEME):
-        return fetch(path)
+        return fetch(path, heads)
+    if heads == "any":
+        raise ArgumentError(
+            f'The draft "{DRAFT_OF_THE_REPOSITORY}" is the one in the repository of a model that '
+            f'is named {SCHEME}...; next to the file {path}, draft="auto" finds it.'
+        )
     if not os.path.lexists(path) and (hint := _hint(path)):
         raise ModelError(f"There is no file {path}. {hint}")
     return path
@@ -129,7 +154,7 @@ def _hint(path: str) -> str:
     return ""
 
 
-def fetch(name: str) -> str:
+def fetch(name: str, heads: Heads = "none") -> str:
     """Return the path of a model file, downloaded if the cache does not have it.
 
     Without network, or with HF_HUB_OFFLINE=1, only cached files are found. All parts of a split
@@ -138,10 +163,13 @@ def fetch(name: str) -> str:
 
     Args:
         name: As described in the module.
+        heads: Which head of the repository is fetched, too, for draft="auto" to find it next to the
+            model. A line on standard error names it with its size.
 
     Raises:
         ArgumentError: `name` is no name of a model.
-        ModelError: There is no such repository or file, or no access to it.
+        ModelError: There is no such repository or file, or no access to it; or `heads` is "any",
+            and the repository has no head.
         HubError: The Hub cannot be reached, the download breaks off or cannot be stored, or
             huggingface_hub is not installed.
     """
@@ -156,24 +184,60 @@ def fetch(name: str) -> str:
     # The exceptions of huggingface_hub differ between versions and with the HTTP library beneath.
     try:
         info = api.model_info(
-            wanted.repo, timeout=huggingface_hub.constants.HF_HUB_DOWNLOAD_TIMEOUT
+            wanted.repo,
+            timeout=huggingface_hub.constants.HF_HUB_DOWNLOAD_TIMEOUT,
+            files_metadata=heads != "none",
         )
-        files = [file.rfilename for file in info.siblings or ()]
+        sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
     except Exception as error:
         cached = _cached(api, wanted)
         if cached is None:
             raise _refusal(error, wanted.repo, f"Asking for the files of {wanted.repo}") from error
         return cached
-    parts = wanted.choose(files)
-    paths = []
-    for part in parts:
-        try:
-            paths.append(api.hf_hub_download(wanted.repo, part))
-        except Exception as error:
-            raise _refusal(
-                error, wanted.repo, f"The download of {part} from {wanted.repo}"
-            ) from error
+    parts = wanted.choose(list(sizes))
+    paths = [_download(api, wanted.repo, part) for part in parts]
+    if heads != "none":
+        _fetch_head(api, wanted, parts, sizes, heads)
     return paths[0]
+
+
+def _download(api: Any, repo: str, file: str) -> str:
+    try:
+        return str(api.hf_hub_download(repo, file))
+    except Exception as error:
+        raise _refusal(error, repo, f"The download of {file} from {repo}") from error
+
+
+def _fetch_head(
+    api: Any, name: HubName, model: Sequence[str], sizes: Mapping[str, int], heads: Heads
+) -> None:
+    """Download the head of a model's repository if there is one and its size is fine."""
+    from huggingface_hub import try_to_load_from_cache
+
+    file = name.choose_head(list(sizes), model[0])
+    if file is None:
+        if heads == "any":
+            raise ModelError(
+                f"{name.repo} has no file of a head (mtp-, eagle3-, dflash- or dspark-); leave "
+                "-hfd auto out, or name another repository."
+            )
+        return
+    parts = _parts(file)
+    size = sum(sizes.get(part, 0) for part in parts)
+    if all(isinstance(try_to_load_from_cache(name.repo, part), str) for part in parts):
+        return
+    said = f"{file} of {name.repo} ({size / 1e6:.0f} MB), which may draft for the model"
+    if heads == "small" and not 0 < size < sum(map(sizes.__getitem__, model)) / _LEAST_RATIO:
+        print(f"specllama: Not downloaded: {said}; -hfd auto downloads it.", file=sys.stderr)
+        return
+    print(f"specllama: Downloads {said}; --draft ngram leaves it out.", file=sys.stderr)
+    try:
+        for part in parts:
+            _download(api, name.repo, part)
+    except SpecllamaError as error:
+        if heads == "any":
+            raise
+        print(f"specllama: {error}", file=sys.stderr)
 
 
 def _cached(api: Any, name: HubName) -> str | None:

@@ -34,9 +34,12 @@ def open_backend(
     ngram = _core.NGramOptions(**{name: values.pop(name) for name in NGRAM if name in values})
     cascade = values.pop("cascade", True)
     drafter = draft if isinstance(draft, Drafter) else None
+    heads: hub.Heads = "small" if draft == "auto" else "none"
+    if draft == hub.DRAFT_OF_THE_REPOSITORY:
+        draft, heads = "auto", "any"
     path = ""
     if elsewhere is None:
-        path = str(BUNDLED_MODEL) if model is None else hub.local_path("model", model)
+        path = hub.local_path("model", BUNDLED_MODEL if model is None else model, heads)
     if draft == "auto":
         draft = automatic_draft(path, bundled=model is None) if path else "ngram"
     if draft is None:
