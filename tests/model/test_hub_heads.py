@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from heads import write_eagle3
+from heads import write_knowing_pair
 from hub_server import HubServer, serve
-from random_model import write_dense
 from specllama.model.hub import HubName
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -29,12 +28,8 @@ SESSION = """if True:
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, bytes]:
     """A model, and a head that fits."""
-    folder = tmp_path / "written"
-    folder.mkdir()
-    return {
-        "some-F32.gguf": write_dense(folder / "model.gguf").read_bytes(),
-        "eagle3-some-F32.gguf": write_eagle3(folder / "head.gguf").read_bytes(),
-    }
+    model, head = write_knowing_pair(tmp_path / "written", shares=False)
+    return {"some-F32.gguf": model.read_bytes(), "eagle3-some-F32.gguf": head.read_bytes()}
 
 
 @pytest.fixture
@@ -133,7 +128,7 @@ def test_asking_for_the_head_of_a_repository_without_one_is_refused(
 
 
 SPEC_CLI = ["-c", "from specllama_light.command import spec_cli; spec_cli()"]
-PROMPT = ["-p", "a", "-n", "4", "-ngl", "0", "-t", "1"]
+PROMPT = ["-p", "\n", "-n", "4", "-ngl", "0", "-t", "1"]
 
 
 def test_spec_cli_takes_the_head_of_the_repository(run: Run, hub: HubServer) -> None:
