@@ -11,6 +11,7 @@
 #include "ggml.h"
 #include "gguf/attention_layers.h"
 #include "gguf/gguf_reader.h"
+#include "gguf/needed_tensors.h"
 #include "gguf/recurrent_layers.h"
 #include "gguf/tokenizer_file.h"
 #include "llama/backend.h"
@@ -38,6 +39,7 @@ class File : private GgufReader {
         check_tensors();
         check_architecture();
         RecurrentLayers(*this).check();
+        check_needed_tensors(*this);
         check_tokenizer(*this);
     }
 

@@ -98,6 +98,7 @@ def test_models_in_every_cache_are_listed(home: Path, capsys: pytest.CaptureFixt
         "parameters": _core.read_model_file(str(BUNDLED_MODEL)).n_parameters,
         "bytes": _core.read_model_file(str(BUNDLED_MODEL)).weight_bytes,
         "drafts": [str(draft)],
+        "head": "",
         "mtp": False,
     }
     # A larger Mamba of the same vocabulary may be drafted for; it cannot draft itself.

@@ -83,3 +83,21 @@ def test_prediction_layers_with_missing_tensors_are_refused(tmp_path: Path, tens
     )
     with pytest.raises(ModelError, match="not as llama"):
         SpecSession(broken, "mtp", n_ctx=128)
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor"),
+    [
+        ("glm-dsa with prediction", "blk.1.indexer.proj.weight"),
+        ("hy_v3 with prediction", "blk.1.ffn_up_exps.weight"),
+        ("step35 with prediction", "blk.2.ffn_down_exps.weight"),
+        ("mimo2 with prediction", "blk.1.ffn_gate_exps.weight"),
+    ],
+)
+def test_models_that_lack_what_llama_cpp_does_not_ask_for_are_refused(
+    name: str, tensor: str, tmp_path: Path
+) -> None:
+    entry = architectures()[name]
+    broken = write(tmp_path / "broken.gguf", name, entry, kept=lambda found: found != tensor)
+    with pytest.raises(ModelError, match=f"its tensor {tensor} is missing"):
+        SpecSession(broken, None, n_ctx=128)

@@ -195,6 +195,11 @@ def test_models_command_lists_heads_with_their_targets(
     assert head in found["mtp.gguf"]["drafts"]
     assert found["head.gguf"]["drafts"] == found["other/head.gguf"]["drafts"] == []
     assert [name for name, record in found.items() if record["mtp"]] == ["mtp.gguf"]
+    heads = {name: record["head"] for name, record in found.items() if record["head"]}
+    assert heads == dict.fromkeys(["head.gguf", "other/head.gguf"], "an EAGLE-3 head")
+    assert main(["models", str(tmp_path)]) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert [line for line in table if line.endswith("/other/head.gguf, an EAGLE-3 head")]
 
 
 def test_alpha_command_refuses_heads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,6 +56,7 @@ def _record(model: Found, found: Sequence[Found]) -> dict[str, object]:
         "weights": file and file.weight_type,
         "parameters": file and file.n_parameters,
         "bytes": file and file.weight_bytes,
+        "head": file and file.head,
         "drafts": [str(draft.path) for draft in found if draft.could_draft_for(model)],
         "mtp": file and file.brings_head,
     }
@@ -78,7 +79,7 @@ def _print_table(models: Sequence[Found]) -> None:
                 file.architecture,
                 file.weight_type,
                 " ".join(drafts) or "-",
-                model.name,
+                f"{model.name}, {file.head}" if file.head else model.name,
             )
         )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
