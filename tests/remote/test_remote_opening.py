@@ -156,7 +156,7 @@ class Peer(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers["Content-Length"]))
         name = "a\nb" if self.wrong == "name" else "1"
         token: Any = {"large token": 2**40, "token": "x"}.get(self.wrong, 5)
-        self.say({"id": name, "tokens": [token], "n": 1, "chunks": [], "done": False})
+        self.say({"id": name, "tokens": [token], "n": 1, "done": False})
 
     def do_DELETE(self) -> None:
         self.say({})

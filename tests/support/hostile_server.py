@@ -122,10 +122,8 @@ class Hostile:
         news = {
             "n": self._n,
             "tokens": tokens,
-            "chunks": [[one, f"{one} ", 0] for one in tokens],
             "drafted": n_drafted,
             "accepted": min(n_accepted, n_new),
-            "rounds": 1,
             "seconds": 0.001,
             "done": done,
         }

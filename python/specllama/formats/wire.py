@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from specllama._core import Chunk, TokenLogprobs
+from specllama._core import TokenLogprobs
 
 MOST_DRAFTED = 64
 """Most tokens that are verified at once."""
 MOST_TOLD = 256
 """Most tokens of a draft that are sent, those of its branches included."""
 MOST_BYTES = 16 << 20
-"""Most bytes of an answer, that are taken. The longest that a
-server has to send, the token ids of a text that fills a context, takes about a tenth."""
+"""Most bytes of an answer that are read. The longest that a server has to send, the token ids of a
+text that fills a context, takes about a tenth."""
 
 
 class Digest:
@@ -37,15 +37,6 @@ class Digest:
 
     def __str__(self) -> str:
         return self._hash.hexdigest()
-
-
-def chunk_to_wire(chunk: Chunk) -> list[Any]:
-    """Return a chunk as JSON: its token, its text, whether it was drafted, and, if they were asked
-    for, its log-probabilities."""
-    wire: list[Any] = [chunk.token, chunk.text, int(chunk.from_draft)]
-    if chunk.logprobs is not None:
-        wire.append(logprobs_to_wire(chunk.logprobs))
-    return wire
 
 
 def logprobs_to_wire(one: TokenLogprobs) -> list[Any]:

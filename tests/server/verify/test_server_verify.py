@@ -25,9 +25,6 @@ def test_rounds_accept_the_right_part_of_a_draft(server: Server, expected: list[
     assert told["n"] == 4
     assert not told["done"]
     assert told["seconds"] > 0
-    assert told["rounds"] == 1
-    assert [chunk[0] for chunk in told["chunks"]] == expected[1:4]
-    assert [chunk[2] for chunk in told["chunks"]] == [1, 1, 0]
     while not told["done"]:
         told = client.round([])
     assert client.tokens == expected

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from specllama import ClosedError, Generation, Handle, SpecSession, _core
-from specllama._core import Chunk, TokenLogprobs
-from specllama.formats.wire import Digest, chunk_to_wire, logprobs_to_wire
+from specllama.formats.wire import Digest, logprobs_to_wire
 from specllama.requests.background import submitted, verification
 from specllama.requests.queued_request import QueuedRequest
 from specllama.server.error import ApiError
@@ -48,12 +47,6 @@ class Verification:
         self._opening = opening
         self._count = count
         self._generated = list(opening.generated)
-        self._n_chunks = 0
-        # Of each token: whether it was drafted, and its log-probabilities. A later round does not
-        # know them.
-        self._known: list[tuple[bool, TokenLogprobs | None]] = [(False, None)] * len(
-            self._generated
-        )
         self._digest = Digest()
         self._lock = asyncio.Lock()
         self._round = 0
@@ -117,11 +110,8 @@ class Verification:
     async def _run(
         self, number: int, jobs: list[QueuedRequest], *, over_limit: bool
     ) -> dict[str, Any]:
-        chunks: list[Chunk] = []
         try:
             (self._handle,) = submitted(self._session, jobs, over_limit=over_limit)
-            while several := await self._handle.next_chunks():
-                chunks += several
             result = await self._handle
         except BaseException:
             self.end()
@@ -130,35 +120,26 @@ class Verification:
             raise ClosedError("The generation was ended before its end.")
         self._count(result, number == 0)
         self._round = number
-        self._answer = {"round": number, **self._read(result, chunks)}
+        self._answer = {"round": number, **self._read(result)}
         return self._answer
 
-    def _read(self, result: Generation, chunks: list[Chunk]) -> dict[str, Any]:
+    def _read(self, result: Generation) -> dict[str, Any]:
         """Take in the result of a round and return the answer to it."""
         stats = result.stats
-        n_before = len(self._known)
-        new = result.tokens[n_before:]
-        logprobs: list[TokenLogprobs | None] = [*result.logprobs]
-        logprobs += [None] * (len(new) - len(logprobs))
-        for i, one in enumerate(logprobs[: len(new)]):
-            self._known.append((i < stats.accepted, one))
+        new = result.tokens[len(self._generated) :]
         self._generated = list(result.tokens)
         self._digest.add(new)
         self.over = result.finish_reason is not None
         fields: dict[str, Any] = {
             "n": len(result.tokens),
             "tokens": new,
-            **_logprobs_field(logprobs[: len(new)]),
-            "chunks": [self._wire(i, one) for i, one in enumerate(chunks) if i >= self._n_chunks],
             "drafted": stats.drafted,
             "accepted": stats.accepted,
-            "rounds": 1,
             "seconds": stats.seconds.prefill + stats.seconds.verify,
             "done": self.over,
         }
-        self._n_chunks = len(chunks)
-        if held := result.text[sum(len(one.text) for one in chunks) :]:
-            fields["held"] = held
+        if new and len(result.logprobs) >= len(new):
+            fields["logprobs"] = [logprobs_to_wire(one) for one in result.logprobs[: len(new)]]
         if self.over:
             fields["finish_reason"] = result.finish_reason
             if result.stop_string is not None:
@@ -166,23 +147,6 @@ class Verification:
             fields["exact"] = stats.exact
             fields["reused"] = stats.reused_tokens
         return fields
-
-    def _wire(self, i: int, chunk: Chunk) -> list[Any]:
-        if chunk.token is None or i >= len(self._known):
-            return chunk_to_wire(chunk)
-        drafted, logprobs = self._known[i]
-        return chunk_to_wire(
-            Chunk(
-                text=chunk.text, token=chunk.token, from_draft=drafted, logprobs=logprobs,
-                finish_reason=None,
-            )
-        )  # fmt: skip
-
-
-def _logprobs_field(logprobs: list[TokenLogprobs | None]) -> dict[str, Any]:
-    """Return the log-probabilities of a round's tokens, if they were asked for."""
-    known = [logprobs_to_wire(one) for one in logprobs if one is not None]
-    return {"logprobs": known} if known and len(known) == len(logprobs) else {}
 
 
 class DisagreementError(ApiError):
