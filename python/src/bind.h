@@ -14,16 +14,13 @@ namespace specllama {
 
 namespace py = pybind11;
 
-void bind_amx(py::module_& m);
 void bind_beam(py::module_& m);
-void bind_cache_folder(py::module_& m);
 void bind_chunk(py::module_& m);
 void bind_cli(py::module_& m);
 void bind_corpus(py::module_& m);
 void bind_device(py::module_& m);
 void bind_error(py::module_& m);
 void bind_follower(py::module_& m);
-void bind_llguidance(py::module_& m);
 void bind_model_file(py::module_& m);
 void bind_match(py::module_& m);
 void bind_ngram(py::module_& m);
@@ -33,7 +30,6 @@ void bind_sampling(py::module_& m);
 void bind_session(py::module_& m);
 void bind_stats(py::module_& m);
 void bind_stream(py::module_& m);
-void bind_text_stream(py::module_& m);
 void bind_tokenizer(py::module_& m);
 void bind_trace(py::module_& m);
 void bind_verifier(py::module_& m);

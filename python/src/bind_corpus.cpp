@@ -8,8 +8,7 @@
 #include "bind.h"
 #include "draft/corpus/corpus.h"
 #include "draft/corpus/corpus_builder.h"
-#include "matched_token.h"
-#include "token_arguments.h"
+#include "drafted_tokens.h"
 #include "token_array.h"
 
 namespace specllama {

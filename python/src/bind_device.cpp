@@ -1,5 +1,15 @@
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <pybind11/stl/filesystem.h>
+
 #include "bind.h"
+#include "device/amx.h"
 #include "specllama/device.h"
+#include "system/cache_folder.h"
 
 namespace specllama {
 
@@ -18,9 +28,30 @@ void bind_device(py::module_& m) {
           "Return the processors that llama.cpp can compute on, behind those of RPC servers.");
     m.def("cpu_kernels", &cpu_kernels, py::call_guard<py::gil_scoped_release>(),
           "Return which kernels for weights there are for this processor.");
-    m.def("set_verbose", &set_verbose, py::arg("verbose"));
-    m.attr("version") = version();
-    m.attr("llama_cpp_version") = llama_cpp_version();
+    m.def(
+        "try_amx",
+        [](std::vector<std::string> command, std::string expected, const std::string& libraries,
+           double seconds, std::string key, const std::string& folder) {
+            const AmxTrial trial{std::move(command), std::move(expected),
+                                 libraries,          seconds,
+                                 std::move(key),     folder};
+            const py::gil_scoped_release release;
+            std::string notice;
+            const bool works = trial.works(notice);
+            return std::pair(works, notice);
+        },
+        py::kw_only(), py::arg("command"), py::arg("expected"), py::arg("libraries"),
+        py::arg("seconds"), py::arg("key"), py::arg("folder"),
+        "Try whether AMX works, as sessions do, by a program of one's own.");
+    m.def("has_amx", &has_amx, "Whether llama.cpp has AMX kernels, and the processor AMX.");
+    m.def(
+        "cache_folder",
+        []() -> std::optional<std::filesystem::path> {
+            std::filesystem::path folder = cache_folder();
+            if (folder.empty()) return std::nullopt;
+            return folder;
+        },
+        "Return where things are remembered, or None.");
 }
 
 }  // namespace specllama

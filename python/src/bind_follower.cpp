@@ -6,8 +6,8 @@
 #include "bind.h"
 #include "draft/ngram/ngram_follower.h"
 #include "draft/tree.h"
+#include "drafted_tokens.h"
 #include "specllama/error.h"
-#include "token_arguments.h"
 #include "token_array.h"
 
 namespace specllama {

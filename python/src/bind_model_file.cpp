@@ -1,5 +1,13 @@
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include "bind.h"
 #include "specllama/model_file.h"
+#include "specllama/tokenizer.h"
+#include "token_array.h"
 
 namespace specllama {
 
@@ -25,6 +33,38 @@ void bind_model_file(py::module_& m) {
     m.def("automatic_draft", &automatic_draft, py::arg("target"), py::kw_only(),
           py::arg("bundled_draft"), py::call_guard<py::gil_scoped_release>(),
           "What drafts for a model if its user does not say.");
+}
+
+void bind_tokenizer(py::module_& m) {
+    py::class_<Tokenizer, std::shared_ptr<Tokenizer>>(
+        m, "Tokenizer", "The vocabulary of a GGUF file, without its weights.",
+        py::release_gil_before_calling_cpp_dtor())
+        .def(py::init<const std::string&>(), py::call_guard<py::gil_scoped_release>(),
+             py::arg("path"))
+        .def("tokenize", &tokenize<Tokenizer>, py::arg("text"), py::kw_only(),
+             py::arg("add_special") = true, py::arg("parse_special") = true,
+             py::arg("plain") = py::tuple())
+        .def(
+            "detokenize",
+            [](const Tokenizer& tokenizer, const Tokens& tokens, bool special) {
+                return tokenizer.detokenize(tokens, special);
+            },
+            py::arg("tokens"), py::kw_only(), py::arg("special"))
+        .def("is_end", &Tokenizer::is_end, py::arg("token"))
+        .def("vocabulary_table", &Tokenizer::vocabulary_table,
+             py::call_guard<py::gil_scoped_release>())
+        .def_property_readonly("n_vocab", &Tokenizer::n_vocab)
+        .def_property_readonly("fingerprint", &Tokenizer::fingerprint)
+        .def_property_readonly("vocabulary", &Tokenizer::vocabulary)
+        .def_property_readonly("bos", &Tokenizer::bos)
+        .def_property_readonly("eos", &Tokenizer::eos)
+        .def_property_readonly("fim",
+                               [](const Tokenizer& tokenizer) {
+                                   const FimTokens fim = tokenizer.fim();
+                                   return py::make_tuple(fim.prefix, fim.suffix, fim.middle,
+                                                         fim.repository, fim.file);
+                               })
+        .def_property_readonly("chat_template", &Tokenizer::chat_template);
 }
 
 }  // namespace specllama

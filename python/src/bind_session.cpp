@@ -27,17 +27,6 @@ ProgressFunction load_progress(const py::object& progress) {
     };
 }
 
-TokenArray tokenize(const Session& session, std::string_view text, bool add_special,
-                    bool parse_special,
-                    const std::vector<std::pair<std::size_t, std::size_t>>& plain) {
-    std::vector<Token> tokens;
-    {
-        const py::gil_scoped_release release;
-        tokens = session.tokenize(text, add_special, parse_special, plain);
-    }
-    return to_array(std::move(tokens));
-}
-
 // Makes the drafter that Python gives. Without one, the n-gram drafter may draft.
 std::shared_ptr<Drafter> make_drafter(SessionOptions& options, const py::object& drafter,
                                       const std::optional<NGramOptions>& ngram) {
@@ -77,7 +66,7 @@ void bind_session(py::module_& m) {
              }),
              py::arg("options"), py::kw_only(), py::arg("verifier"), py::arg("info"),
              py::arg("drafter"), py::arg("ngram"), py::arg("progress"))
-        .def("tokenize", &tokenize, py::arg("text"), py::kw_only(), py::arg("add_special"),
+        .def("tokenize", &tokenize<Session>, py::arg("text"), py::kw_only(), py::arg("add_special"),
              py::arg("parse_special"), py::arg("plain") = py::tuple())
         .def(
             "detokenize",

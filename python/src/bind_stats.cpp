@@ -48,9 +48,6 @@ py::dict to_plain(const Seconds& seconds) {
     return dict;
 }
 
-// [i]: how many tokens were drafted and accepted in round i.
-using Pairs = std::vector<std::pair<int, int>>;
-
 py::dict to_plain(const Stats& stats) {
     py::dict dict;
     visit_stats(
@@ -91,7 +88,8 @@ Stats from_state(const py::dict& state) {
             }
         }
     });
-    for (const auto& [drafted, accepted] : state["by_round"].cast<Pairs>())
+    for (const auto& [drafted, accepted] :
+         state["by_round"].cast<std::vector<std::pair<int, int>>>())
         stats.by_round.push_back({drafted, accepted});
     stats.prefill_generated_tokens = state["prefill_generated_tokens"].cast<int>();
     return stats;

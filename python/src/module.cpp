@@ -1,12 +1,16 @@
 #include "bind.h"
+#include "constraint/llguidance.h"
+#include "specllama/device.h"
 
 // Table of contents: one bind_*.cpp per noun. What others depend on is bound before them.
 PYBIND11_MODULE(_core, m) {
     m.doc() = "The C++ core of specllama. Use the package's own names instead.";
+    m.attr("version") = specllama::version();
+    m.attr("llama_cpp_version") = specllama::llama_cpp_version();
+    m.def("set_verbose", &specllama::set_verbose, specllama::py::arg("verbose"));
+    m.def("set_llguidance_path", &specllama::set_llguidance_path, specllama::py::arg("path"));
     specllama::bind_error(m);
     specllama::bind_device(m);
-    specllama::bind_amx(m);
-    specllama::bind_cache_folder(m);
     specllama::bind_model_file(m);
     specllama::bind_chunk(m);
     specllama::bind_cli(m);
@@ -15,14 +19,12 @@ PYBIND11_MODULE(_core, m) {
     specllama::bind_beam(m);
     specllama::bind_stream(m);
     specllama::bind_options(m);
-    specllama::bind_llguidance(m);
     specllama::bind_sampling(m);
     specllama::bind_verifier(m);
     specllama::bind_session(m);
     specllama::bind_ngram(m);
     specllama::bind_match(m);
     specllama::bind_tokenizer(m);
-    specllama::bind_text_stream(m);
     specllama::bind_corpus(m);
     specllama::py::module_ plan =
         m.def_submodule("plan", "What only measurements, simulations and tests use.");

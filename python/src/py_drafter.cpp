@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "draft/ngram/ngram_predictor.h"
-#include "matched_token.h"
+#include "drafted_tokens.h"
 #include "specllama/error.h"
 
 namespace specllama {

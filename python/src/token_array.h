@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,19 @@ py::array_t<Number, py::array::c_style> to_array(std::vector<Number> numbers) {
                             [](void* one) { delete static_cast<std::vector<Number>*>(one); });
     owned.release();
     return py::array_t<Number, py::array::c_style>(size, data, owner);
+}
+
+// Tokenizes as a Tokenizer or a Session does, without the GIL.
+template <typename Vocabulary>
+TokenArray tokenize(const Vocabulary& vocabulary, std::string_view text, bool add_special,
+                    bool parse_special,
+                    const std::vector<std::pair<std::size_t, std::size_t>>& plain) {
+    std::vector<Token> tokens;
+    {
+        const py::gil_scoped_release release;
+        tokens = vocabulary.tokenize(text, add_special, parse_special, plain);
+    }
+    return to_array(std::move(tokens));
 }
 
 }  // namespace specllama

@@ -97,7 +97,6 @@ MAY_INCLUDE = {
         "constraint/llguidance.h",
         "device/amx.h",
         "system/cache_folder.h",
-        "text/text_stream.h",
         *PURE,
     },
     "tests/cpp": set[str](),

@@ -1,4 +1,6 @@
-"""The C++ core. Its names are re-exported by `specllama`; use those.
+"""The C++ core. What `specllama` re-exports is described here. Of everything else this file has the
+types; the contract is in the C++ header of that noun. `Final` marks attributes that Python cannot
+set; those of a `Stream` or a `Session` may change.
 
 Token ids passed in as Iterable[int] are read in place if they are an int32 array, else copied. An
 NDArray that comes out belongs to the caller; the core moves it out and keeps no copy.
@@ -7,7 +9,7 @@ NDArray that comes out belongs to the caller; the core moves it out and keeps no
 import enum
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Final, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +21,10 @@ llama_cpp_version: str
 class Device:
     """A processor that llama.cpp can compute on. Memory in bytes."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def description(self) -> str: ...
-    @property
-    def memory_free(self) -> int: ...
-    @property
-    def memory_total(self) -> int: ...
+    name: Final[str]
+    description: Final[str]
+    memory_free: Final[int]
+    memory_total: Final[int]
 
 def list_devices(rpc: str = "") -> list[Device]:
     """Return the processors that llama.cpp can compute on: those of the RPC servers
@@ -47,73 +45,34 @@ def has_amx() -> bool:
 def try_amx(
     *, command: list[str], expected: str, libraries: str, seconds: float, key: str, folder: str
 ) -> tuple[bool, str]:
-    """Find out whether AMX works, as sessions do, but with a given program.
-
-    Args:
-        command: The program that tries AMX, and its arguments. The variable SPECLLAMA_AMX in its
-            environment is "on" or "off".
-        expected: What the program prints first if all is well.
-        libraries: Folder of libraries that the program prefers to those it would find by itself;
-            "": none.
-        seconds: The program counts as dead after this time.
-        key: Name under which the outcome is remembered; "": it is not remembered.
-        folder: Folder of what is remembered.
-
-    Returns:
-        Whether AMX works, and a notice for the user, or "".
-
-    Raises:
-        ModelError: The program is killed with AMX and also without it.
-    """
+    """Find out whether AMX works, as sessions do, but with a given program."""
 
 def cache_folder() -> Path | None:
     """Return the folder of what is remembered from run to run: SPECLLAMA_CACHE, or "specllama" in
-    the user's folder for caches; None if there is none. It need not exist."""
+    the user's folder for caches; None if there is none."""
 
 def set_verbose(verbose: bool) -> None:
     """Let llama.cpp's informational messages through to stderr, for the whole process."""
 
 class ModelFile:
-    """What a GGUF file, with its other parts if it is split, says about its model.
+    """What a GGUF file, with its other parts if it is split, says about its model."""
 
-    Attributes:
-        architecture: E.g. "llama".
-        weight_type: E.g. "Q4_K - Medium".
-        n_parameters: Number of weights.
-        weight_bytes: Size of the weights in bytes.
-        n_tokens: Size of the vocabulary.
-        vocabulary: Number that is equal for files with the same vocabulary.
-        can_draft: Whether its memory can be cut back, which drafting needs.
-        head: What it is if it only drafts, from what its target computes, e.g. "an EAGLE-3 head";
-            "": a model.
-        brings_head: Whether it holds layers of multi-token prediction that can draft for it.
-    """
-
-    @property
-    def architecture(self) -> str: ...
-    @property
-    def weight_type(self) -> str: ...
-    @property
-    def n_parameters(self) -> int: ...
-    @property
-    def weight_bytes(self) -> int: ...
-    @property
-    def n_tokens(self) -> int: ...
-    @property
-    def vocabulary(self) -> int: ...
-    @property
-    def can_draft(self) -> bool: ...
-    @property
-    def head(self) -> str: ...
-    @property
-    def brings_head(self) -> bool: ...
+    architecture: Final[str]
+    weight_type: Final[str]
+    n_parameters: Final[int]
+    weight_bytes: Final[int]
+    n_tokens: Final[int]
+    vocabulary: Final[int]
+    can_draft: Final[bool]
+    head: Final[str]
+    brings_head: Final[bool]
 
 def read_model_file(path: str) -> ModelFile:
-    """Read headers and vocabulary of a GGUF file, but no weights. Raises ModelError."""
+    """Read headers and vocabulary of a GGUF file, but no weights."""
 
 def head_fault(head: str, target: str) -> str:
     """Return why a head (`ModelFile.head`) cannot draft for a model, as a sentence; "": it can, if
-    both have the same vocabulary. Reads the headers only."""
+    both have the same vocabulary."""
 
 def automatic_draft(target: str, *, bundled_draft: str) -> str:
     """What drafts for a model if its user does not say: the path of a draft model or head (for the
@@ -121,8 +80,8 @@ def automatic_draft(target: str, *, bundled_draft: str) -> str:
     "ngram"."""
 
 def brings_head(path: str) -> bool:
-    """Return whether a model's file holds layers of multi-token prediction that can draft for it.
-    Reads the header only. Raises ModelError."""
+    """Return whether a model's file holds layers of multi-token prediction that can draft for
+    it."""
 
 class TokenLogprobs:
     """Log-probabilities (natural logarithms) at one position.
@@ -134,12 +93,9 @@ class TokenLogprobs:
     """
 
     def __init__(self, *, token: int, logprob: float, top: list[tuple[int, float]]) -> None: ...
-    @property
-    def token(self) -> int: ...
-    @property
-    def logprob(self) -> float: ...
-    @property
-    def top(self) -> list[tuple[int, float]]: ...
+    token: Final[int]
+    logprob: Final[float]
+    top: Final[list[tuple[int, float]]]
 
 class Chunk:
     """A step of a generation. All chunks together give its whole text and all its tokens.
@@ -152,25 +108,11 @@ class Chunk:
         finish_reason: Why the generation ended; None except on its last chunk.
     """
 
-    def __init__(
-        self,
-        *,
-        text: str,
-        token: int | None,
-        from_draft: bool,
-        logprobs: TokenLogprobs | None,
-        finish_reason: Literal["stop", "length"] | None,
-    ) -> None: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def token(self) -> int | None: ...
-    @property
-    def from_draft(self) -> bool: ...
-    @property
-    def logprobs(self) -> TokenLogprobs | None: ...
-    @property
-    def finish_reason(self) -> Literal["stop", "length"] | None: ...
+    text: Final[str]
+    token: Final[int | None]
+    from_draft: Final[bool]
+    logprobs: Final[TokenLogprobs | None]
+    finish_reason: Final[Literal["stop", "length"] | None]
 
 class Seconds:
     """Time spent in the parts of a generation, inside the library, in seconds of a monotonic clock.
@@ -184,18 +126,12 @@ class Seconds:
         total: Everything, from start to finish.
     """
 
-    @property
-    def prefill(self) -> float: ...
-    @property
-    def draft(self) -> float: ...
-    @property
-    def verify(self) -> float: ...
-    @property
-    def choose(self) -> float: ...
-    @property
-    def text(self) -> float: ...
-    @property
-    def total(self) -> float: ...
+    prefill: Final[float]
+    draft: Final[float]
+    verify: Final[float]
+    choose: Final[float]
+    text: Final[float]
+    total: Final[float]
 
 class Stats:
     """What a generation did. Counts are exact.
@@ -244,62 +180,34 @@ class Stats:
         last_drafter_error: Message of the last of these errors; "" if there was none.
     """
 
-    @property
-    def seed(self) -> int: ...
-    @property
-    def exact(self) -> bool: ...
-    @property
-    def same_widths(self) -> tuple[int, int] | None: ...
-    @property
-    def prompt_tokens(self) -> int: ...
-    @property
-    def reused_tokens(self) -> int: ...
-    @property
-    def generated_tokens(self) -> int: ...
-    @property
-    def rounds(self) -> int: ...
-    @property
-    def drafted(self) -> int: ...
-    @property
-    def accepted(self) -> int: ...
-    @property
-    def forced(self) -> int: ...
-    @property
-    def chosen_tokens(self) -> int: ...
-    @property
-    def draft_decoded_tokens(self) -> int: ...
-    @property
-    def acceptance_rate(self) -> float: ...
-    @property
-    def tokens_per_round(self) -> float: ...
-    @property
-    def tokens_per_second(self) -> float: ...
-    @property
-    def prompt_tokens_per_second(self) -> float: ...
-    @property
-    def seconds(self) -> Seconds: ...
-    @property
-    def drafted_by_position(self) -> list[int]: ...
-    @property
-    def accepted_by_position(self) -> list[int]: ...
-    @property
-    def drafted_by_rank(self) -> list[int]: ...
-    @property
-    def accepted_by_rank(self) -> list[int]: ...
-    @property
-    def by_round(self) -> list[tuple[int, int]]: ...
-    @property
-    def by_drafter(self) -> dict[str, tuple[int, int]]: ...
-    @property
-    def decode_seconds(self) -> list[float]: ...
-    @property
-    def draft_step_seconds(self) -> float: ...
-    @property
-    def draft_break_even(self) -> float: ...
-    @property
-    def drafter_errors(self) -> int: ...
-    @property
-    def last_drafter_error(self) -> str: ...
+    seed: Final[int]
+    exact: Final[bool]
+    same_widths: Final[tuple[int, int] | None]
+    prompt_tokens: Final[int]
+    reused_tokens: Final[int]
+    generated_tokens: Final[int]
+    rounds: Final[int]
+    drafted: Final[int]
+    accepted: Final[int]
+    forced: Final[int]
+    chosen_tokens: Final[int]
+    draft_decoded_tokens: Final[int]
+    acceptance_rate: Final[float]
+    tokens_per_round: Final[float]
+    tokens_per_second: Final[float]
+    prompt_tokens_per_second: Final[float]
+    seconds: Final[Seconds]
+    drafted_by_position: Final[list[int]]
+    accepted_by_position: Final[list[int]]
+    drafted_by_rank: Final[list[int]]
+    accepted_by_rank: Final[list[int]]
+    by_round: Final[list[tuple[int, int]]]
+    by_drafter: Final[dict[str, tuple[int, int]]]
+    decode_seconds: Final[list[float]]
+    draft_step_seconds: Final[float]
+    draft_break_even: Final[float]
+    drafter_errors: Final[int]
+    last_drafter_error: Final[str]
     def to_dict(self) -> dict[str, object]:
         """Return everything as a dict that JSON can represent."""
 
@@ -321,18 +229,12 @@ class DraftedToken:
         accepted: Whether the target agreed with it.
     """
 
-    @property
-    def token(self) -> int: ...
-    @property
-    def drafter(self) -> str: ...
-    @property
-    def length(self) -> int: ...
-    @property
-    def confidence(self) -> float: ...
-    @property
-    def parent(self) -> int | None: ...
-    @property
-    def accepted(self) -> bool: ...
+    token: Final[int]
+    drafter: Final[str]
+    length: Final[int]
+    confidence: Final[float]
+    parent: Final[int | None]
+    accepted: Final[bool]
 
 class RoundTrace:
     """What one round did.
@@ -352,31 +254,22 @@ class RoundTrace:
             expected_tokens is.
     """
 
-    @property
-    def position(self) -> int: ...
-    @property
-    def draft(self) -> list[DraftedToken]: ...
-    @property
-    def accepted(self) -> int: ...
-    @property
-    def next(self) -> int | None: ...
-    @property
-    def forced(self) -> list[int]: ...
-    @property
-    def draft_seconds(self) -> float: ...
-    @property
-    def decode_seconds(self) -> float: ...
-    @property
-    def expected_tokens(self) -> float: ...
-    @property
-    def expected_seconds(self) -> float: ...
+    position: Final[int]
+    draft: Final[list[DraftedToken]]
+    accepted: Final[int]
+    next: Final[int | None]
+    forced: Final[list[int]]
+    draft_seconds: Final[float]
+    decode_seconds: Final[float]
+    expected_tokens: Final[float]
+    expected_seconds: Final[float]
 
 class Stream:
     """A generation in progress."""
 
     def step(self) -> list[Chunk] | None:
         """Return the chunks that became certain; if there are none yet, advance the session by a
-        step first. None when all have been given."""
+        step first."""
 
     def advance(self) -> bool:
         """Do as `step` does, but return no chunks; False when all have been given."""
@@ -387,48 +280,31 @@ class Stream:
     def cancel(self) -> None:
         """End the generation where it is."""
 
-    @property
-    def done(self) -> bool: ...
-    @property
-    def finish_reason(self) -> Literal["stop", "length"] | None: ...
-    @property
-    def stop_string(self) -> str: ...
-    @property
-    def in_prompt(self) -> bool: ...
-    @property
-    def n_prefilled(self) -> int: ...
-    @property
-    def tokens(self) -> list[int]: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def logprobs(self) -> list[TokenLogprobs]: ...
-    @property
-    def stats(self) -> Stats: ...
-    @property
-    def trace(self) -> list[RoundTrace]: ...
+    done: Final[bool]
+    finish_reason: Final[Literal["stop", "length"] | None]
+    stop_string: Final[str]
+    in_prompt: Final[bool]
+    n_prefilled: Final[int]
+    tokens: Final[list[int]]
+    text: Final[str]
+    logprobs: Final[list[TokenLogprobs]]
+    stats: Final[Stats]
+    trace: Final[list[RoundTrace]]
 
 class Beam:
     """A text that a beam search found; see `specllama.Beam`."""
 
-    @property
-    def text(self) -> str: ...
-    @property
-    def tokens(self) -> list[int]: ...
-    @property
-    def logprob(self) -> float: ...
-    @property
-    def score(self) -> float: ...
-    @property
-    def finish_reason(self) -> Literal["stop", "length"]: ...
+    text: Final[str]
+    tokens: Final[list[int]]
+    logprob: Final[float]
+    score: Final[float]
+    finish_reason: Final[Literal["stop", "length"]]
 
 class BeamResult:
     """The result of a beam search: its beams, the best first, and the statistics of the search."""
 
-    @property
-    def beams(self) -> list[Beam]: ...
-    @property
-    def stats(self) -> Stats: ...
+    beams: Final[list[Beam]]
+    stats: Final[Stats]
 
 class Switch(enum.Enum):
     """An option that may be left to circumstances."""
@@ -441,60 +317,37 @@ class LoraAdapter:
     """A LoRA adapter's file, and how much of it counts."""
 
     def __init__(self, *, path: str, scale: float) -> None: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def scale(self) -> float: ...
+    path: Final[str]
+    scale: Final[float]
 
 class Option:
-    """A line of the tables of options, csrc/include/specllama/*_options.h: what is known of an
-    option, so that bindings, flags, fields of requests and documents need not repeat it."""
+    """A line of the tables of options; see csrc/include/specllama/option.h.
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def help(self) -> str:
-        """The first sentence is one line of help; "": users do not give this option."""
-    @property
-    def kind(self) -> str:
-        """What its type is: "flag", "integer", "number", "text", "texts", "numbers", "choice",
-        "switch", or "" for others."""
-    @property
-    def optional(self) -> bool:
-        """Whether None leaves it out."""
-    @property
-    def default(self) -> Any: ...
-    @property
-    def by_default(self) -> str:
-        """The default in words, with what some values mean."""
-    @property
-    def range(self) -> str:
-        """The numbers allowed, in words; "": any."""
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-    @property
-    def above_low(self) -> bool:
-        """Whether `low` itself is not allowed."""
-    @property
-    def choices(self) -> tuple[str, ...]: ...
-    @property
-    def special(self) -> str: ...
-    @property
-    def words(self) -> tuple[str, ...]:
-        """Words for numbers, as "off=1"."""
-    @property
-    def flags(self) -> tuple[str, ...]: ...
-    @property
-    def value(self) -> str:
-        """What its value is called in the help of commands."""
-    @property
-    def field(self) -> str:
-        """Its name in the server's requests; "": they cannot give its plain value."""
-    @property
-    def aliases(self) -> tuple[str, ...]:
-        """Its names in other programs."""
+    Attributes:
+        kind: "flag", "integer", "number", "text", "texts", "numbers", "choice", "switch", or "" for
+            other types.
+        optional: Whether None leaves it out.
+        by_default: The default in words, with what some values mean.
+        range: The numbers allowed, in words; "": any.
+    """
+
+    name: Final[str]
+    help: Final[str]
+    kind: Final[str]
+    optional: Final[bool]
+    default: Final[Any]
+    by_default: Final[str]
+    range: Final[str]
+    low: Final[float]
+    high: Final[float]
+    above_low: Final[bool]
+    choices: Final[tuple[str, ...]]
+    special: Final[str]
+    words: Final[tuple[str, ...]]
+    flags: Final[tuple[str, ...]]
+    value: Final[str]
+    field: Final[str]
+    aliases: Final[tuple[str, ...]]
 
 def generate_options() -> list[Option]: ...
 def sampling_options() -> list[Option]: ...
@@ -509,8 +362,7 @@ class NGramOptions:
     def __getattr__(self, name: str) -> Any: ...
 
 class SessionOptions:
-    """Options of a session, as `session_options` lists them; see
-    `specllama.SpecSession`."""
+    """Options of a session, as `session_options` lists them; see `specllama.SpecSession`."""
 
     def __init__(self, **options: Any) -> None: ...
     def __getattr__(self, name: str) -> Any: ...
@@ -530,8 +382,7 @@ class GrammarSyntax(enum.Enum):
     json_schema = 3
 
 class SamplingOptions:
-    """Options of sampling, as `sampling_options` lists them; see
-    `specllama.GenerateOptions`."""
+    """Options of sampling, as `sampling_options` lists them; see `specllama.GenerateOptions`."""
 
     def __init__(self, **options: Any) -> None: ...
     def __getattr__(self, name: str) -> Any: ...
@@ -544,8 +395,7 @@ class EarlyStopping(enum.Enum):
     never = 2
 
 class BeamOptions:
-    """Options of a beam search, as `beam_options` lists them; see
-    `specllama.BeamOptions`."""
+    """Options of a beam search, as `beam_options` lists them; see `specllama.BeamOptions`."""
 
     def __init__(self, **options: Any) -> None: ...
     def __getattr__(self, name: str) -> Any: ...
@@ -555,51 +405,27 @@ class RequestDraft:
     after how many of the tokens, and the token ids, at least one, that may follow there."""
 
     def __init__(self, *, tokens: Iterable[int], branches: list[tuple[int, list[int]]]) -> None: ...
-    @property
-    def tokens(self) -> list[int]: ...
-    @property
-    def branches(self) -> list[tuple[int, list[int]]]: ...
+    tokens: Final[list[int]]
+    branches: Final[list[tuple[int, list[int]]]]
 
 class GenerateOptions:
-    """Options of a generation, as `generate_options` lists them; see
-    `specllama.GenerateOptions`. replayed: tokens to generate, whatever the model chooses; [] (the
-    default): the model decides. generated: tokens that an earlier request generated before it broke
-    off. draft: what to verify, in one round; None: the session drafts. `sampling`: those of
-    sampling together."""
+    """Options of a generation, as `generate_options` lists them; see `specllama.GenerateOptions`.
+    replayed: tokens to generate, whatever the model chooses; [] (the default): the model decides.
+    generated: tokens that an earlier request generated before it broke off. draft: what to verify,
+    in one round; None: the session drafts. `sampling`: those of sampling together."""
 
     def __init__(self, **options: Any) -> None: ...
     def __getattr__(self, name: str) -> Any: ...
 
 class Sampler:
-    """The choice rule alone: the argmax over the kept tokens of logit / T + Gumbel noise. The noise
-    is a pure function of seed, position and token.
-
-    Args:
-        options: Which tokens to cut off and to penalise.
-        n_vocab: Length of the rows of logits.
-        texts: The tokens' texts, by id, in which DRY looks for breakers.
-
-    Raises:
-        ArgumentError: An option is out of range.
-    """
+    """The choice rule alone: the argmax over the kept tokens of logit / T + Gumbel noise."""
 
     def __init__(self, options: SamplingOptions, n_vocab: int, texts: list[bytes] = []) -> None: ...
     def choose(self, logits: NDArray[np.float32], context: Iterable[int]) -> int:
-        """Return the token that follows `context`, whose length is the position of the choice.
-
-        Args:
-            logits: Shape [n_vocab], float32.
-            context: All tokens before, for penalties.
-
-        Returns:
-            A token id; -1 if the logits hold a NaN or no token is left.
-        """
+        """Return the token that follows `context`, whose length is the position of the choice."""
 
     def choose_many(self, logits: NDArray[np.float32], first: int, count: int) -> NDArray[np.int32]:
-        """Return what is chosen from the same logits at positions first, first + 1, ...
-
-        The context is all zeros. Shape [count].
-        """
+        """Return what is chosen from the same logits at positions first, first + 1, ..."""
 
     def speculate_many(
         self,
@@ -611,26 +437,15 @@ class Sampler:
         n_guesses: int = 1,
     ) -> NDArray[np.int32]:
         """Return what is drafted from `draft_logits`, and what is then generated from `logits`, at
-        positions first, first + 1, ...
+        positions first, first + 1, ..."""
 
-        The context is all zeros. point_mass: the verification does not know from which distribution
-        the draft was drawn. n_guesses: 1 to 8. Shape [count, n_guesses + 1]: the guesses, the
-        likeliest first and -1 for missing ones, then the generated token.
-        """
-
-    @property
-    def seed(self) -> int: ...
+    seed: Final[int]
 
 def gumbel(bits: int) -> float:
     """Return the standard Gumbel number for 64 random bits; always finite."""
 
 def probability(logits: NDArray[np.float32], token: int) -> float:
-    """Return the softmax probability of a token, to about six digits.
-
-    Args:
-        logits: Shape [n_vocab], float32, without NaN.
-        token: A token id with a finite logit. Raises ArgumentError if it is out of range.
-    """
+    """Return the softmax probability of a token, to about six digits."""
 
 def spec_cli_flags() -> dict[str, bool]:
     """Return the options of spec-cli, with whether a value follows."""
@@ -654,26 +469,15 @@ def choice_seed(seed: int, choice: int) -> int:
     """Return the seed of choice number `choice` of a request; choice 0 has `seed` itself."""
 
 class VocabularyTable:
-    """A vocabulary without its tokenizer.
-
-    Attributes:
-        pieces: The bytes of each token, special tokens' texts included.
-        hidden: Tokens that add no text unless special tokens are shown.
-        ends: Tokens that end a text.
-        fingerprint: As for a `Tokenizer`.
-    """
+    """A vocabulary without its tokenizer."""
 
     def __init__(
         self, *, pieces: Sequence[bytes], hidden: list[int], ends: list[int], fingerprint: int
     ) -> None: ...
-    @property
-    def pieces(self) -> list[bytes]: ...
-    @property
-    def hidden(self) -> list[int]: ...
-    @property
-    def ends(self) -> list[int]: ...
-    @property
-    def fingerprint(self) -> int: ...
+    pieces: Final[list[bytes]]
+    hidden: Final[list[int]]
+    ends: Final[list[int]]
+    fingerprint: Final[int]
 
 class VerifierInfo:
     """What a target elsewhere is: as the properties of a `Session`, and the seconds of some round
@@ -700,17 +504,7 @@ class VerifierInfo:
     ) -> None: ...
 
 class VerifyAnswer:
-    """What a target elsewhere makes of a draft.
-
-    Attributes:
-        tokens: Its next tokens, without one that ends the text.
-        logprobs: Those of each token; [] if they were not asked for.
-        seconds: Seconds of its decode.
-        n_verified: Tokens of the draft that it verified.
-        finish_reason: Why the text has ended for it; None: it goes on.
-        exact: As in `Stats`.
-        n_reused: Tokens of the prompt that its memory held.
-    """
+    """What a target elsewhere makes of a draft."""
 
     def __init__(
         self,
@@ -723,20 +517,13 @@ class VerifyAnswer:
         exact: bool,
         n_reused: int,
     ) -> None: ...
-    @property
-    def tokens(self) -> list[int]: ...
-    @property
-    def logprobs(self) -> list[TokenLogprobs]: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def n_verified(self) -> int: ...
-    @property
-    def finish_reason(self) -> Literal["stop", "length"] | None: ...
-    @property
-    def exact(self) -> bool: ...
-    @property
-    def n_reused(self) -> int: ...
+    tokens: Final[list[int]]
+    logprobs: Final[list[TokenLogprobs]]
+    seconds: Final[float]
+    n_verified: Final[int]
+    finish_reason: Final[Literal["stop", "length"] | None]
+    exact: Final[bool]
+    n_reused: Final[int]
 
 class Session:
     """A model with its KV memory and a drafter; or a drafter for a model elsewhere, which a
@@ -772,13 +559,11 @@ class Session:
     ) -> NDArray[np.int32]: ...
     def detokenize(self, tokens: Iterable[int], *, special: bool) -> str: ...
     def piece(self, token: int) -> bytes:
-        """Return the bytes that a token adds to a text, special tokens' texts included. They may
-        begin or end inside a character. Raises ArgumentError if there is no such token."""
+        """Return the bytes that a token adds to a text, special tokens' texts included."""
 
     def vocabulary_table(self) -> VocabularyTable: ...
     def check(self, prompt: Iterable[int], options: GenerateOptions) -> None:
-        """Raise ArgumentError for whatever `start` would refuse. A grammar is read, which may take
-        a second; `start` then takes it as it was read."""
+        """Raise ArgumentError for whatever `start` would refuse."""
 
     def start(self, prompt: Iterable[int], options: GenerateOptions) -> Stream: ...
     def beam_search(self, prompt: Iterable[int], options: BeamOptions) -> BeamResult:
@@ -790,56 +575,26 @@ class Session:
     def save(self) -> tuple[str, NDArray[np.int32], NDArray[np.uint8]]:
         """Return the key of the sessions that it fits, its tokens, and their KV memory."""
 
-    def load(self, key: str, tokens: Iterable[int], memory: NDArray[np.uint8]) -> None:
-        """Put a saved state back. Raises ArgumentError if it does not fit or is damaged."""
-
+    def load(self, key: str, tokens: Iterable[int], memory: NDArray[np.uint8]) -> None: ...
     def close(self) -> None: ...
-    @property
-    def closed(self) -> bool: ...
-    @property
-    def entered(self) -> bool:
-        """Whether the calling thread is already inside a working call: in a drafter's method."""
-
-    @property
-    def n_ctx(self) -> int: ...
-    @property
-    def n_seq(self) -> int: ...
-    @property
-    def n_free(self) -> int:
-        """How many more generations could begin now, besides the unfinished ones."""
-
-    @property
-    def n_vocab(self) -> int: ...
-    @property
-    def bos(self) -> int: ...
-    @property
-    def eos(self) -> int: ...
-    @property
-    def fim(self) -> tuple[int, int, int, int, int]:
-        """Tokens for filling in: prefix, suffix, middle, repository, file; -1 for a missing one."""
-    @property
-    def chat_template(self) -> str | None: ...
-    @property
-    def vocabulary(self) -> int: ...
+    closed: Final[bool]
+    entered: Final[bool]
+    n_ctx: Final[int]
+    n_seq: Final[int]
+    n_free: Final[int]
+    n_vocab: Final[int]
+    bos: Final[int]
+    eos: Final[int]
+    fim: Final[tuple[int, int, int, int, int]]
+    chat_template: Final[str | None]
+    vocabulary: Final[int]
     def decode_seconds(self) -> list[float]: ...
-    @property
-    def longest_draft(self) -> int:
-        """Most tokens of a draft that a round verifies; 0: the session verifies no drafts."""
-
-    @property
-    def most_guesses(self) -> int:
-        """Most guesses at a position of a draft; 1: drafts are chains."""
-
-    @property
-    def most_nodes(self) -> int:
-        """Most tokens of a draft, those of all its branches included."""
-
-    @property
-    def n_threads(self) -> int: ...
-    @property
-    def model_description(self) -> str: ...
-    @property
-    def cpu_kernels(self) -> str: ...
+    longest_draft: Final[int]
+    most_guesses: Final[int]
+    most_nodes: Final[int]
+    n_threads: Final[int]
+    model_description: Final[str]
+    cpu_kernels: Final[str]
 
 class Prediction:
     """A token that n-grams predict.
@@ -852,14 +607,10 @@ class Prediction:
             counts for less than one seen often.
     """
 
-    @property
-    def token(self) -> int: ...
-    @property
-    def order(self) -> int: ...
-    @property
-    def frequency(self) -> float: ...
-    @property
-    def confidence(self) -> float: ...
+    token: Final[int]
+    order: Final[int]
+    frequency: Final[float]
+    confidence: Final[float]
 
 class NGramPredictor:
     """Predicts tokens from what followed the same few tokens before.
@@ -895,13 +646,9 @@ class NGramPredictor:
         equals), and then becomes part of the context. The list ends early if no context is known.
         """
 
-    @property
-    def size_bytes(self) -> int:
-        """Memory in use, in bytes."""
+    size_bytes: Final[int]  # Memory in use, in bytes.
 
-    @property
-    def capacity(self) -> int:
-        """Most (context, token) pairs that one order keeps."""
+    capacity: Final[int]  # Most (context, token) pairs that one order keeps.
 
 class MatchedToken:
     """A token copied from a place where the same tokens stood before it.
@@ -912,23 +659,11 @@ class MatchedToken:
             the tokens of the copy itself.
     """
 
-    @property
-    def token(self) -> int: ...
-    @property
-    def length(self) -> int: ...
+    token: Final[int]
+    length: Final[int]
 
 class Tokenizer:
-    """The vocabulary of a GGUF file, without its weights.
-
-    Attributes:
-        n_vocab: Number of tokens it knows.
-        fingerprint: Number that marks a corpus of its tokens: the same for vocabularies with the
-            same texts.
-        vocabulary, bos, eos, fim, chat_template: As for a `Session`.
-
-    Raises:
-        ModelError: The file is missing, damaged, or no model that generates text.
-    """
+    """The vocabulary of a GGUF file, without its weights."""
 
     def __init__(self, path: str) -> None: ...
     def tokenize(
@@ -938,160 +673,46 @@ class Tokenizer:
         add_special: bool = True,
         parse_special: bool = True,
         plain: Sequence[tuple[int, int]] = (),
-    ) -> NDArray[np.int32]:
-        """Return the token ids of a text.
-
-        Args:
-            text: Any text.
-            add_special: Add the special tokens that the model wants around a text.
-            parse_special: Read the texts of special tokens as those tokens.
-            plain: Parts of the text, as pairs of begin and end in bytes of UTF-8, in order, in
-                which no control token is read.
-        """
-
-    def detokenize(self, tokens: Iterable[int], *, special: bool) -> str:
-        """As `Session.detokenize`."""
-
-    def is_end(self, token: int) -> bool:
-        """Whether a token ends a generation. Raises ArgumentError if there is no such token."""
-
+    ) -> NDArray[np.int32]: ...
+    def detokenize(self, tokens: Iterable[int], *, special: bool) -> str: ...
+    def is_end(self, token: int) -> bool: ...
     def vocabulary_table(self) -> VocabularyTable: ...
-    @property
-    def n_vocab(self) -> int: ...
-    @property
-    def fingerprint(self) -> int: ...
-    @property
-    def vocabulary(self) -> int: ...
-    @property
-    def bos(self) -> int: ...
-    @property
-    def eos(self) -> int: ...
-    @property
-    def fim(self) -> tuple[int, int, int, int, int]: ...
-    @property
-    def chat_template(self) -> str | None: ...
-
-class TextStream:
-    """Turns generated tokens into chunks, as a session does: whole characters only, and nothing
-    that may be the beginning of a stop string.
-
-    Args:
-        tokenizer: The vocabulary of the tokens.
-        stop: The text ends before the first of these.
-
-    Attributes:
-        n_kept: Tokens that lie wholly before the stop string; all tokens if there is none.
-        stop_string: The stop string that ended the text; of several that begin at the same place,
-            the first given. "" if none ended it.
-
-    Raises:
-        ArgumentError: A stop string is empty.
-    """
-
-    def __init__(self, tokenizer: Tokenizer, *, stop: list[str]) -> None: ...
-    def push(self, token: int, *, from_draft: bool, logprobs: TokenLogprobs | None) -> bool:
-        """Take in a token. Returns whether a stop string is complete: nothing may follow then.
-        Raises ArgumentError if the vocabulary has no such token."""
-
-    def take(self, *, ended: bool) -> list[Chunk]:
-        """Return the chunks that became certain, or, if the text has ended, all that are left."""
-
-    @property
-    def n_kept(self) -> int: ...
-    @property
-    def stop_string(self) -> str: ...
+    n_vocab: Final[int]
+    fingerprint: Final[int]
+    vocabulary: Final[int]
+    bos: Final[int]
+    eos: Final[int]
+    fim: Final[tuple[int, int, int, int, int]]
+    chat_template: Final[str | None]
 
 class CorpusBuilder:
     """Gathers tokenized texts and writes them as a corpus file, whose format is described in
-    csrc/draft/corpus/corpus_file.h.
-
-    Args:
-        max_tokens: Size limit, 1 to 2^28; tokens beyond it are left out. Each text counts as one
-            token more than it has.
-
-    Attributes:
-        full: Whether there is no room for another token.
-        n_tokens: Tokens so far, counted as for max_tokens.
-        n_texts: Texts so far, without the current one.
-
-    Raises:
-        ArgumentError: max_tokens is out of range.
-    """
+    csrc/draft/corpus/corpus_file.h."""
 
     def __init__(self, max_tokens: int) -> None: ...
-    def append(self, tokens: Iterable[int]) -> None:
-        """Take in the next tokens of the current text. Raises ArgumentError for a negative id."""
-
+    def append(self, tokens: Iterable[int]) -> None: ...
     def end_text(self) -> None:
         """End the current text; a text without tokens does not count."""
 
     def write(self, path: str, n_vocab: int, vocabulary: int) -> None:
-        """End the current text and write the file.
+        """End the current text and write the file."""
 
-        Args:
-            path: The file; replaced if it exists. After an error its content is no corpus.
-            n_vocab: Vocabulary size of the tokenizer.
-            vocabulary: Fingerprint of the tokenizer.
-
-        Raises:
-            OSError: The file cannot be written.
-        """
-
-    @property
-    def full(self) -> bool: ...
-    @property
-    def n_tokens(self) -> int: ...
-    @property
-    def n_texts(self) -> int: ...
+    full: Final[bool]
+    n_tokens: Final[int]
+    n_texts: Final[int]
 
 class Corpus:
-    """A corpus file, mapped into memory and searched there.
-
-    For each run of 4 tokens, the index holds the places after it, ordered by the tokens before the
-    run, compared from its end backwards. So the longest match is a neighbour of where the searched
-    text itself would stand. (A suffix array: Manber and Myers, 1993; entered through a hash.)
-
-    Attributes:
-        n_tokens: Tokens of all texts, plus one for each text, plus one.
-        n_texts: Texts.
-        n_vocab: Size of the vocabulary.
-        vocabulary: Fingerprint of the vocabulary; see `Tokenizer`.
-        size_bytes: Size of the file.
-
-    Raises:
-        ArgumentError: The file cannot be read, is no corpus, or is damaged.
-    """
+    """A corpus file, mapped into memory and searched there."""
 
     def __init__(self, path: str) -> None: ...
     def predict(self, text: Iterable[int], n: int = 4) -> list[MatchedToken]:
-        """Copy what followed the longest match of a text's end.
+        """Copy what followed the longest match of a text's end."""
 
-        If several places have a match of that length (of more than 32, an even sample of 32 is
-        taken), the copy goes on with the token that most of them have next, and places that go on
-        otherwise drop out, token by token. A copy ends with the text that it is copied from.
-
-        Args:
-            text: The text to continue; its last 64 tokens decide.
-            n: Most tokens to copy, 0 to 64.
-
-        Returns:
-            The copy; empty if the last 4 tokens stand nowhere in the corpus with a token after
-            them.
-
-        Raises:
-            ArgumentError: n is out of range.
-        """
-
-    @property
-    def n_tokens(self) -> int: ...
-    @property
-    def n_texts(self) -> int: ...
-    @property
-    def n_vocab(self) -> int: ...
-    @property
-    def vocabulary(self) -> int: ...
-    @property
-    def size_bytes(self) -> int: ...
+    n_tokens: Final[int]
+    n_texts: Final[int]
+    n_vocab: Final[int]
+    vocabulary: Final[int]
+    size_bytes: Final[int]
 
 class MatchFinder:
     """Finds where the last tokens of a text stand earlier in it, or in another text; what followed
@@ -1141,9 +762,7 @@ class MatchFinder:
     def __len__(self) -> int:
         """Tokens taken in, including those forgotten since."""
 
-    @property
-    def size_bytes(self) -> int:
-        """Memory in use, in bytes."""
+    size_bytes: Final[int]  # Memory in use, in bytes.
 
 class Source(enum.Enum):
     """Where a draft token comes from."""
