@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from specllama import _check, _core
@@ -31,7 +31,7 @@ class Field:
         default: The value of an option that is left out, in the form the core takes.
         by_default: The default in words, with what some values mean.
         range: The numbers allowed, in words; "": any, or it is none.
-        low, high: The same.
+        low, high: The same as numbers.
         choices: The texts allowed; (): any, or it is none.
         words: Numbers for which there are words.
         flags: Its flags on command lines; (): none that commands share.
@@ -65,23 +65,10 @@ class Field:
         }
         if option.by_default.startswith("auto"):
             words = {"auto": None, **words}
-        return cls(
-            name=option.name,
-            check=check or _checker(option, words),
-            help=option.help,
-            kind=option.kind,
-            default=option.default,
-            by_default=option.by_default,
-            range=option.range,
-            low=option.low,
-            high=option.high,
-            choices=option.choices,
-            words=words,
-            flags=option.flags,
-            value=option.value,
-            field=option.field,
-            aliases=option.aliases,
-        )
+        known: dict[str, Any] = {"check": check or _checker(option, words), "words": words}
+        for one in fields(cls):
+            known.setdefault(one.name, getattr(option, one.name, None))
+        return cls(**known)
 
     @property
     def brief(self) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
 from specllama import _check, _core
 from specllama._core import Stats
+from specllama._field import Field, completed, described
 from specllama.errors import ArgumentError
 from specllama.model.loaded_model import LoadedModel
 from specllama.requests.options import FIELDS
@@ -19,19 +20,11 @@ from specllama.requests.stream import FinishReason
 EarlyStopping = bool | Literal["never"]
 
 
+@completed
 class BeamOptions(TypedDict, total=False):
-    """Options of `SpecSession.beam_search`; all are keyword arguments and optional.
-
-    Attributes:
-        n: Number of beams to return, the best first. (Default: all; 1 to n_beams.)
-        length_penalty: A text's score is log(probability) / length ** length_penalty, its length in
-            tokens: above 0 longer texts score more, below 0 shorter ones. (Default: 1; from -100 to
-            100.)
-        early_stopping: When the search is over, once as many texts have ended as there are beams.
-            True: at once. False: when no unfinished text would score more than the worst of these
-            if it ended where it is. "never": when none could at any length. (Default: False.)
-        max_tokens, stop, echo, reference: As in `GenerateOptions`; the context must have room for
-            max_tokens of each beam.
+    """Options of `SpecSession.beam_search`; all are keyword arguments, and all are optional. Those
+    that `GenerateOptions` has, too, are the same there; the context must have room for max_tokens
+    of each beam.
     """
 
     n: int
@@ -45,6 +38,33 @@ class BeamOptions(TypedDict, total=False):
 
 _SHARED = {"max_tokens", "stop", "echo", "reference", "cache_prompt", "seed"}
 """Options of a generation that may be given to a beam search; `seed` has no effect on it."""
+
+
+def _early_stopping(name: str, value: Any) -> _core.EarlyStopping:
+    if isinstance(value, bool):
+        return _core.EarlyStopping.yes if value else _core.EarlyStopping.no
+    if not isinstance(value, str) or value != "never":
+        raise ArgumentError(f'{name} must be True, False or "never", not {_check.quoted(value)}.')
+    return _core.EarlyStopping.never
+
+
+_OF_SEARCH = {one.name: Field.of(one) for one in _core.beam_options() if one.help}
+_OF_SEARCH["early_stopping"] = replace(
+    _OF_SEARCH["early_stopping"],
+    check=_early_stopping,
+    help="When the search is over, once as many texts have ended as there are beams. True: at once. "
+    "False: when no unfinished text would score more than the worst of these if it ended where it "
+    'is. "never": when none could at any length.',
+    by_default="False",
+)
+_N = Field(
+    "n", _check.integer, "Number of beams to return, the best first.", by_default="all of n_beams"
+)
+
+_ALL = {**FIELDS, **_OF_SEARCH, "n": _N}
+BeamOptions.__doc__ = f"{(BeamOptions.__doc__ or '').rstrip()}\n" + described(
+    {name: _ALL[name] for name in BeamOptions.__annotations__}, {"n": "Attributes"}
+)
 
 
 @dataclass(frozen=True)
@@ -85,12 +105,12 @@ def search(
     """Return the beams. Arguments and errors are those of `SpecSession.beam_search`."""
     if are_several(prompt):
         raise ArgumentError("beam_search takes one prompt at a time, not a list of them.")
-    rest = {**options}
-    n_beams = _check.integer("n_beams", n_beams, low=1, high=64)
+    rest = {"n_beams": n_beams, **options}
+    of_search = {
+        name: _OF_SEARCH[name].check(name, rest.pop(name)) for name in _OF_SEARCH.keys() & rest
+    }
     n = rest.pop("n", None)
-    n = n_beams if n is None else _check.integer("n", n, low=1, high=n_beams)
-    length_penalty = _check.number("length_penalty", rest.pop("length_penalty", 1.0))
-    early_stopping = _early_stopping(rest.pop("early_stopping", False))
+    n = n_beams if n is None else _check.integer("n", n, low=1, high=of_search["n_beams"])
     for name, value in rest.items():
         # Request.make, below, refuses names that are not options at all.
         if name in FIELDS and name not in _SHARED and _asks(name, value):
@@ -102,9 +122,7 @@ def search(
     result = backend.beam_search(
         request.tokens,
         _core.BeamOptions(
-            n_beams=n_beams,
-            length_penalty=length_penalty,
-            early_stopping=early_stopping,
+            **of_search,
             max_tokens=request.options["max_tokens"],
             stop=request.options["stop"],
             reference=request.reference,
@@ -130,13 +148,3 @@ def _asks(name: str, value: Any) -> bool:
     ArgumentError if it is of a wrong type."""
     field = FIELDS[name]
     return _check.differ(field.check(name, value), field.default)
-
-
-def _early_stopping(value: Any) -> _core.EarlyStopping:
-    if isinstance(value, bool):
-        return _core.EarlyStopping.yes if value else _core.EarlyStopping.no
-    if not isinstance(value, str) or value != "never":
-        raise ArgumentError(
-            f'early_stopping must be True, False or "never", not {_check.quoted(value)}.'
-        )
-    return _core.EarlyStopping.never
