@@ -28,7 +28,7 @@ from specllama._core import (  # noqa: E402
     set_llguidance_path,
 )
 from specllama._core import version as __version__  # noqa: E402
-from specllama._fork import release_helpers_at_fork  # noqa: E402
+from specllama._process import release_helpers_at_fork  # noqa: E402
 from specllama.drafter import Drafter  # noqa: E402
 from specllama.errors import (  # noqa: E402
     ArgumentError,

@@ -11,7 +11,7 @@ from time import sleep
 
 from typing_extensions import Self
 
-from specllama._process_guard import ProcessGuard
+from specllama._process import ProcessGuard
 from specllama.errors import SpecllamaError
 
 _MOMENT = 0.02

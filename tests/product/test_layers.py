@@ -13,8 +13,8 @@ from folders import ROOT
 PYTHON = ROOT / "python"
 
 BASE = {
-    "_build", "_check", "_closing", "_color", "_core", "_field", "_files", "_fork",
-    "_interrupt", "_llama", "_process_guard", "_progress", "drafter", "errors",
+    "_build", "_check", "_closing", "_color", "_core", "_field", "_files",
+    "_interrupt", "_llama", "_process", "_progress", "drafter", "errors",
 }  # fmt: skip
 """Below every room."""
 

@@ -13,14 +13,13 @@ from typing import Any, cast
 from specllama import Chunk
 from specllama.model.chat_template import ChatTemplate, Message
 from specllama.server.answer_parts import Part, calls, content, thoughts
-from specllama.server.answer_reader import AnswerReader
+from specllama.server.answer_reader import AnswerReader, WrapperReader
 from specllama.server.fields import Fields
 from specllama.server.thoughts import ThoughtReader
 from specllama.server.tools.format import CallFormat
 from specllama.server.tools.reader import CallReader
 from specllama.server.tools.recognise import call_format
 from specllama.server.tools.tool import CHAT, Tool, read_tools
-from specllama.server.wrappers import WrapperReader
 
 _FILE = Path(__file__).parent.parent / "data" / "chat_templates" / "llama_cpp.json.xz"
 

@@ -27,9 +27,9 @@ from specllama.commands.whole_numbers import whole
 from specllama.errors import ArgumentError
 from specllama.measure import alpha, alpha_tables, costs, speed
 from specllama.measure.alpha import Text
+from specllama.measure.alpha_tables import Measured
 from specllama.measure.approximations import DraftModel, counting
 from specllama.measure.logits import LogitsModel
-from specllama.measure.measured import Measured
 from specllama.measure.sequences import repeated_share
 from specllama.model import hub
 from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL

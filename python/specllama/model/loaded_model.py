@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from specllama import _check, _core
-from specllama._process_guard import ProcessGuard
+from specllama._process import ProcessGuard
 from specllama.formats import state_file
 from specllama.model.chat_template import ChatTemplate, Message
 from specllama.model.infill import FimTokens, Infill, InfillPrompts

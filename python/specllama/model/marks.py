@@ -9,8 +9,6 @@ NAME, INDEX, ID, KEY = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3"
 """What a mark has where a tool's name, a call's number, its id or a parameter's name is written:
 characters that no text has."""
 
-SLOTS = NAME + INDEX + ID + KEY
-
 TAG = re.compile(r"<[^<>\s][^<>\n]*>|\[/?[A-Z_]+\]")
 """A tag, or a token of Mistral's."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from typing_extensions import Self, Unpack
 
@@ -18,7 +18,6 @@ from specllama.requests.queued_request import QueuedRequest
 from specllama.requests.request import Request
 from specllama.requests.stream import Generation
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from typing_extensions import Unpack
 
@@ -22,9 +22,6 @@ from specllama.requests.queued_request import QueuedRequest
 from specllama.requests.request import Request, Verification
 from specllama.requests.stream import Generation
 from specllama.requests.worker import Worker
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 MOST_CHOICES = 4096
 """Most choices for one prompt: each is a request, and all are made before the first begins."""

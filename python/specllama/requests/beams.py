@@ -52,9 +52,9 @@ _OF_SEARCH = {one.name: Field.of(one) for one in _core.beam_options() if one.hel
 _OF_SEARCH["early_stopping"] = replace(
     _OF_SEARCH["early_stopping"],
     check=_early_stopping,
-    help="When the search is over, once as many texts have ended as there are beams. True: at once. "
-    "False: when no unfinished text would score more than the worst of these if it ended where it "
-    'is. "never": when none could at any length.',
+    help="When the search is over, once as many texts have ended as there are beams. True: at "
+    "once. False: when no unfinished text would score more than the worst of these if it ended "
+    'where it is. "never": when none could at any length.',
     by_default="False",
 )
 _N = Field(

@@ -12,7 +12,7 @@ from typing import Literal
 from specllama import _check, _core
 from specllama._closing import Closing
 from specllama._core import Chunk, RoundTrace, Stats, TokenLogprobs
-from specllama._process_guard import ProcessGuard
+from specllama._process import ProcessGuard
 from specllama.errors import ClosedError
 from specllama.formats.statistics import in_words
 from specllama.formats.trace import Trace

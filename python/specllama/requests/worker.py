@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Iterable
 from contextlib import suppress
 from time import monotonic
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from specllama import _core
-from specllama._process_guard import ProcessGuard
+from specllama._process import ProcessGuard
 from specllama.errors import BusyError, ClosedError, QueueFullError
-from specllama.model.backend import RemoteBackend
-from specllama.requests.prefix import waits_for_prefix
 from specllama.requests.queue_load import QueueLoad, ThroughputMeter
 from specllama.requests.queued_request import QueuedRequest
 from specllama.requests.stream import Generation
 from specllama.requests.wakeup import Wakeup
+
+_LEAST_COMMON = 32
+"""Tokens that two prompts must begin with in common for one request to wait for the other."""
+
+
+@runtime_checkable
+class RemoteBackend(Protocol):
+    """A session of the core whose rounds wait for a server (see the folder remote/)."""
+
+    def hang_up(self) -> None:
+        """Make the rounds under way fail at once, and all later ones; from any thread."""
 
 
 class Worker:
@@ -231,7 +242,7 @@ class Worker:
                     (
                         i
                         for i, job in enumerate(self._waiting)
-                        if job.wanted and not waits_for_prefix(job.prompt, read)
+                        if job.wanted and not _waits_for_prefix(job.prompt, read)
                     ),
                     None,
                 )
@@ -321,3 +332,27 @@ def _leave(job: QueuedRequest) -> None:
     if job.state is not None:
         with suppress(BaseException):
             job.state.stream.cancel()
+
+
+def _waits_for_prefix(
+    mine: NDArray[np.int32], read: Iterable[tuple[NDArray[np.int32], int]]
+) -> bool:
+    """Return whether a request should wait: if its prompt begins with a good part of a prompt that
+    is still being read, that part need not be decoded twice.
+
+    Args:
+        mine: The request's prompt.
+        read: The prompts that are being read, each with the number of its tokens read so far.
+    """
+    for prompt, n_read in read:
+        n = min(_n_common(mine, prompt), len(mine) - 1)
+        if n > n_read and n >= max(len(prompt) // 2, _LEAST_COMMON):
+            return True
+    return False
+
+
+def _n_common(prompt: NDArray[np.int32], other: NDArray[np.int32]) -> int:
+    """Return the number of tokens that two prompts begin with in common."""
+    n = min(len(prompt), len(other))
+    differ = np.not_equal(prompt[:n], other[:n])
+    return int(differ.argmax()) if differ.any() else n

@@ -12,7 +12,7 @@ from specllama.model.loaded_model import LoadedModel
 from specllama.model.marks import TAG
 from specllama.model.thinking import AnswerMarks
 from specllama.requests.schema.schema_grammar import SchemaGrammar
-from specllama.server.answer_reader import AnswerReader
+from specllama.server.answer_reader import AnswerReader, WrapperReader
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.json_rewrites import json_rewrites
@@ -23,7 +23,6 @@ from specllama.server.tools.grammar import AnswerGrammar
 from specllama.server.tools.parameters_grammar import left_open, too_many
 from specllama.server.tools.reader import CallReader
 from specllama.server.tools.recognise import call_format
-from specllama.server.wrappers import WrapperReader
 
 _CONSTRAINTS = frozenset({"grammar", "json_schema", "regex"})
 """Options that hold an answer to a form."""

@@ -10,8 +10,15 @@ drafters that copy. So besides the *generated* workloads (`WORKLOADS`) there are
 from __future__ import annotations
 
 from specllama.workloads.answered import ANSWERED, Dialogue, Half, load_answered, read_dialogues
-from specllama.workloads.generated import COPY, FREE, WORKLOADS
-from specllama.workloads.prompts import HELD_OUT, longer_prompts, packaged_prompts, read_prompts
+from specllama.workloads.prompts import (
+    COPY,
+    FREE,
+    HELD_OUT,
+    WORKLOADS,
+    longer_prompts,
+    packaged_prompts,
+    read_prompts,
+)
 from specllama.workloads.replay import REPLAYED, Replay, load, read_jsonl
 
 __all__ = [

@@ -5,8 +5,25 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from specllama.workloads.replay import Replay, load, read_entries
+
+COPY = (Path(__file__).parent / "copy.txt").read_text("utf-8").removesuffix("\n")
+
+FREE = '''\
+"""Read settings from a file."""
+
+import os
+import re
+
+
+def read_settings(path):'''
+
+WORKLOADS = {"copy": COPY, "free": FREE}
+"""copy: the same function again with one name changed (also the default prompt of spec-cli). free:
+nothing to copy; of six prompts tried, the one after which the bundled model repeats itself
+least."""
 
 HELD_OUT = ("code", "edit", "prose", "quote")
 """Workloads whose text the bundled models were not trained on."""

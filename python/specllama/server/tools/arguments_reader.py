@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from specllama.model.marks import KEY, TAG, common_beginning, units
-from specllama.server.tools.flexible import flexible
-from specllama.server.tools.shape import KINDS, Parameters, Shape
+from specllama.server.tools.shape import KINDS, Parameters, Shape, flexible
 from specllama.server.tools.tool import Tool
 from specllama.server.tools.values import kinds_of, read_value
 

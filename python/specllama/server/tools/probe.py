@@ -9,9 +9,7 @@ from specllama.errors import SpecllamaError
 from specllama.model.chat_template import ChatTemplate, Message
 from specllama.server.tools.manner import Manner
 
-ASKED, CONTENT, THOUGHT, RESULT, FINAL = (
-    "Pquestionq", "Pcontentq", "Pthoughtq", "Presultq", "Pfinalq",
-)  # fmt: skip
+ASKED, CONTENT, RESULT, FINAL = "Pquestionq", "Pcontentq", "Presultq", "Pfinalq"
 NAMES = ("Pfirst_toolq", "Psecond_toolq")
 KEYS = ("paramone", "paramtwo")
 _IDS = ("call_identity_0001", "call_identity_0002")
@@ -48,16 +46,13 @@ class Probe:
         text = self._render([{"role": "user", "content": ASKED}])
         return text is not None and all(name in text for name in (*NAMES, *KEYS))
 
-    def called(
-        self, *arguments: Mapping[str, Any], content: str = "", thought: str = ""
-    ) -> str | None:
+    def called(self, *arguments: Mapping[str, Any], content: str = "") -> str | None:
         """Return what the template writes between a question and the result of the first of these
         calls; None if it does not write the calls.
 
         Args:
             arguments: The arguments of each call.
             content: The text that the assistant writes before the calls.
-            thought: The thought before that.
         """
         calls = [
             {
@@ -72,12 +67,12 @@ class Probe:
             {"role": "tool", "tool_call_id": call["id"], "name": NAMES[i], "content": RESULT}
             for i, call in enumerate(calls)
         ]
-        return self._after(ASKED, [message, *results], thought, RESULT)
+        return self._after(ASKED, [message, *results], RESULT)
 
-    def said(self, thought: str = "") -> tuple[str, str] | None:
+    def said(self) -> tuple[str, str] | None:
         """Return what the template writes before an answer's content, and after it."""
         message = {"role": "assistant", "content": FINAL}
-        found = self._after(ASKED, [message, {"role": "user", "content": _LAST}], thought, _LAST)
+        found = self._after(ASKED, [message, {"role": "user", "content": _LAST}], _LAST)
         if found is None or FINAL not in found:
             return None
         before, _, after = found.partition(FINAL)
@@ -88,11 +83,7 @@ class Probe:
         text = self._render([{"role": "user", "content": ASKED}]) or ""
         return text.rpartition(ASKED)[2]
 
-    def _after(
-        self, begin: str, messages: list[dict[str, Any]], thought: str, end: str
-    ) -> str | None:
-        if thought:
-            messages = [{**messages[0], "reasoning_content": thought}, *messages[1:]]
+    def _after(self, begin: str, messages: list[dict[str, Any]], end: str) -> str | None:
         text = self._render([{"role": "user", "content": begin}, *messages])
         if text is None or begin not in text:
             return None

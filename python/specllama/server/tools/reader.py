@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from specllama.server.answer_parts import Arguments, CallBegun, Content, Part
 from specllama.server.tools.arguments_reader import ArgumentsReader, reader_of
-from specllama.server.tools.flexible import flexible
 from specllama.server.tools.format import CallFormat
+from specllama.server.tools.shape import flexible
 from specllama.server.tools.tool import Tool
 
 

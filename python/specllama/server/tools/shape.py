@@ -15,6 +15,10 @@ KINDS = ("string", "integer", "number", "boolean", "null", "object", "array")
 
 _SLOTS = f"([{NAME}{INDEX}{ID}])"
 
+_NAME = r"[\w.:/-]{1,128}"
+_NAME_ENDS = r"(?![\w./-])(?!$)"
+_FILLED = {INDEX: r"\d{1,9}", ID: r"[\w.:-]{1,128}"}
+
 
 @dataclass(frozen=True)
 class Parameters:
@@ -114,3 +118,18 @@ class Shape:
             text = value if is_text else json.dumps(value, ensure_ascii=False)
             found.append(self.parameters.begin + key + opening + text + ending.replace(KEY, key))
         return self.parameters.separator.join(found)
+
+
+def flexible(mark: str) -> str:
+    """Return an expression that matches a mark with any white space. The group `name` is the tool's
+    name."""
+    found = ""
+    for part in re.split(rf"(\s+|[{NAME}{INDEX}{ID}])", mark):
+        if part.isspace():
+            found += r"\s*"
+        elif part == NAME:
+            found += "(?P=name)" if "(?P<name>" in found else f"(?P<name>{_NAME})"
+            found += _NAME_ENDS
+        else:
+            found += _FILLED.get(part, re.escape(part))
+    return found

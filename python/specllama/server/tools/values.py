@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from specllama.requests.json_text import parsed
+from specllama.server.tools.manner import kind_of
 from specllama.server.tools.shape import KINDS
 
 _DEEPEST = 64
@@ -26,17 +27,12 @@ def kinds_of(schema: Any) -> frozenset[str]:
     for key in ("enum", "const"):
         if key in schema and not found:
             values = schema[key] if isinstance(schema[key], list) else [schema[key]]
-            found = {_kind(one) for one in values}
+            found = {kind_of(one) for one in values}
     for key in ("anyOf", "oneOf"):
         if isinstance(schema.get(key), list) and not found:
             found = set().union(*(kinds_of(one) for one in schema[key]))
     found = {one for one in found if one in KINDS}
     return frozenset(found | ({"integer"} if "number" in found else set()) or KINDS)
-
-
-def _kind(value: Any) -> str:
-    names = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array"}
-    return "null" if value is None else names.get(type(value), "object")
 
 
 def read_value(text: str, kinds: frozenset[str], quote: str) -> str | None:
@@ -56,7 +52,7 @@ def read_value(text: str, kinds: frozenset[str], quote: str) -> str | None:
             value = _LooseReader(text, quote).read()
         except ValueError:
             return None
-    if _kind(value) not in kinds and not (kinds & {"number"} and _kind(value) == "integer"):
+    if kind_of(value) not in kinds and not (kinds & {"number"} and kind_of(value) == "integer"):
         return None
     return json.dumps(value, ensure_ascii=False)
 

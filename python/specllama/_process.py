@@ -1,10 +1,15 @@
-"""The process that a session belongs to."""
+"""The process that a session belongs to, and what forking it does."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 
+from specllama import _core
 from specllama.errors import ClosedError
+
+_SOFT = 1
+"""omp_pause_soft: the threads end, and settings stay."""
 
 
 class ProcessGuard:
@@ -35,3 +40,17 @@ class ProcessGuard:
                 "The session belongs to the process that this one was forked from; open another "
                 "one here."
             )
+
+
+def release_helpers_at_fork() -> None:
+    """Have a thread that forks release the threads that help it with decodes, which start anew when
+    it decodes again. The forked process does not have them, but GCC's OpenMP would wait for them
+    there: a session that was opened there would hang. (`multiprocessing` forks by default on Linux
+    before Python 3.14.)
+
+    Nothing happens if llama.cpp does without OpenMP, or with one older than 5.0.
+    """
+    runtime = ctypes.CDLL(_core.__file__)  # in which what it was linked to is found, too
+    pause = getattr(runtime, "omp_pause_resource_all", None)
+    if pause is not None and hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lambda: pause(_SOFT))
