@@ -1,4 +1,4 @@
-"""The examples in the documents run."""
+"""The examples in the documents run, and what pages for developers name is there."""
 
 from __future__ import annotations
 
@@ -23,3 +23,61 @@ def test_examples_of_the_python_docs_run(
 
 def test_python_docs_have_examples() -> None:
     assert len(EXAMPLES) > 2
+
+
+PAGES = ("CONTRIBUTING.md", "docs/architecture.md")
+"""Pages for those who change the code: what they name is there."""
+
+SOURCES = {
+    path: path.read_text()
+    for folder in ("csrc", "python", "tests/support")
+    for path in sorted((ROOT / folder).rglob("*"))
+    if path.suffix in (".h", ".cpp", ".py", ".pyi")
+}
+
+
+def paths_in(page: str) -> set[str]:
+    """Links, paths in backticks, and what the list of rooms begins its lines with."""
+    text = (ROOT / page).read_text()
+    links = re.findall(r"\]\(([^)#:]+)", text)
+    listed = re.findall(r"^ {4}(?: {2})?([a-z][\w/]*(?:, \w+)*) {2,}\S", text, re.MULTILINE)
+    rooms = [one for several in listed for one in several.split(", ") if "ROOM" not in one]
+    quoted = re.findall(r"`(\w[\w.*/-]*)`", text)
+    endings = (".py", ".h", ".cpp", ".md", ".json")
+    return {*links, *rooms, *(one for one in quoted if "/" in one or one.endswith(endings))}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_paths_named_in_a_page_exist(page: str) -> None:
+    found = paths_in(page)
+    assert len(found) > 5
+    bases = [
+        (ROOT / page).parent, ROOT, ROOT / "csrc", ROOT / "csrc/include", ROOT / "python/src",
+        ROOT / "csrc/include/specllama", ROOT / "python/specllama", *(ROOT / "tests").glob("*/"),
+    ]  # fmt: skip
+    assert not [one for one in found if not any([*base.glob(f"{one}*")] for base in bases)]
+
+
+def test_every_folder_of_source_is_among_the_rooms() -> None:
+    rooms = paths_in("CONTRIBUTING.md")
+    folders = [f"csrc/{one.name}" for one in (ROOT / "csrc").glob("*/") if one.name != "include"]
+    folders += [one.parent.name for one in (ROOT / "python/specllama").glob("*/__init__.py")]
+    assert not set(folders) - rooms
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_classes_and_methods_named_in_a_page_exist(page: str) -> None:
+    text = re.sub(r"\S+\.(?:py|h|cpp|md|json)\b", "", (ROOT / page).read_text())
+    named = re.findall(r"\b([A-Z][a-z]+(?:[A-Z][a-z]*)*)\.(\w+)", text)
+    missing = []
+    for owner, member in dict.fromkeys(named):
+        files = [
+            path
+            for path, source in SOURCES.items()
+            if re.search(rf"(?:class|struct) {owner}\b", source)
+        ]
+        stems = {path.with_suffix("") for path in files}
+        bodies = [source for path, source in SOURCES.items() if path.with_suffix("") in stems]
+        if not any(re.search(rf"\b{member}\b", body) for body in bodies):
+            missing.append(f"{owner}.{member}")
+    assert not missing
