@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 from prompts import MODULE
-from scripted_model import write_scripted_model
-from serving import Server, serve
-from session_options import EXACT, FIXED, Open
+from serving import Server, serve_scripted
+from session_options import Open
 from specllama import Generation, SpecSession
 from specllama.server.json_rewrites import MOST_CHARACTERS, json_rewrites
 
@@ -106,13 +105,11 @@ TEMPLATE = (
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Of a model that writes CONTENT as an argument."""
-    path = tmp_path_factory.mktemp("rewritten") / "model.gguf"
     pieces = ["<tool_call>\n", '{"name": "note",', ' "arguments": {"t": "', *ESCAPED,
               '"}}', "\n</tool_call>"]  # fmt: skip
-    write_scripted_model(path, pieces, chat_template=TEMPLATE, n_ctx=2048, any_text=True)
-    options = {**EXACT, **FIXED, "kv_type": "f16"}
-    with SpecSession(path, **options) as session, serve(session) as running:
-        yield running
+    models = {"note": {"pieces": pieces, "chat_template": TEMPLATE}}
+    with serve_scripted(tmp_path_factory.mktemp("rewritten"), models) as found:
+        yield found["note"]
 
 
 NOTE: dict[str, Any] = {

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from prompts import ENDLESS, PROMPTS
-from serving import Server, serve
-from session_options import EXACT, FIXED
-from specllama import SpecSession
+from serving import Server
 
 PROMPT = PROMPTS["module"]
 GREEDY: dict[str, Any] = {"prompt": PROMPT, "temperature": 0, "n_predict": 12}
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with SpecSession(**EXACT, **FIXED) as session, serve(session) as running:
-        yield running
 
 
 def complete(server: Server, **options: Any) -> Any:

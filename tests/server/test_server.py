@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,6 @@ from specllama import SpecSession
 from specllama._core import Source
 
 PROMPT = PROMPTS["module"]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with SpecSession(**EXACT, **FIXED) as session, serve(session) as running:
-        yield running
 
 
 def complete(server: Server, **options: Any) -> Any:

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
-import pytest
 from prompts import PROMPTS
 from serving import Server, serve
-from session_options import EXACT, FIXED
+from session_options import EXACT
 from specllama import SpecSession
 
 LONG: dict[str, Any] = {
     "prompt": PROMPTS["module"], "max_tokens": 1900, "ignore_eos": True, "stream": True,
     "trace_html": True, "stream_options": {"include_usage": True},
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with SpecSession(**EXACT, **FIXED) as session, serve(session, api_keys=("key",)) as running:
-        yield running
+SETTINGS = {"api_keys": ("key",)}
 
 
 def test_a_cancelled_answer_keeps_its_text(server: Server) -> None:

@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from serving import Server, serve
-from session_options import EXACT, FIXED
-from specllama import SpecSession
+from serving import Server
 
 PATHS = {
     "/v1/completions": {"prompt": "x", "max_tokens": 300},
@@ -20,12 +17,6 @@ PATHS = {
 SCHEMA = {"type": "object", "properties": {"b": {"enum": [1, 2]}}, "required": ["b"]}
 ODD = {"type": "array", "items": {"const": 1}, "maxItems": 3, "uniqueItems": True}
 GBNF = 'root ::= "a"{3}'
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with SpecSession(**EXACT, **FIXED) as session, serve(session) as running:
-        yield running
 
 
 def text(server: Server, path: str, **fields: Any) -> str:

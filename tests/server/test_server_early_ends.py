@@ -6,7 +6,6 @@ import json
 import re
 import socket
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,7 +13,6 @@ import httpx
 import pytest
 from prompts import ENDLESS, PROMPTS
 from serving import Server, refused, serve, wait_until
-from session_options import EXACT, FIXED
 from specllama import SpecSession
 from specllama.requests.background import queue_load
 
@@ -22,17 +20,8 @@ PROMPT = PROMPTS["module"]
 DRAWN: dict[str, Any] = {"temperature": 0.8, "seed": 1, **ENDLESS}
 LONG: dict[str, Any] = {"prompt": PROMPT, "max_tokens": 1900, **DRAWN}
 
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[SpecSession]:
-    with SpecSession(max_queue=2, **EXACT, **FIXED) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def server(session: SpecSession) -> Iterator[Server]:
-    with serve(session, max_body=100_000) as running:
-        yield running
+SESSION = {"max_queue": 2}
+SETTINGS = {"max_body": 100_000}
 
 
 def n_ended(server: Server, how: str) -> int:

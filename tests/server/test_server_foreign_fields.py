@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import openai
 import pytest
 from prompts import ENDLESS, PROMPTS
 from serving import Server, serve
-from session_options import EXACT, FIXED
-from specllama import SpecSession
 
 PROMPT = PROMPTS["module"]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with SpecSession(**EXACT, **FIXED) as session, serve(session) as running:
-        yield running
 
 
 def test_fields_are_accepted_in_the_forms_of_other_servers(server: Server) -> None:

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from serving import Server, serve
-from session_options import EXACT, FIXED
-from specllama import SpecSession
+from serving import Server
 
 TEXT = "def f(x):\n    return x\n"
 
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with SpecSession(**EXACT, **FIXED, n_seq=2) as session, serve(session) as running:
-        yield running
+SESSION = {"n_seq": 2}
 
 
 def test_tokenize_and_detokenize_are_inverse(server: Server) -> None:

@@ -5,21 +5,16 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from scripted_model import write_scripted_model
-from serving import Server, serve
-from session_options import EXACT, FIXED
-from specllama import SpecSession
+from serving import Server, serve_scripted
 from specllama.model.chat_template import ChatTemplate
 from specllama.model.thinking import Thinking
 from specllama.server.answer_parts import content, thoughts
 from specllama.server.thoughts import ThoughtReader
 from tool_models import TOOLS
 
-SCRIPTED = {**EXACT, **FIXED, "kv_type": "f16"}
 TAGS = Thinking("<think>", "</think>")
 MESSAGES: list[Any] = [{"role": "user", "content": "u"}]
 OPENED = "{% for m in messages %}{{ m.content }}{% endfor %}<think>"  # the first of its pieces
@@ -66,16 +61,11 @@ MODELS: dict[str, tuple[str, list[str], tuple[str, ...]]] = {
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Server]]:
-    folder = tmp_path_factory.mktemp("thinking")
-    with ExitStack() as stack:
-        found = {}
-        for name, (template, pieces, control) in MODELS.items():
-            path = folder / f"{name}.gguf"
-            write_scripted_model(
-                path, pieces, control=control, chat_template=template, n_ctx=2048, any_text=True
-            )
-            session = stack.enter_context(SpecSession(path, **SCRIPTED))
-            found[name] = stack.enter_context(serve(session))
+    models = {
+        name: {"pieces": pieces, "control": control, "chat_template": template}
+        for name, (template, pieces, control) in MODELS.items()
+    }
+    with serve_scripted(tmp_path_factory.mktemp("thinking"), models) as found:
         yield found
 
 

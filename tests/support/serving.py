@@ -5,16 +5,22 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
 import openai
+from scripted_model import write_scripted_model
+from session_options import EXACT, FIXED
 from specllama import SpecSession
 from specllama.server.app import App
 from specllama.server.graceful import GracefulServer
 from specllama.server.settings import Settings
+
+SCRIPTED = {**EXACT, **FIXED, "kv_type": "f16"}
+"""Options of sessions with scripted models."""
 
 
 class Server:
@@ -87,6 +93,26 @@ def serve(
             running.close_clients()
             server.should_exit = True
             thread.join()
+
+
+@contextmanager
+def serve_scripted(
+    folder: Path, models: Mapping[str, Mapping[str, Any]]
+) -> Iterator[dict[str, Server]]:
+    """Run a server for each of some scripted models, which read any prompt.
+
+    Args:
+        folder: Where the models are written.
+        models: By name: arguments of `write_scripted_model`.
+    """
+    with ExitStack() as stack:
+        found = {}
+        for name, options in models.items():
+            path = folder / f"{name}.gguf"
+            write_scripted_model(path, n_ctx=2048, any_text=True, **options)
+            session = stack.enter_context(SpecSession(path, **SCRIPTED))
+            found[name] = stack.enter_context(serve(session))
+        yield found
 
 
 def refused(answer: httpx.Response, status: int, param: str | None = None) -> dict[str, Any]:

@@ -6,23 +6,18 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from pathlib import Path
 from typing import Any
 
 import anthropic
 import pytest
 from prompts import TOO_COMPLEX
-from scripted_model import write_scripted_model
-from serving import Server, serve
-from session_options import EXACT, FIXED
-from specllama import SpecSession
+from serving import Server, serve, serve_scripted
 from specllama.server.answer_parts import Arguments, CallBegun
 from specllama.server.anthropic.blocks import Blocks
 from specllama.server.anthropic.input import read_conversation
 from specllama.server.fields import Fields
 from tool_models import SCRIPTS, TOOLS
 
-SCRIPTED = {**EXACT, **FIXED, "kv_type": "f16"}
 NAMED: list[Any] = [
     {
         "name": tool["function"]["name"],
@@ -47,20 +42,13 @@ THINKING = ["<think>", "\nA number;", " say one.", "\n</think>", "\n\nIt is ", "
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Server]]:
     """Models that call two tools, one that thinks, and one that shows its prompts."""
-    folder: Path = tmp_path_factory.mktemp("messages")
     hermes = SCRIPTS["hermes"]
-    models = {
-        "calls": (hermes.pieces, hermes.template),
-        "thinks": (THINKING, SHOWN + "{# <think> #}{{ bos_token }}"),
-        "shows": (["a", "b", "c", "d"], SHOWN),
+    models: dict[str, Any] = {
+        "calls": {"pieces": hermes.pieces, "chat_template": hermes.template},
+        "thinks": {"pieces": THINKING, "chat_template": SHOWN + "{# <think> #}{{ bos_token }}"},
+        "shows": {"pieces": ["a", "b", "c", "d"], "chat_template": SHOWN},
     }
-    with ExitStack() as stack:
-        found = {}
-        for name, (pieces, template) in models.items():
-            path = folder / f"{name}.gguf"
-            write_scripted_model(path, pieces, chat_template=template, n_ctx=2048, any_text=True)
-            session = stack.enter_context(SpecSession(path, **SCRIPTED))
-            found[name] = stack.enter_context(serve(session))
+    with serve_scripted(tmp_path_factory.mktemp("messages"), models) as found:
         yield found
 
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
 from prompts import TOO_COMPLEX
-from scripted_model import write_scripted_model
-from serving import Server, serve
-from session_options import EXACT, FIXED
-from specllama import SpecSession
+from serving import Server, serve_scripted
 from specllama.server import error
 from specllama.server.fields import Fields
 from specllama.server.responses.input import read_input
@@ -25,14 +21,10 @@ FLAT: list[Any] = [{"type": "function", **tool["function"]} for tool in TOOLS]
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A scripted model that says something and calls two tools."""
-    path: Path = tmp_path_factory.mktemp("responses") / "scripted.gguf"
     script = SCRIPTS["hermes"]
-    write_scripted_model(
-        path, script.pieces, chat_template=script.template, n_ctx=2048, any_text=True
-    )
-    options = {**EXACT, **FIXED, "kv_type": "f16"}
-    with SpecSession(path, **options) as session, serve(session) as running:
-        yield running
+    models = {"hermes": {"pieces": script.pieces, "chat_template": script.template}}
+    with serve_scripted(tmp_path_factory.mktemp("responses"), models) as found:
+        yield found["hermes"]
 
 
 def respond(server: Server, **options: Any) -> Any:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from serving import Server, serve
 from session_options import EXACT, EXACT_HERE, FIXED
 from specllama import SpecSession
 from verifying import MODULE, N
@@ -18,12 +17,6 @@ def session() -> Iterator[SpecSession]:
     options: dict[str, Any] = {"exact": EXACT_HERE, "n_seq": 2, "verifies": True}
     with SpecSession(None, "ngram", **(EXACT | FIXED | options)) as one:
         yield one
-
-
-@pytest.fixture(scope="module")
-def server(session: SpecSession) -> Iterator[Server]:
-    with serve(session, max_body=100_000) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,24 @@
+"""The server that most tests of servers ask. A module may say how its own differs: SESSION has
+options of its session, SETTINGS those of the server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from serving import Server, serve
+from session_options import EXACT, FIXED
+from specllama import SpecSession
+
+
+@pytest.fixture(scope="module")
+def session(request: pytest.FixtureRequest) -> Iterator[SpecSession]:
+    """The bundled model."""
+    with SpecSession(**(EXACT | FIXED | getattr(request.module, "SESSION", {}))) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def server(request: pytest.FixtureRequest, session: SpecSession) -> Iterator[Server]:
+    with serve(session, **getattr(request.module, "SETTINGS", {})) as running:
+        yield running
