@@ -44,6 +44,7 @@ from specllama.errors import (  # noqa: E402
 )
 from specllama.formats.trace import Trace  # noqa: E402
 from specllama.formats.traced_token import TracedToken  # noqa: E402
+from specllama.model.session_options import SessionOptions  # noqa: E402
 from specllama.requests.beams import Beam, BeamOptions  # noqa: E402
 from specllama.requests.handle import Handle  # noqa: E402
 from specllama.requests.options import GenerateOptions  # noqa: E402
@@ -78,6 +79,7 @@ __all__ = [
     "RemoteError",
     "RoundTrace",
     "Seconds",
+    "SessionOptions",
     "SpecSession",
     "SpecllamaError",
     "Stats",

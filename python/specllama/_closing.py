@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import threading
 import weakref
-from abc import ABC, abstractmethod
 from contextlib import suppress
 from time import sleep
 
@@ -18,12 +17,12 @@ _MOMENT = 0.02
 """Seconds in which a thread that has left it gets Python's lock, even on a busy machine."""
 
 
-class Closing(ABC):
+class Closing:
     """Something that holds resources: `with` closes it, whatever happens inside."""
 
-    @abstractmethod
     def close(self) -> None:
         """Release everything. Closing twice is fine."""
+        raise NotImplementedError
 
     def __enter__(self) -> Self:
         return self

@@ -34,8 +34,13 @@ class SpecSession(AsyncRequests):
     """A GGUF model that generates with speculative decoding: the same tokens as plain decoding,
     sooner.
 
-    Decoding is greedy unless a temperature is given. The KV memory stays between calls, so a
-    prompt that begins like the previous one costs only its new tokens.
+        with SpecSession("model.gguf") as session:
+            print(session.generate("def fibonacci(n):", max_tokens=64).text)
+
+    `generate` continues a text, `chat` answers a conversation, `infill` fills a gap; all three
+    return the whole. `stream...` gives the same chunk by chunk, `submit...` in the background, and
+    `a...` to asyncio. Decoding is greedy unless a temperature is given. The KV memory stays between
+    calls, so a prompt that begins like the previous one costs only its new tokens.
 
     Any thread may call any method at any time. `submit`, `agenerate`, `astream` and `generate` of
     several prompts leave the work to a thread of the session's own, where requests wait for each
@@ -57,14 +62,12 @@ class SpecSession(AsyncRequests):
             downloaded, whatever its size ("auto": if it has less than a tenth of the model's).
         target: URL of a `specllama serve` that has the model, e.g. "http://192.168.0.7:8080".
             Drafts are made here, by "ngram" (also "auto"), or by the given draft model or
-            `Drafter`, and verified there (docs/remote.md). The server decides about the model:
-            besides the options named target... and tokenizer, only draft, draft_n_gpu_layers,
-            draft_device, draft_n_threads, draft_kv_type, n_seq, n_threads (the draft model's),
-            spec_length, spec_tree, cascade, chat_template, template_args, max_queue, progress and
-            verbose may be given. "sglang+http://...": an SGLang server (docs/remote-sglang.md).
-            None: the model is here, and the four options that follow may not be given.
-        target_key: The API key that the server wants.
-        target_timeout: Most seconds until an answer of the server's is complete.
+            `Drafter`, and verified there (docs/remote.md). The options of the model, its memory
+            and its devices are then the server's and may not be given here; n_threads is the draft
+            model's. "sglang+http://...": an SGLang server (docs/remote-sglang.md). None: the model
+            is here, and target_key, target_timeout and tokenizer may not be given.
+        target_key: API key of the server.
+        target_timeout: Most seconds until an answer of the server is complete.
         tokenizer: For an SGLang target: path or name of a GGUF with its vocabulary; the weights are
             not read. None: the draft model's.
         chat_template: Jinja source of a chat template instead of the model's own, or a
@@ -76,7 +79,8 @@ class SpecSession(AsyncRequests):
         progress: True draws a bar for loading and for long prompts; a function is called with the
             stage ("load" or "prefill") and the fraction done, and may raise to stop the work.
         verbose: Show llama.cpp's log on stderr (for the whole process).
-        **options: See `SessionOptions`.
+        **options: Memory, devices, drafting and more, each with its default: see
+            `help(specllama.SessionOptions)`.
 
     Raises:
         ArgumentError: An option is out of range or of a wrong type.
@@ -103,6 +107,8 @@ class SpecSession(AsyncRequests):
         verbose: bool = False,
         **options: Unpack[SessionOptions],
     ) -> None:
+        """Open a model. `help(SpecSession)` describes the arguments, and `help(SessionOptions)` the
+        other options."""
         if _check.flag("verbose", verbose):
             _core.set_verbose(True)
         template = TemplateOptions.checked(chat_template, template_args)
@@ -181,7 +187,8 @@ class SpecSession(AsyncRequests):
             n: Number of choices, 1 to 4096. The result is the first, whose `choices` has all. The
                 first has the seed that was given or a fresh one; the seed of each other is derived
                 from it.
-            **options: See `GenerateOptions`.
+            **options: How tokens are chosen, when the text ends, and more, each with its default:
+                see `help(specllama.GenerateOptions)`.
 
         Returns:
             The text, its tokens, why it ended, and statistics. If Ctrl-C or an error interrupts the
