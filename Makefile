@@ -42,7 +42,7 @@ lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest specllama._core --allowlist python/stubtest-allowlist.txt
+	$(BIN)/python tools/check_stubs.py specllama._core --allowlist python/stubtest-allowlist.txt
 	find csrc python tests/cpp examples -name '*.cpp' -o -name '*.h' | \
 	    xargs $(BIN)/clang-format --dry-run -Werror
 
