@@ -274,7 +274,7 @@ def _serve(model: str) -> None:
     ):
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         print(f"Serving at {url}", file=sys.stderr, flush=True)
-        GracefulServer(App(session, Settings(name="plain")), seconds=0).serve_at(listening)
+        GracefulServer(App(session, Settings(name="plain")), seconds=0).serve_at([listening])
 
 
 def _print(rates: Rates, trips: Sequence[float]) -> None:

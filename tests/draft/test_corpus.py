@@ -305,6 +305,7 @@ def test_rejection_sampling_accepts_corpus_drafts(open_session: Open, said: Path
     assert told.stats.drafter_errors == 0
 
 
+@pytest.mark.here_and_served
 def test_the_trace_names_the_corpus(open_session: Open, said: Path) -> None:
     told = open_session(corpus=said).generate(PROMPTS["english"], max_tokens=60, trace=True)
     assert told.trace is not None
@@ -312,6 +313,7 @@ def test_the_trace_names_the_corpus(open_session: Open, said: Path) -> None:
     assert "tokens in the corpus" in told.trace.to_html()
 
 
+@pytest.mark.here_and_served
 def test_a_corpus_of_another_vocabulary_is_refused(
     tmp_path: Path, open_session: Open, said: Path
 ) -> None:

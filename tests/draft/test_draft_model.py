@@ -50,6 +50,7 @@ SETTINGS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.here_and_served
 def test_a_draft_model_changes_no_sampled_token(open_session: Open) -> None:
     plain = open_session(draft=None)
     session = open_session(draft=BUNDLED_DRAFT)
@@ -159,6 +160,7 @@ def test_predictions_of_others_change_no_token_of_the_draft_model(
         assert len(found["widths"]) < n_own / 2
 
 
+@pytest.mark.here_and_served
 def test_draft_p_min_ends_drafts_at_unlikely_tokens(open_session: Open) -> None:
     def generate(p_min: float) -> Any:
         session = open_session(draft=BUNDLED_DRAFT, spec_length=8, draft_p_min=p_min)

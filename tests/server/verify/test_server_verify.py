@@ -16,6 +16,8 @@ from specllama.formats.wire import Digest
 from specllama.requests.background import queue_load
 from verifying import MODULE, Client, N
 
+SETTINGS = {"max_body": 100_000}
+
 
 def test_rounds_accept_the_right_part_of_a_draft(server: Server, expected: list[int]) -> None:
     client = Client(server, prompt=MODULE)
