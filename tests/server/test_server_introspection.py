@@ -95,14 +95,13 @@ def test_props_and_slots_describe_the_server(server: Server) -> None:
     assert [(one["id"], one["is_processing"]) for one in slots] == [(0, False), (1, False)]
 
 
-def test_unknown_paths_are_refused_with_the_right_one(server: Server) -> None:
+def test_unknown_paths_are_refused_with_a_reason(server: Server) -> None:
     answer = server.post("/v1/embeddings", {"input": "x", "model": "m"})
     assert answer.status_code == 404
-    assert "/v1/embeddings is not served here" in answer.json()["error"]["message"]
-    instead_of = {"/api/generate": "/v1/completions", "/api/chat": "/v1/chat/completions"}
-    for path, instead in instead_of.items():
-        message = server.post(path, {}).json()["error"]["message"]
-        assert message == f"{path} is not served here; use {instead}."
+    message = answer.json()["error"]["message"]
+    assert (
+        message == "/v1/embeddings is not served here; there are neither embeddings nor rankings."
+    )
 
 
 def test_unexpected_errors_have_the_form_of_the_api(
