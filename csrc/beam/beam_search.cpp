@@ -290,6 +290,7 @@ void BeamSearch::lay_out(int n_levels) {
 }
 
 void BeamSearch::decode(std::size_t first, std::size_t last) {
+    target_.adapt_threads();
     const auto rows = std::span(rows_).subspan(first, last - first);
     batch_.clear();
     for (const Row& row : rows) {
@@ -302,8 +303,9 @@ void BeamSearch::decode(std::size_t first, std::size_t last) {
     Stats& stats = request_.stats;
     ++stats.rounds;
     stats.seconds.verify += seconds;
+    stats.n_threads = target_.n_threads();
     speculator_.observe_decode(
-        {batch_.size(), request_.n_tokens() + hypotheses_.n_steps(), seconds});
+        {batch_.size(), request_.n_tokens() + hypotheses_.n_steps(), seconds, target_.n_threads()});
     for (int i = 0; i < std::ssize(rows); ++i) {
         branches_->add(rows[i].sequence, rows[i].node);
         learn(rows[i].node, target_.logits(i));

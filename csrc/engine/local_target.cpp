@@ -60,6 +60,7 @@ void LocalTarget::end(Sequence& sequence) { std::erase(entered_, &sequence); }
 
 void LocalTarget::prefill(std::span<Sequence* const> sequences, std::vector<Sequence*>& ready,
                           std::vector<Decode>& decodes) {
+    context_.adapt_threads();
     n_alone_ = 0;
     schedule_.begin(sequences);
     prompts_.clear();
@@ -99,7 +100,7 @@ void LocalTarget::decode_prompts(std::size_t first, std::size_t last,
             if (!prompts_[i]->done()) decode_prompts(i, i + 1, decodes);
         return;
     }
-    decodes.push_back({.n_rows = batch_.size()});
+    decodes.push_back({.n_rows = batch_.size(), .n_threads = context_.n_threads()});
     const double seconds = watch.seconds();
     int row = 0;
     for (std::size_t i = first; i < last; ++i) {
@@ -179,8 +180,11 @@ void LocalTarget::decode_drafts(std::span<Verification> drafts, int n_padding,
     }
     context_.decode(batch_);
     const double seconds = watch.seconds();
-    decodes.push_back({batch_.size(), n_context, ends_prompt ? 0 : seconds});
-    for (Verification& one : drafts) one.seconds = seconds;
+    decodes.push_back({batch_.size(), n_context, ends_prompt ? 0 : seconds, context_.n_threads()});
+    for (Verification& one : drafts) {
+        one.seconds = seconds;
+        one.sequence->stats.n_threads = context_.n_threads();
+    }
 }
 
 // Adds the tokens not yet decoded and a draft to the batch. Returns the row of the last token that

@@ -52,6 +52,7 @@ int PlannedSpeculator::n_padding() const {
 }
 
 void PlannedSpeculator::observe_decode(const Decode& decode) {
+    planner_.set_threads(decode.n_threads);
     planner_.cost().observe(decode.n_rows, decode.n_context, decode.seconds);
 }
 

@@ -25,7 +25,7 @@ class PlannedSpeculator final : public Speculator {
 
     Planner* planner() override { return &planner_; }
     std::vector<CostCurve*> curves() override {
-        return {&planner_.cost(), &planner_.draft_cost().curve()};
+        return {&planner_.curves().first(), &planner_.draft_cost().curves().first()};
     }
     void begin(Sequence& sequence, TokenSpan reference) override;
     void end(Sequence& sequence) override;

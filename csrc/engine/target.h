@@ -22,6 +22,7 @@ struct Decode {
     int n_rows = 0;
     int n_context = 0;   // mean of its sequences
     double seconds = 0;  // 0: it held prompt tokens, so its time says nothing about rounds
+    int n_threads = 0;   // 0: not known
 };
 
 // A sequence's draft, and the target's verdict on it.

@@ -7,14 +7,14 @@
 namespace specllama {
 
 double DraftCost::step(int n, int n_context) const {
-    return curve_.measured() ? curve_.seconds(n, n_context) / n : 0;
+    return curve().measured() ? curve().seconds(n, n_context) / n : 0;
 }
 
 double DraftCost::prefill_cost(int n_unprocessed, int n_context) const {
     if (n_unprocessed >= CostCurve::kMaxTokens && prefill_seconds_ > 0)
         return n_unprocessed * prefill_seconds_;
-    if (!curve_.measured()) return 0;
-    return curve_.seconds(1 + n_unprocessed, n_context) - curve_.seconds(1, n_context);
+    if (!curve().measured()) return 0;
+    return curve().seconds(1 + n_unprocessed, n_context) - curve().seconds(1, n_context);
 }
 
 // The first step is wider than the others. The time of all is divided among them in proportion to
@@ -23,15 +23,15 @@ void DraftCost::observe(int n_steps, int n_drafted, int n_unprocessed, int n_con
                         double seconds) {
     const int n = (n_drafted + n_steps - 1) / n_steps;
     if (n_unprocessed >= CostCurve::kMaxTokens) {
-        const double steps = curve_.measured() ? n_steps * curve_.seconds(n, n_context) : 0;
+        const double steps = curve().measured() ? n_steps * curve().seconds(n, n_context) : 0;
         if (seconds > steps) prefill_seconds_ = (seconds - steps) / n_unprocessed;
         return;
     }
-    const double first = curve_.seconds(n + n_unprocessed, n_context);
-    const double later = curve_.seconds(n, n_context);
+    const double first = curve().seconds(n + n_unprocessed, n_context);
+    const double later = curve().seconds(n, n_context);
     const double share = seconds / (first + (n_steps - 1) * later);
-    curve_.observe(n + n_unprocessed, n_context, share * first);
-    if (n_steps > 1) curve_.observe(n, n_context, share * later);
+    curves_.now().observe(n + n_unprocessed, n_context, share * first);
+    if (n_steps > 1) curves_.now().observe(n, n_context, share * later);
 }
 
 void DraftCost::account(double time_saved, double plain, int n_tokens) {

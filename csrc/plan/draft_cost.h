@@ -1,6 +1,6 @@
 #pragma once
 
-#include "plan/cost_curve.h"
+#include "plan/thread_curves.h"
 
 namespace specllama {
 
@@ -14,7 +14,8 @@ namespace specllama {
 class DraftCost {
  public:
     // Cost of the draft model's own decodes.
-    CostCurve& curve() { return curve_; }
+    ThreadCurves& curves() { return curves_; }
+    const CostCurve& curve() const { return curves_.now(); }
 
     // Seconds per drafted token of a step for n sequences; 0 before anything was observed, so that
     // the first step is taken.
@@ -35,7 +36,7 @@ class DraftCost {
     void account(double time_saved, double plain, int n_tokens);
 
  private:
-    CostCurve curve_;
+    ThreadCurves curves_;
     // Seconds per token of taking in at least CostCurve::kMaxTokens tokens, such as a prompt; 0:
     // not known. Such wide decodes are cheaper per token than any that the curve knows.
     double prefill_seconds_ = 0;

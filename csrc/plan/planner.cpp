@@ -36,7 +36,7 @@ TextRegime Planner::begin(double temperature, int n_prompt) const {
 }
 
 double Planner::risk_exponent(double regret) const {
-    return 1 + tuning::kRiskPerToken * std::max(regret, 0.0) / cost_.seconds(1, 0);
+    return 1 + tuning::kRiskPerToken * std::max(regret, 0.0) / cost().seconds(1, 0);
 }
 
 // A draft that is there costs no more than its rows, so what went into making drafts does not count
@@ -71,9 +71,9 @@ void Planner::choose(std::span<const RoundRequest> requests, std::span<RoundPlan
     }
     select(all, requests, plans);
     store(all, plans);
-    if (cost_.width_switch().seconds() > 0 && !apart(all))
-        cost_.width_switch().learn(batch_.tokens(), all.n_sequences, all.n_rows,
-                                   steady_costs(all, all.n_rows + all.n_sequences));
+    if (cost().width_switch().seconds() > 0 && !apart(all))
+        cost().width_switch().learn(batch_.tokens(), all.n_sequences, all.n_rows,
+                                    steady_costs(all, all.n_rows + all.n_sequences));
 }
 
 void Planner::select(const BatchContext& context, std::span<const RoundRequest> requests,
@@ -98,7 +98,7 @@ void Planner::predict(const BatchContext& context, const RoundRequest& request, 
     const int n_drafted = static_cast<int>(draft.size());
     for (int g = 0; g <= value.longest; ++g)
         value.seconds[g] = costs[context.n_rows + g] + std::max(g - n_drafted, 0) * step;
-    const double plain = cost_.seconds(1, request.n_tokens) + request.overhead;
+    const double plain = cost().seconds(1, request.n_tokens) + request.overhead;
     value.draft_budget =
         tuning::kDraftBudget * plain + std::max(-total_regret(*request.regime), 0.0);
     value.evaluate(context.n_sequences - 1, context.spent);
@@ -192,12 +192,12 @@ void Planner::store(const BatchContext& context, std::span<RoundPlan> plans) {
     const double extra = batch_.seconds() - plain;
     const int n_rows = context.n_rows + n_drafted;
     const bool apart = this->apart(context);
-    const WidthSwitch& widths = cost_.width_switch();
+    const WidthSwitch& widths = cost().width_switch();
     const int width =
         apart ? n_rows : widths.width(steady_costs(context, n_rows), n_rows, context.n_rows);
     const double switch_cost = apart || width == widths.last() ? 0 : widths.seconds();
     const double believed =
-        apart ? batch_.seconds() : cost_.seconds(width, context.n_context) + switch_cost;
+        apart ? batch_.seconds() : cost().seconds(width, context.n_context) + switch_cost;
     for (RoundPlan& plan : plans) {
         Choice& choice = plan.choice;
         if (choice.n_draft == 0) choice.candidate = -1;
@@ -256,7 +256,7 @@ bool Planner::should_continue(const RoundRequest& request, const RoundPlan& plan
     // was chosen.
     const double so_far =
         begins ? choice.time_saved : value.most_time_saved(0, std::min(n_drafted, value.longest));
-    const double draft_budget = tuning::kDraftBudget * cost_.seconds(1, request.n_tokens);
+    const double draft_budget = tuning::kDraftBudget * cost().seconds(1, request.n_tokens);
     const double time_saved = value.most_time_saved(n_drafted + 1, value.longest) - so_far;
     // What would be saved if the regime of the text were known, in the mean of all.
     double expected = 0;
@@ -304,7 +304,7 @@ void Planner::learn(const RoundRequest& request, const RoundPlan& plan,
     const Choice& choice = plan.choice;
     // Seconds of this decode with n_drafted drafted tokens, as now expected.
     const auto took = [&](int n_drafted) {
-        return cost_.seconds(choice.n_committed + n_drafted, request.n_tokens);
+        return cost().seconds(choice.n_committed + n_drafted, request.n_tokens);
     };
     const double plain = took(0);
     const double token_seconds = (plain + request.overhead) / choice.n_sequences;

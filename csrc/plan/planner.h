@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "plan/acceptance.h"
-#include "plan/cost_curve.h"
 #include "plan/draft_cost.h"
 #include "plan/length_value.h"
 #include "plan/round_plan.h"
+#include "plan/thread_curves.h"
 #include "plan/verification_batch.h"
 
 namespace specllama {
@@ -76,8 +76,14 @@ class Planner {
     void learn(const RoundRequest& request, const RoundPlan& plan, const RoundOutcome& outcome);
 
     // Costs of the target's decodes and of the draft model's steps. The caller observes both.
-    CostCurve& cost() { return cost_; }
+    CostCurve& cost() { return curves_.now(); }
+    ThreadCurves& curves() { return curves_; }
     DraftCost& draft_cost() { return draft_cost_; }
+    // From now on decodes use n threads.
+    void set_threads(int n) {
+        curves_.set_threads(n);
+        draft_cost_.curves().set_threads(n);
+    }
 
  private:
     static constexpr double kAny = std::numeric_limits<double>::infinity();
@@ -90,6 +96,7 @@ class Planner {
         double spent = 0;   // seconds of the round besides its decode
     };
 
+    const CostCurve& cost() const { return curves_.now(); }
     // The exponent that weakens chances in a request with such a regret; and the one for verifying
     // a draft that is already there.
     double risk_exponent(double regret) const;
@@ -101,11 +108,12 @@ class Planner {
     // [n]: seconds to reckon with for a decode of n rows, up to n_most: see
     // CostCurve::decode_costs, and WidthSwitch::decode_costs.
     VerificationBatch::DecodeCosts steady_costs(const BatchContext& context, int n_most) const {
-        return cost_.decode_costs(std::max(n_most, cost_.width_switch().last()), context.n_context);
+        return cost().decode_costs(std::max(n_most, cost().width_switch().last()),
+                                   context.n_context);
     }
     VerificationBatch::DecodeCosts decode_costs(const BatchContext& context, int n_most) const {
         const VerificationBatch::DecodeCosts all = steady_costs(context, n_most);
-        return apart(context) ? all : cost_.width_switch().decode_costs(all, context.n_rows);
+        return apart(context) ? all : cost().width_switch().decode_costs(all, context.n_rows);
     }
     // Extra seconds of the draft model's first token, as it must process request.n_unprocessed
     // tokens and n_to_check more.
@@ -125,7 +133,7 @@ class Planner {
 
     bool per_sequence_streams_;
     int most_rows_;
-    CostCurve cost_;
+    ThreadCurves curves_;
     DraftCost draft_cost_;
     Acceptance acceptance_;
     // TextRegime::regret and TextRegime::spent of the request that learned last.

@@ -10,6 +10,7 @@
 #include "llama/hidden_states.h"
 #include "llama/kv_type.h"
 #include "specllama/error.h"
+#include "system/free_processors.h"
 #include "system/host.h"
 
 namespace specllama {
@@ -144,6 +145,15 @@ Context::Context(std::shared_ptr<const Model> model, const ContextPlan& plan, in
 }
 
 int Context::n_threads() const { return llama_n_threads(context_.get()); }
+
+void Context::adapt_threads() {
+    if (plan_.n_threads > 0) return;
+    const int n = free_threads(params_.n_threads);
+    if (n == n_threads()) return;
+    llama_set_n_threads(context_.get(), n, n);
+    inform("Decoding with " + std::to_string(n) + " of " + std::to_string(params_.n_threads) +
+           " threads" + (n < params_.n_threads ? ": other programs use the processor." : "."));
+}
 
 void Context::decode(Batch& batch) {
     if (!plan_.never_alone) {

@@ -34,7 +34,11 @@ class Context {
     bool last_alone() const { return plan_.last_alone; }
     // Whether a batch must hold tokens of one sequence only.
     bool one_by_one() const { return one_by_one_; }
+    // Threads of the next decode.
     int n_threads() const;
+    // Unless the plan has a number of threads: uses as many as other programs leave free. It costs
+    // nothing.
+    void adapt_threads();
 
     // Decodes a batch and waits for the result. If memory().per_sequence_streams(), llama.cpp
     // decodes sequences with different numbers of tokens, or with a gap between their ids, in

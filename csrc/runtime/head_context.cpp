@@ -10,6 +10,8 @@
 #include "llama/hidden_states.h"
 #include "llama/kv_type.h"
 #include "specllama/error.h"
+#include "system/free_processors.h"
+#include "system/host.h"
 
 namespace specllama {
 
@@ -87,6 +89,7 @@ HeadContext::HeadContext(std::shared_ptr<const Model> model, Kind kind,
                          const ContextOptions& options, const Context& target)
     : model_(std::move(model)),
       kind_(kind),
+      n_threads_(options.n_threads),
       context_(make_context(*model_, kind, options, target)),
       n_state_(llama_model_n_embd_out(model_->get())),
       n_layers_(count_layers(*model_, kind)),
@@ -116,6 +119,12 @@ void HeadContext::encode(const float* features, int n, float* states) {
     finish(code, context_.get(), errors);
     std::copy_n(hidden_states::last_state(context_.get()), size, states);
     clear();
+}
+
+void HeadContext::adapt_threads() {
+    if (n_threads_ > 0) return;
+    const int n = free_threads(performance_cores());
+    llama_set_n_threads(context_.get(), n, n);
 }
 
 void HeadContext::clear() { batch_.clear(); }

@@ -51,6 +51,8 @@ class HeadContext {
     // the positions: before the next layer decodes the same pairs, they must be cut. After a
     // DecodeError the memory must be cut to what was there before.
     void decode(int layer = 0);
+    // See Context::adapt_threads.
+    void adapt_threads();
 
     // The logits and the state of a row that asked for logits; valid until the next decode or
     // encode.
@@ -67,6 +69,7 @@ class HeadContext {
  private:
     std::shared_ptr<const Model> model_;
     Kind kind_;
+    int n_threads_;  // as the options say
     llama_context_ptr context_;
     int n_state_;
     int n_layers_;

@@ -113,7 +113,8 @@ std::unique_ptr<Speculator> make_speculator(const SessionOptions& options, Draft
 }
 
 void measure(ModelDrafter& draft_model, const SessionOptions& options, Planner& planner) {
-    CostCurve& curve = planner.draft_cost().curve();
+    draft_model.context().adapt_threads();
+    CostCurve& curve = planner.draft_cost().curves().now();
     calibrate(draft_model.context(), longest_draft(options), curve);
     curve.width_switch().set_seconds(0);  // it nearly always makes one token at a time
 }

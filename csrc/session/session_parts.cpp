@@ -26,6 +26,7 @@
 #include "session/drafting.h"
 #include "specllama/device.h"
 #include "specllama/error.h"
+#include "system/free_processors.h"
 
 namespace specllama {
 
@@ -124,13 +125,16 @@ CurveKeys resolve_costs(const SessionOptions& options, const std::optional<Draft
     if (curves.empty()) return {};
     Planner* const planner = speculator.planner();
     if (planner == nullptr) draft_model = nullptr;
-    CostCurve& cost = *curves.front();
     CurveKeys keys = {
         curve_key(headers.target, plan.model, plan.context, context.model().kernels())};
     if (draft_model != nullptr)
         keys.push_back(curve_key(*headers.draft, draft->model, {draft->context},
                                  draft_model->context().model().kernels()));
     load_curves(keys, curves);
+    if (planner != nullptr) planner->set_threads(context.n_threads());
+    context.adapt_threads();
+    if (planner != nullptr) planner->set_threads(context.n_threads());
+    CostCurve& cost = planner != nullptr ? planner->cost() : *curves.front();
     calibrate(context, plan.n_logits, cost);
     const Memory& memory = context.memory();
     cost.width_switch().set_padding(!memory.per_sequence_streams() &&
@@ -182,7 +186,7 @@ SessionInfo session_info(const Model& model, const Context& context, Engine& eng
             .chat_template = model.chat_template(),
             .n_ctx = context.n_ctx(),
             .n_seq = context.n_seq(),
-            .n_threads = context.n_threads(),
+            .n_threads = context.params().n_threads,
             .cpu_kernels = model.kernels(),
             .max_draft_length = engine.limits().depth,
             .max_candidates = speculator.tree_limits().siblings,
@@ -193,6 +197,7 @@ SessionInfo session_info(const Model& model, const Context& context, Engine& eng
 
 SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> drafter) {
     check(options, drafter.get());
+    free_threads(1);  // from now on it looks at what other programs do
     const Headers headers = read_headers(options);
     TargetPlan plan = resolve_exactness(headers.target, options);
     const bool anybody = drafts(options, drafter.get());

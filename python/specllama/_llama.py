@@ -3,6 +3,7 @@ built against, and llguidance."""
 
 from __future__ import annotations
 
+import os
 from importlib import metadata, util
 from pathlib import Path
 
@@ -27,8 +28,25 @@ def check_version() -> None:
 def load() -> None:
     """Load libllama before the extension asks for it, so that the process maps one copy of it."""
     check_version()
-    if LLAMA_CPP_PYTHON:
+    if not LLAMA_CPP_PYTHON:
+        return
+    added = brief_spinning()
+    os.environ.update(added)
+    try:
         import llama_cpp  # noqa: F401
+    finally:
+        for name in added:
+            del os.environ[name]
+
+
+def brief_spinning() -> dict[str, str]:
+    """Return environment variables with which GNU's OpenMP, when it is loaded, lets threads sleep
+    that have waited for others for some microseconds. By default they spin for milliseconds, which
+    keeps the others from running where other programs use the processor, too. Empty if the user has
+    set such a variable."""
+    if {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
+        return {}
+    return {"GOMP_SPINCOUNT": "1000"}
 
 
 def llguidance_path() -> str:

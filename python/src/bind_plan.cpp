@@ -247,9 +247,10 @@ void bind_plan(py::module_& m) {
             },
             py::arg("n_steps"), py::arg("n_drafted"), py::arg("n_unprocessed"),
             py::arg("n_context"), py::arg("seconds"))
-        .def_property_readonly("cost", &Planner::cost)
+        .def_property_readonly("cost",
+                               [](Planner& planner) -> CostCurve& { return planner.cost(); })
         .def_property_readonly("draft_cost", [](Planner& planner) -> CostCurve& {
-            return planner.draft_cost().curve();
+            return planner.draft_cost().curves().now();
         });
 }
 

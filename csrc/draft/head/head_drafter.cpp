@@ -168,6 +168,7 @@ void HeadDrafter::waiting_decoded(Follower& follower) {
 
 void HeadDrafter::propose(std::span<DraftRequest> proposals) {
     drafting_.clear();
+    context_->adapt_threads();
     try {
         start(proposals);
         draft();

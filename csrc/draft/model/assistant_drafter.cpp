@@ -40,6 +40,7 @@ void AssistantDrafter::process(SequenceId sequence, TokenSpan tokens, Position f
 }
 
 void AssistantDrafter::propose(std::span<DraftRequest> proposals) {
+    context_->adapt_threads();
     for (DraftRequest& proposal : proposals) {
         const Seen& seen = seen_.at(proposal.sequence);
         const auto n_tokens = static_cast<int>(proposal.tokens.size());

@@ -63,6 +63,7 @@ void ModelDrafter::propose(std::span<DraftRequest> proposals) {
         drafting_.push_back({&proposal, &follower, 0});
     }
     if (drafting_.empty()) return;
+    context_.adapt_threads();
     const int quota = context_.n_batch() / static_cast<int>(drafting_.size());
     try {
         prefill(quota);

@@ -172,7 +172,8 @@ void list_options(const ContextOptions*, Visit&& option) {
             .high = 8192,
             .flags = "-b --batch-size"});
     option(&Options::n_threads, {.name = "n_threads",
-                                 .help = "Threads.",
+                                 .help = "Threads. Unless it is set, there are fewer while other "
+                                         "programs use the processor.",
                                  .low = 0,
                                  .high = 512,
                                  .unset = "one per performance core",

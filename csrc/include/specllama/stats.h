@@ -40,6 +40,8 @@ struct Stats {
     // give a token the same bits. Speculation can change a token only through decodes of other
     // widths. None: that is not known of any two widths.
     std::optional<std::pair<int, int>> same_widths;
+    // Threads of the last decode of the target; 0: it is elsewhere, or has decoded nothing.
+    int n_threads = 0;
     // Prompt tokens that need not be decoded, since another generation, earlier or concurrent, had
     // them in the KV memory.
     int reused_tokens = 0;

@@ -38,6 +38,7 @@ void visit_stats(Visitor visit) {
     visit("seed", &Stats::seed);
     visit("exact", &Stats::exact);
     visit("same_widths", &Stats::same_widths);
+    visit("n_threads", &Stats::n_threads);
     visit("prompt_tokens", &Stats::prompt_tokens);
     visit("reused_tokens", &Stats::reused_tokens);
     visit("generated_tokens", &Stats::generated_tokens);

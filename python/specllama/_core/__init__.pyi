@@ -142,6 +142,7 @@ class Stats:
         same_widths: The smallest and the largest number of tokens decoded at once at which the
             session gives a token the same bits; only decodes of other widths can change a near-tie.
             None: that is not known of any two widths, or the target is remote.
+        n_threads: Threads of the target's last decode; 0: it is remote, or has decoded nothing.
         prompt_tokens: Tokens of the prompt.
         reused_tokens: Prompt tokens that the KV memory already held.
         generated_tokens: Tokens generated.
@@ -183,6 +184,7 @@ class Stats:
     seed: Final[int]
     exact: Final[bool]
     same_widths: Final[tuple[int, int] | None]
+    n_threads: Final[int]
     prompt_tokens: Final[int]
     reused_tokens: Final[int]
     generated_tokens: Final[int]

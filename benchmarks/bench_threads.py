@@ -1,0 +1,102 @@
+"""How fast a session generates that chooses its number of threads by itself, beside every fixed
+number, while other programs use the processor.
+
+    python benchmarks/bench_threads.py MODEL [-md DRAFT] [--turns 5] [--seconds 10]
+
+Prints, for each kind of load, tokens per second of each number of threads (medians over turns in
+which all take part, one after another), and the share of the best fixed number that the automatic
+one has. With GOMP_SPINCOUNT=300000 in the environment, threads wait for each other as GNU's OpenMP
+has them wait by default.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from statistics import median
+
+from specllama import SpecSession
+
+BUSY = "while True: pass"
+PULSING = """
+import time
+while True:
+    end = time.monotonic() + 5
+    while time.monotonic() < end: pass
+    time.sleep(5)
+"""
+SESSION = """
+import sys
+from specllama import SpecSession
+with SpecSession(sys.argv[1], draft=None) as session:
+    while True: session.generate("def f(x):", max_tokens=256, ignore_eos=True)
+"""
+AUTO = "auto"
+
+
+@contextmanager
+def load(*programs: str, model: str) -> Iterator[None]:
+    """Run Python programs meanwhile."""
+    running = [subprocess.Popen([sys.executable, "-c", one, model]) for one in programs]
+    try:
+        time.sleep(3 if programs else 0)
+        yield
+    finally:
+        for one in running:
+            one.kill()
+            one.wait()
+
+
+def speed(session: SpecSession, seconds: float) -> float:
+    """Return the tokens per second of one generation of about that many seconds."""
+    n_tokens, start = 0, time.monotonic()
+    for chunk in session.stream("def f(x):", max_tokens=4000, ignore_eos=True):
+        n_tokens += chunk.token is not None
+        if time.monotonic() - start > seconds:
+            break
+    return n_tokens / (time.monotonic() - start)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("model")
+    parser.add_argument("-md", "--draft", help="a draft model (default: plain decoding)")
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=10, help="of each measurement")
+    arguments = parser.parse_args()
+    loads = {
+        "quiet": (),
+        "one busy program": (BUSY,),
+        "two": (BUSY, BUSY),
+        "one, 5 s of 10": (PULSING,),
+        "a second session": (SESSION,),
+    }
+    with ExitStack() as stack:
+        sessions = {
+            AUTO: stack.enter_context(SpecSession(arguments.model, arguments.draft, n_ctx=4096))
+        }
+        for n in range(1, sessions[AUTO].n_threads + 1):
+            sessions[str(n)] = stack.enter_context(
+                SpecSession(arguments.model, arguments.draft, n_ctx=4096, n_threads=n)
+            )
+        print(f"{'load':18}", *(f"{name:>6}" for name in sessions), "  of best fixed")
+        for name, programs in loads.items():
+            speeds: dict[str, list[float]] = {one: [] for one in sessions}
+            with load(*programs, model=arguments.model):
+                for _ in range(arguments.turns):
+                    for one, session in sessions.items():
+                        speeds[one].append(speed(session, arguments.seconds))
+            medians = {one: median(of) for one, of in speeds.items()}
+            best = max(value for one, value in medians.items() if one != AUTO)
+            figures = " ".join(f"{value:6.1f}" for value in medians.values())
+            print(f"{name:18} {figures}   {medians[AUTO] / best:.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

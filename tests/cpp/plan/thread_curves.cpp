@@ -1,0 +1,51 @@
+// Costs of decodes are kept apart by the number of threads.
+
+#include "plan/thread_curves.h"
+
+#include <cmath>
+
+#include "check.h"
+
+using namespace specllama;
+
+namespace {
+
+void decode(ThreadCurves& curves, double seconds) {
+    for (int i = 0; i < 20; ++i) curves.now().observe(1, 0, seconds);
+}
+
+bool costs(const CostCurve& curve, double seconds) {
+    return std::abs(curve.seconds(1, 0) - seconds) < 0.02 * seconds;
+}
+
+}  // namespace
+
+TEST(what_was_learned_before_the_number_is_known_belongs_to_the_first) {
+    ThreadCurves curves;
+    decode(curves, 0.1);
+    curves.set_threads(4);
+    CHECK(costs(curves.now(), 0.1));
+    CHECK(&curves.now() == &curves.first());
+}
+
+TEST(a_new_number_begins_with_the_last_ones_costs) {
+    ThreadCurves curves;
+    curves.set_threads(4);
+    decode(curves, 0.1);
+    curves.set_threads(2);
+    CHECK(costs(curves.now(), 0.1));
+}
+
+TEST(slow_decodes_with_few_threads_change_no_cost_of_many) {
+    ThreadCurves curves;
+    curves.set_threads(4);
+    decode(curves, 0.1);
+    curves.set_threads(2);
+    decode(curves, 0.3);
+    CHECK(costs(curves.now(), 0.3));
+    CHECK(costs(curves.first(), 0.1));
+    curves.set_threads(4);
+    CHECK(costs(curves.now(), 0.1));
+    curves.set_threads(2);
+    CHECK(costs(curves.now(), 0.3));
+}
