@@ -54,7 +54,7 @@ constexpr OptionInfo kColor = {.name = "color", .choices = "auto on off"};
 std::vector<Flag> own_flags() {
     return {
         flag("-m --model", "MODEL",
-             "GGUF file (default: SmolLM2 of specllama[demo] or the bundled model)",
+             "GGUF file (default: of the variable SPECLLAMA_MODEL, SmolLM2, or the bundled model)",
              [](Options& o, const std::string& v) {
                  read_value({"model"}, v, o.session.model.path);
              }),

@@ -25,7 +25,9 @@ Options parse(int argc, const char* const* argv) {
             continue;
         }
         if (name.empty() || name[0] != '-')
-            throw UsageError("What is \"" + name + "\" for? A prompt is given with -p.");
+            throw UsageError("What is \"" + name + "\" for? " +
+                             (name.ends_with(".gguf") ? "A model is named with -m."
+                                                      : "A prompt is given with -p."));
         // --name=value, or -n=value
         std::optional<std::string> value;
         if (const auto equals = name.find('='); equals != std::string::npos) {

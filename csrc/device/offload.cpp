@@ -109,11 +109,14 @@ std::vector<ggml_backend_dev_t> offload_devices(const ModelOptions& options,
 
 std::vector<Device> list_devices(const std::string& rpc) {
     std::vector<Device> devices;
-    for (ggml_backend_dev_t device : joined(rpc_devices(rpc), own_devices())) {
+    const Devices remote = rpc_devices(rpc);
+    const Devices for_layers = joined(remote, own_gpus());
+    for (ggml_backend_dev_t device : joined(remote, own_devices())) {
         Device& found = devices.emplace_back();
         found.name = ggml_backend_dev_name(device);
         found.description = ggml_backend_dev_description(device);
         ggml_backend_dev_memory(device, &found.memory_free, &found.memory_total);
+        found.takes_layers = std::ranges::count(for_layers, device) > 0;
     }
     return devices;
 }

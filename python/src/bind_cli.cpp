@@ -6,6 +6,7 @@
 #include "cli/flags.h"
 #include "cli/options.h"
 #include "cli/spec_cli.h"
+#include "specllama/error.h"
 #include "specllama/session.h"
 
 namespace specllama {
@@ -39,6 +40,18 @@ void bind_cli(py::module_& m) {
                                  chat_renderer(chat));
         },
         py::arg("arguments"), py::arg("chat"));
+    m.def(
+        "check_spec_cli",
+        [](const std::vector<std::string>& arguments) {
+            std::vector<const char*> argv = {"spec-cli"};
+            for (const std::string& one : arguments) argv.push_back(one.c_str());
+            try {
+                cli::parse(static_cast<int>(argv.size()), argv.data());
+            } catch (const cli::UsageError& error) {
+                throw InvalidArgument(error.what());
+            }
+        },
+        py::arg("arguments"));
     m.def("spec_cli_flags", [] {
         py::dict takes_value;
         for (const cli::Flag& flag : cli::flags())

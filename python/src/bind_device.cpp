@@ -19,6 +19,7 @@ void bind_device(py::module_& m) {
         .def_readonly("description", &Device::description)
         .def_readonly("memory_free", &Device::memory_free)
         .def_readonly("memory_total", &Device::memory_total)
+        .def_readonly("takes_layers", &Device::takes_layers)
         .def("__repr__", [](const Device& device) {
             return py::str("Device(name={!r}, description={!r}, memory_free={}, memory_total={})")
                 .format(device.name, device.description, device.memory_free, device.memory_total);

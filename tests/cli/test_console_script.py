@@ -35,6 +35,11 @@ def test_console_script_refuses_bad_combinations_with_one_sentence(tmp_path: Pat
         (["-cnv", "-i"], "-cnv is no option here: spec-cli answers once, specllama chat "
          "converses; leave it out; -i is no option here: "),
         (["-np", "2"], "-np is an option of specllama "),
+        (["-m", "llama3", "-p", "x"], "There is no file llama3. A model is named by its GGUF "),
+        (["-md", "a/b", "-p", "x"], "There is no file a/b. If it is a model of the Hugging Face "),
+        (["x.gguf", "-p", "x"], "what is x.gguf for? A model is named with -m x.gguf; see "),
+        (["hello"], "what is 'hello' for? A prompt is given with -p; see spec-cli --help."),
+        (["-p", "x", "-c", "y"], "-c needs a whole number, not "),
         (["--", "x"], "there is no option --; see spec-cli --help."),
         (["-j", "{}", "--grammar-file", "x"], "Give one of --grammar, --grammar-file, -j, "),
         (["-jf", "/nowhere"], "/nowhere cannot be read: No such file or directory."),

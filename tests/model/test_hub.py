@@ -246,8 +246,7 @@ def test_a_missing_huggingface_hub_gives_the_install_command(run: Run) -> None:
     process = run("-c", script)
     assert process.returncode == 1
     assert process.stderr.strip() == (
-        "specllama: Models by name need the package huggingface_hub; run: pip install "
-        "huggingface_hub."
+        "specllama: Models by name need the package huggingface_hub (pip install huggingface_hub)."
     )
 
 

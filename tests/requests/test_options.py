@@ -227,3 +227,11 @@ def test_errors_name_options_by_their_flags() -> None:
         ("The prompt is empty.", "The prompt is empty."),
     ):
         assert with_flags(message, parser) == said
+
+
+def test_an_unknown_option_is_answered_by_the_one_that_was_meant(open_session: Open) -> None:
+    session = open_session()
+    with pytest.raises(TypeError, match="There is no option 'max_token' of .*mean max_tokens?"):
+        session.generate("x", max_token=3)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match=r"There is no option 'zzz' of a generation\.$"):
+        session.generate("x", zzz=3)  # type: ignore[call-overload]

@@ -12,6 +12,7 @@ struct Device {
     std::string description;
     std::size_t memory_free = 0;
     std::size_t memory_total = 0;
+    bool takes_layers = false;  // whether weights can be put there: GPUs and the like, no CPU
 };
 
 // The devices of RPC servers (as in ModelOptions::rpc) and of this machine. Throws what a session

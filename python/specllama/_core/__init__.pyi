@@ -19,12 +19,14 @@ version: str
 llama_cpp_version: str
 
 class Device:
-    """A processor that llama.cpp can compute on. Memory in bytes."""
+    """A processor that llama.cpp can compute on. Memory in bytes. takes_layers: whether weights can
+    be put there, as on GPUs."""
 
     name: Final[str]
     description: Final[str]
     memory_free: Final[int]
     memory_total: Final[int]
+    takes_layers: Final[bool]
 
 def list_devices(rpc: str = "") -> list[Device]:
     """Return the processors that llama.cpp can compute on: those of the RPC servers
@@ -451,6 +453,10 @@ def probability(logits: NDArray[np.float32], token: int) -> float:
 
 def spec_cli_flags() -> dict[str, bool]:
     """Return the options of spec-cli, with whether a value follows."""
+
+def check_spec_cli(arguments: Sequence[str]) -> None:
+    """Raise ArgumentError if spec-cli refuses a command line, as far as that is known before a
+    model is opened."""
 
 def spec_cli(
     arguments: Sequence[str | bytes], chat: Callable[[Session, str | None, str], list[int]]

@@ -102,7 +102,9 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="put a file, or those of a pattern, before the first message, - with -p: standard "
         "input; may be repeated",
     )  # fmt: skip
-    parser.add_argument("-sys", "--system", type=_arguments.text, help="system message")
+    parser.add_argument(
+        "-sys", "--system", "--system-prompt", type=_arguments.text, help="system message"
+    )
     parser.add_argument(
         "-n", "--n-predict", type=whole(0, words=UNTIL_FULL), help="tokens per answer (all)"
     )

@@ -281,7 +281,8 @@ def advice(
     if not name.startswith("-"):
         if name.endswith(".gguf") and "-m" in known:
             return f"what is {name} for? A model is named with -m {name}"
-        return f"what is {name!r:.80} for?"
+        prompted = " A prompt is given with -p" if "-p" in known else ""
+        return f"what is {name!r:.80} for?{prompted}"
     if owners := [program for program, options in others().items() if name in options]:
         return f"{name} is an option of {' and '.join(owners[:2])}, not of this program"
     # Short options are no words: any of them would be near any other.

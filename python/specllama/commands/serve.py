@@ -115,7 +115,8 @@ def model_name(model: str) -> str:
 def _slots(arguments: argparse.Namespace) -> int:
     """Return the default of --parallel. Each slot takes memory, and on few processors many answers
     at once are each too slow."""
-    has_gpu = arguments.n_gpu_layers != 0 and arguments.device != "none" and bool(list_devices())
+    uses_gpus = arguments.n_gpu_layers != 0 and arguments.device != "none"
+    has_gpu = uses_gpus and any(device.takes_layers for device in list_devices())
     return 8 if has_gpu else 4 if (os.cpu_count() or 1) >= 8 else 2
 
 

@@ -73,13 +73,11 @@ def _is_of_repository(given: Given) -> bool:
 
 
 def with_files(arguments: Sequence[str]) -> list[str]:
-    """Return command-line arguments with models' names on the Hub replaced by their files.
-
-    The executable has no Python, so models that it opens are downloaded before it starts. Raises
-    what `hub.fetch` raises, and ArgumentError if a model is given in both ways.
-    """
+    """Return command-line arguments with models' names on the Hub replaced by their files, which
+    are downloaded. Raises what `hub.local_path` raises, and ArgumentError if a model is given in
+    both ways."""
     from specllama.errors import ArgumentError
-    from specllama.model.hub import Heads, fetch
+    from specllama.model.hub import Heads, fetch, local_path
 
     given = list(read(arguments, _known()))
     options = {one.name for one in given}
@@ -98,10 +96,12 @@ def with_files(arguments: Sequence[str]) -> list[str]:
         option, value, typed = one
         if _is_of_repository(one):
             continue
-        if value is not None and _is_hub_name(one):
-            wanted: Heads = heads if option in _TARGETS else "none"
-            file = value if options & _ABOUT else fetch(value, wanted)
-            result += [_NAMES.get(option, option), file]
+        if value and (option in _NAMES or option in _FILES):
+            if _is_hub_name(one) and not options & _ABOUT:
+                value = fetch(value, heads if option in _TARGETS else "none")
+            elif not options & _ABOUT:
+                value = local_path(option, value)
+            result += [_NAMES.get(option, option), value]
         else:  # also wrong ones, of which the executable complains
             result += typed
     return result
@@ -152,16 +152,17 @@ def _lark(option: str, value: str) -> str:
 
 def with_default_model(arguments: Sequence[str]) -> list[str]:
     """Return the arguments with a model added, if they name none and there is a prompt: without
-    one, the executable shows what the bundled model does."""
+    one, the executable shows what the bundled model does. Raises what `hub.fetch` raises."""
     from specllama import _files
     from specllama.commands.default_model import default_model
+    from specllama.model.hub import local_path
 
     options = {one.name for one in read(arguments, _known())}
     has_prompt = bool(options.intersection(_PROMPTS)) or _files.input_is_piped()
     if not has_prompt or options.intersection([*_TARGETS, *_ABOUT]):
         return list(arguments)
     model = default_model("spec-cli")
-    return list(arguments) if model is None else ["-m", model, *arguments]
+    return list(arguments) if model is None else ["-m", local_path("-m", model), *arguments]
 
 
 def with_own_options(arguments: Sequence[str]) -> list[str]:
@@ -173,7 +174,11 @@ def with_own_options(arguments: Sequence[str]) -> list[str]:
 
     known = _known()
     own, refused = translated(arguments, known, "spec-cli")
-    unknown = [one.name for one in read(own, known) if one.name.startswith("-")]
+    names = [one.name for one in read(own, known)]
+    # A text after an unknown option is its value, most likely.
+    unknown = [name for name in names if name.startswith("-")]
+    if all(name in known or name == "-" for name in unknown):
+        unknown = names
     refused += [
         advice(name, known, options_of_commands)
         for name in dict.fromkeys(unknown)
@@ -205,7 +210,9 @@ def main() -> NoReturn:
     check_version()
     try:
         given = with_own_options(sys.argv[1:])
-        arguments = with_files(with_default_model(with_grammar(given)))
+        arguments = with_files(with_grammar(given))
+        _core.check_spec_cli(arguments)
+        arguments = with_default_model(arguments)
     except SpecllamaError as error:
         print(f"spec-cli: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, ValueError) else 1)

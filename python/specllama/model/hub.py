@@ -178,7 +178,7 @@ def fetch(name: str, heads: Heads = "none") -> str:
         import huggingface_hub
     except ImportError:
         raise HubError(
-            "Models by name need the package huggingface_hub; run: pip install huggingface_hub."
+            "Models by name need the package huggingface_hub (pip install huggingface_hub)."
         ) from None
     api = huggingface_hub.HfApi(library_name="specllama", library_version=_core.version)
     # The exceptions of huggingface_hub differ between versions and with the HTTP library beneath.

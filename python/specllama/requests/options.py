@@ -5,6 +5,7 @@ gives the options."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, Literal
 
 from typing_extensions import TypedDict, Unpack
@@ -133,6 +134,12 @@ _ELSEWHERE = {
 """Error messages, by the name of an option that other libraries, or only some methods, have."""
 
 
+def _unknown(name: str) -> str:
+    alike = get_close_matches(name, FIELDS, n=1)
+    meant = f"; did you mean {alike[0]}?" if alike else "."
+    return f"There is no option {_check.quoted(name)} of a generation{meant}"
+
+
 def checked(options: GenerateOptions) -> dict[str, Any]:
     """Return the values of all options in the form the core takes. Defaults are filled in, and a
     JSON schema is turned into a grammar.
@@ -143,9 +150,7 @@ def checked(options: GenerateOptions) -> dict[str, Any]:
     """
     for name in options:
         if name not in FIELDS:
-            raise TypeError(
-                _ELSEWHERE.get(name, f"There is no option {_check.quoted(name)} of a generation.")
-            )
+            raise TypeError(_ELSEWHERE.get(name) or _unknown(name))
     given: dict[str, Any] = {name: FIELDS[name].check(name, one) for name, one in options.items()}
     values = {name: field.default for name, field in FIELDS.items()} | given
     values["grammar"], values["grammar_syntax"] = constraint(
