@@ -385,6 +385,3 @@ class SpecSession(AsyncRequests):
         stream = Stream(state, len(request.tokens), self._progress.prefill())
         self._last = state.result
         return stream
-
-
-SpecSession.__init__.__doc__ = SpecSession.__doc__  # where help() and editors look
