@@ -286,7 +286,7 @@ double Planner::break_even(int n_context) const {
     if (step <= 0) return 0;
     std::array<double, kMaxSpecLength + 1> seconds;  // [g]: of a round that drafts g tokens
     for (int g = 0; g <= kMaxSpecLength; ++g)
-        seconds[g] = g * step + cost_.seconds(1 + g, n_context);
+        seconds[g] = g * step + cost().seconds(1 + g, n_context);
     for (int percent = 1; percent <= 100; ++percent) {
         double reached = 1;
         double tokens = 1;
