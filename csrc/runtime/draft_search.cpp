@@ -4,15 +4,16 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "device/offload.h"
 #include "gguf/head_file.h"
 #include "gguf/weights.h"
-#include "runtime/model.h"
+#include "llama/backend.h"
 #include "specllama/error.h"
+#include "specllama/model_file.h"
 #include "system/host.h"
 
 namespace specllama {
@@ -109,8 +110,9 @@ std::uint64_t bytes_per_token(const Header& header, int first_layer) {
     return static_cast<std::uint64_t>(bytes);
 }
 
-// Throws ModelError if the file cannot draft for the target.
-NearbyDraft examine(const std::string& path, const Header& target) {
+// None: the file is no draft for the target. Throws ModelError if it cannot be one, with the
+// reason.
+std::optional<NearbyDraft> examine(const std::string& path, const Header& target) {
     NearbyDraft draft{.header = check_gguf(path), .what = "a smaller model"};
     const Header& header = draft.header;
     draft.bytes = bytes_per_token(header, 0);
@@ -120,12 +122,8 @@ NearbyDraft examine(const std::string& path, const Header& target) {
         if (header.shares_output) draft.bytes += target.weights.output;
         return draft;
     }
-    const auto fail = [&](const char* what) { throw ModelError(path + " " + what + "."); };
-    if (header.architecture != target.architecture) fail("is of another family");
-    if (header.weights.total > target.weights.total / kLeastRatio) fail("is too large");
-    if (std::ranges::any_of(header.layers,
-                            [](const Header::Layer& one) { return one.state_numbers > 0; }))
-        fail("has a memory that cannot be cut back");
+    const bool is_small = header.weights.total <= target.weights.total / kLeastRatio;
+    if (header.architecture != target.architecture || !is_small) return {};
     return draft;
 }
 
@@ -142,16 +140,19 @@ bool both_fit(const Header& target, const Header& draft) {
 
 std::vector<NearbyDraft> drafts_next_to(const Header& target) {
     std::vector<NearbyDraft> found;
-    std::shared_ptr<const Model> vocabulary;
+    std::optional<std::uint64_t> vocabulary;
     for (const std::string& path : files_next_to(target)) {
         try {
-            NearbyDraft draft = examine(path, target);
-            if (draft.header.n_vocab != target.n_vocab || !both_fit(target, draft.header)) continue;
-            if (!vocabulary) vocabulary = Model::load_vocabulary(target.path);
-            check_vocabulary(*Model::load_vocabulary(path), *vocabulary, "The draft");
-            found.push_back(std::move(draft));
-        } catch (const Error&) {
-            continue;
+            std::optional<NearbyDraft> draft = examine(path, target);
+            if (!draft || draft->header.n_vocab != target.n_vocab ||
+                !both_fit(target, draft->header))
+                continue;
+            if (!vocabulary) vocabulary = read_model_file(target.path).vocabulary;
+            const ModelFile file = read_model_file(path);
+            if (file.vocabulary == *vocabulary && (file.can_draft || draft->header.is_head()))
+                found.push_back(std::move(*draft));
+        } catch (const Error& error) {
+            inform(error.what());
         }
     }
     std::ranges::stable_sort(found, {}, &NearbyDraft::bytes);
