@@ -71,15 +71,10 @@ bool brings_head(const std::string& path) {
     return mtp_fault(path).empty();
 }
 
-std::string head_fault(const std::string& head, const std::string& target) {
-    try {
-        const Header header = check_gguf(head);
-        if (!header.is_head()) return head + " is a model.";
-        check_head(header, check_gguf(target));
-    } catch (const ModelError& error) {
-        return error.what();
-    }
-    return "";
+void check_head(const std::string& head, const std::string& target) {
+    const Header header = check_gguf(head);
+    if (!header.is_head()) throw ModelError(head + " is a model, not a head.");
+    check_head(header, check_gguf(target));
 }
 
 std::string automatic_draft(const std::string& target, const std::string& bundled_draft) {

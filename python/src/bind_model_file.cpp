@@ -27,9 +27,8 @@ void bind_model_file(py::module_& m) {
           "Read headers and vocabulary of a GGUF file, but no weights.");
     m.def("brings_head", &brings_head, py::arg("path"), py::call_guard<py::gil_scoped_release>(),
           "Whether a model's file brings a head along that can draft for it.");
-    m.def("head_fault", &head_fault, py::arg("head"), py::arg("target"),
-          py::call_guard<py::gil_scoped_release>(),
-          "Why a head cannot draft for a model, as a sentence.");
+    m.def("check_head", &check_head, py::arg("head"), py::arg("target"),
+          py::call_guard<py::gil_scoped_release>(), "Raise unless a head can draft for a model.");
     m.def("automatic_draft", &automatic_draft, py::arg("target"), py::kw_only(),
           py::arg("bundled_draft"), py::call_guard<py::gil_scoped_release>(),
           "What drafts for a model if its user does not say.");

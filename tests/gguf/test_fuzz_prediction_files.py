@@ -42,8 +42,8 @@ def try_case(index: int, folder: Path) -> None:
     ]
     for attempt in (
         lambda: _core.read_model_file(str(mutated)),
-        lambda: _core.head_fault(str(side), str(mutated)),
-        lambda: _core.head_fault(str(mutated), str(without)),
+        lambda: _core.check_head(str(side), str(mutated)),
+        lambda: _core.check_head(str(mutated), str(without)),
         lambda: generate(rng, target, draft),
     ):
         with fuzz.refusals_allowed():

@@ -31,9 +31,9 @@ ModelFile read_model_file(const std::string& path);
 // model. Reads the header only. Throws ModelError.
 bool brings_head(const std::string& path);
 
-// Why a head (ModelFile::head) cannot draft for a model, as a sentence; "": it can, if both have
-// the same vocabulary. Reads the headers only.
-std::string head_fault(const std::string& head, const std::string& target);
+// Throws ModelError unless a head (ModelFile::head) can draft for a model that has the same
+// vocabulary. Reads the headers only.
+void check_head(const std::string& head, const std::string& target);
 
 // What drafts for a model if its user does not say: the bundled draft model for the bundled target
 // (bundled_draft: its path; "": the target is another one). Else, of the layers of multi-token

@@ -72,9 +72,8 @@ class ModelFile:
 def read_model_file(path: str) -> ModelFile:
     """Read headers and vocabulary of a GGUF file, but no weights."""
 
-def head_fault(head: str, target: str) -> str:
-    """Return why a head (`ModelFile.head`) cannot draft for a model, as a sentence; "": it can, if
-    both have the same vocabulary."""
+def check_head(head: str, target: str) -> None:
+    """Raise unless a head can draft for a model."""
 
 def automatic_draft(target: str, *, bundled_draft: str) -> str:
     """What drafts for a model if its user does not say: the path of a draft model or head (for the

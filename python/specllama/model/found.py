@@ -44,13 +44,20 @@ class Found:
         if mine is None or theirs is None or mine.vocabulary != theirs.vocabulary:
             return False
         if mine.head or theirs.head:
-            fits = mine.head and not theirs.head
-            return bool(fits) and not _core.head_fault(str(self.path), str(target.path))
+            return bool(mine.head) and not theirs.head and _fits(self.path, target.path)
         return (
             mine.can_draft
             and mine.n_parameters < theirs.n_parameters
             and mine.weight_bytes < theirs.weight_bytes
         )
+
+
+def _fits(head: Path, target: Path) -> bool:
+    try:
+        _core.check_head(str(head), str(target))
+    except SpecllamaError:
+        return False
+    return True
 
 
 def look(path: Path, known_as: str = "") -> Found:
