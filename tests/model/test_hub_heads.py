@@ -71,6 +71,7 @@ def test_a_large_head_is_not_downloaded_unasked_but_named(run: Run, hub: HubServ
     assert said[0].startswith("specllama: Not downloaded: ")
     assert "MB" in said[0]
     assert "-hfd auto" in said[0]
+    assert "eagle3" not in run("-c", SESSION).stderr  # it is said with the download
 
 
 def test_a_large_head_is_downloaded_if_asked_for(run: Run, hub: HubServer) -> None:

@@ -195,10 +195,17 @@ def fetch(name: str, heads: Heads = "none") -> str:
             raise _refusal(error, wanted.repo, f"Asking for the files of {wanted.repo}") from error
         return cached
     parts = wanted.choose(list(sizes))
+    is_new = not _is_cached(wanted.repo, parts)
     paths = [_download(api, wanted.repo, part) for part in parts]
     if heads != "none":
-        _fetch_head(api, wanted, parts, sizes, heads)
+        _fetch_head(api, wanted, parts, sizes, heads, is_new=is_new)
     return paths[0]
+
+
+def _is_cached(repo: str, files: Sequence[str]) -> bool:
+    from huggingface_hub import try_to_load_from_cache
+
+    return all(isinstance(try_to_load_from_cache(repo, file), str) for file in files)
 
 
 def _download(api: Any, repo: str, file: str) -> str:
@@ -209,11 +216,16 @@ def _download(api: Any, repo: str, file: str) -> str:
 
 
 def _fetch_head(
-    api: Any, name: HubName, model: Sequence[str], sizes: Mapping[str, int], heads: Heads
+    api: Any,
+    name: HubName,
+    model: Sequence[str],
+    sizes: Mapping[str, int],
+    heads: Heads,
+    *,
+    is_new: bool,
 ) -> None:
-    """Download the head of a model's repository if there is one and its size is fine."""
-    from huggingface_hub import try_to_load_from_cache
-
+    """Download the head of a model's repository if there is one and its size is fine. is_new: the
+    model has just been downloaded."""
     file = name.choose_head(list(sizes), model[0])
     if file is None:
         if heads == "any":
@@ -224,11 +236,12 @@ def _fetch_head(
         return
     parts = _parts(file)
     size = sum(sizes.get(part, 0) for part in parts)
-    if all(isinstance(try_to_load_from_cache(name.repo, part), str) for part in parts):
+    if _is_cached(name.repo, parts):
         return
     said = f"{file} of {name.repo} ({size / 1e6:.0f} MB), which may draft for the model"
     if heads == "small" and not 0 < size < sum(map(sizes.__getitem__, model)) / _LEAST_RATIO:
-        print(f"specllama: Not downloaded: {said}; -hfd auto downloads it.", file=sys.stderr)
+        if is_new:
+            print(f"specllama: Not downloaded: {said}; -hfd auto downloads it.", file=sys.stderr)
         return
     print(f"specllama: Downloads {said}; --draft ngram leaves it out.", file=sys.stderr)
     try:
