@@ -1,6 +1,7 @@
 #include "device/context_plan.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "device/rope.h"
@@ -15,6 +16,11 @@ constexpr int kMaxContext = 1 << 30;  // tokens of all sequences together
 constexpr int kMaxSnapshots = 16;     // each takes as much memory as the recurrent state itself
 
 }  // namespace
+
+std::size_t in_bytes(int mebibytes) {
+    return mebibytes < 0 ? std::numeric_limits<std::size_t>::max()
+                         : static_cast<std::size_t>(mebibytes) << 20;
+}
 
 void check(const ContextOptions& options) {
     check_options(options);

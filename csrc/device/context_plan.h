@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include "device/kernels.h"
 #include "specllama/session_options.h"
 
@@ -44,6 +46,9 @@ struct DraftPlan : DraftModelOptions {
     ModelOptions model;
     ContextOptions context;
 };
+
+// Bytes of so many MiB; -1: no limit.
+std::size_t in_bytes(int mebibytes);
 
 // Throws InvalidArgument if a number is out of range.
 void check(const ContextOptions& options);

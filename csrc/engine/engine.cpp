@@ -54,6 +54,7 @@ void Engine::propose(Round& round) {
         DraftLimits& limits = round.limits.emplace_back();
         if (!speculator_->speculates() || sequence->in_prompt()) continue;
         limits = target_->limits(*sequence, speculator_->limits());
+        limits.depth = std::min(limits.depth, sequence->spec_length());
         // A round of g drafted tokens generates up to g + 1.
         limits.depth = std::clamp(sequence->n_tokens_left() - 1, 0, limits.depth);
     }

@@ -23,7 +23,7 @@ void FixedSpeculator::observe_decode(const Decode& decode) {
 void FixedSpeculator::ask_all(std::span<Sequence* const> sequences) {
     ask(forced(), sequences);
     const std::size_t last = drafters().size() - 1;
-    const bool only_last = has_sequential() && tree_limits().siblings == 1;
+    const bool only_last = drafts_by_model() && tree_limits().siblings == 1;
     for (std::size_t d = only_last ? last : 0; d <= last; ++d) ask_after_forced(d, sequences);
     const Stopwatch watch;
     for (std::size_t i = 0; i < sequences.size(); ++i) choose(i);
@@ -37,7 +37,7 @@ void FixedSpeculator::choose(std::size_t i) {
     auto chosen = std::ranges::find_if(all, has_tokens);
     if (chosen == all.end()) return;
     const auto last = all.begin() + static_cast<std::ptrdiff_t>(drafters().size()) - 1;
-    if (has_sequential() && has_tokens(*last)) chosen = last;
+    if (drafts_by_model() && has_tokens(*last)) chosen = last;
     Tree::Limits limits = tree_limits();
     if (limits.siblings == 1) {
         verified_[i].add(**chosen, {.nodes = (*chosen)->size()});

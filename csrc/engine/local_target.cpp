@@ -48,7 +48,8 @@ DraftLimits LocalTarget::limits(const Sequence& sequence, DraftLimits wanted) co
 
 void LocalTarget::begin(Sequence& sequence) {
     // A conversation may be taken up before its last turn.
-    context_.memory().save_checkpoint(sequence.id(), Memory::Checkpoint::begin);
+    context_.memory().save_checkpoint(sequence.id());
+    schedule_.place_checkpoints(sequence);
     entered_.push_back(&sequence);
     // The draft of a text that the memory holds but for what a round leaves pending is verified at
     // once.
@@ -109,8 +110,7 @@ void LocalTarget::decode_prompts(std::size_t first, std::size_t last,
         row += chunks_[i];
         sequence.set_cached(sequence.n_cached() + chunks_[i]);
         sequence.stats.seconds.prefill += seconds;
-        if (schedule_.is_saved(sequence) && sequence.n_pending() == schedule_.n_tail(sequence))
-            context_.memory().save_checkpoint(sequence.id(), Memory::Checkpoint::prompt);
+        if (schedule_.at_checkpoint(sequence)) context_.memory().save_checkpoint(sequence.id());
     }
 }
 
@@ -193,8 +193,7 @@ int LocalTarget::add_draft(const Verification& one) {
     const Sequence& sequence = *one.sequence;
     const Tree& draft = *one.draft;
     Memory& memory = context_.memory();
-    if (!draft.empty() && memory.n_cuttable() == 0)
-        memory.save_checkpoint(sequence.id(), Memory::Checkpoint::round);
+    if (!draft.empty() && memory.n_cuttable() == 0) memory.save_round(sequence.id());
     memory.branch(sequence.id(), draft.n_leaves() - 1);
     const std::span<SequenceId> ids = memory.ids(sequence.id());
     const std::span<SequenceId> all = ids.first(draft.n_leaves());

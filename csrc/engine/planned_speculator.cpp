@@ -105,7 +105,7 @@ void PlannedSpeculator::give_chosen(std::size_t i) {
     DraftRequest& proposal = proposals_[drafters().size() - 1][i];
     const Tree& chosen = verified_[i];
     work.guess.clear();
-    if (!takes_guesses_) return;
+    if (!takes_guesses_ || proposal.max_tokens == 0) return;
     int& n = work.n_prefix;
     for (; n < chosen.size() && chosen[n].evidence.source == Source::grammar; ++n)
         proposal.draft.push(chosen[n].token, chosen[n].evidence);

@@ -1,6 +1,7 @@
 #include "engine/prompt_schedule.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace specllama {
 
@@ -56,8 +57,39 @@ int PromptSchedule::n_tail(const Sequence& sequence) const {
 }
 
 bool PromptSchedule::is_saved(const Sequence& sequence) const {
-    return target_.memory().needs_checkpoints() && sequence.in_prompt() &&
+    return target_.memory().most_checkpoints() > 0 && sequence.in_prompt() &&
            sequence.n_tokens() - sequence.stats.reused_tokens >= kLeastSaved;
+}
+
+// From the prompt's end back, since its last messages are the likeliest to be changed. Messages
+// that are shorter than what is to be between two checkpoints share one: each costs a decode of its
+// own, and those too many would be dropped again.
+void PromptSchedule::place_checkpoints(Sequence& sequence) const {
+    sequence.checkpoints.clear();
+    if (!is_saved(sequence)) return;
+    const int step =
+        std::max(kLeastSaved, sequence.n_tokens() / target_.memory().most_checkpoints());
+    const int first = sequence.stats.reused_tokens + kLeastSaved;
+    int next = sequence.n_tokens() - kSavedTail;
+    for (const int end : sequence.message_ends() | std::views::reverse) {
+        if (end < first || end > next - step) continue;
+        sequence.checkpoints.push_back(end);
+        next = end;
+    }
+    std::ranges::reverse(sequence.checkpoints);
+}
+
+bool PromptSchedule::at_checkpoint(const Sequence& sequence) const {
+    return is_saved(sequence) &&
+           (sequence.n_pending() == n_tail(sequence) ||
+            std::ranges::binary_search(sequence.checkpoints, sequence.n_cached()));
+}
+
+// How much of a prompt the memory holds after its next batch, if that has room.
+int PromptSchedule::next_stop(const Sequence& sequence) const {
+    const int end = sequence.n_tokens() - n_tail(sequence);
+    const auto next = std::ranges::upper_bound(sequence.checkpoints, sequence.n_cached());
+    return next == sequence.checkpoints.end() ? end : std::min(*next, end);
 }
 
 // Rows of a round in the same batch would cost kernels for wide decodes as much as a decode of
@@ -74,7 +106,7 @@ void PromptSchedule::choose(std::vector<Sequence*>& prompts, std::vector<int>& c
     chunks.clear();
     while (room > 0 && chunks.size() < prompts.size()) {
         const Sequence& sequence = *prompts[chunks.size()];
-        chunks.push_back(std::min(sequence.n_pending() - n_tail(sequence), room));
+        chunks.push_back(std::min(next_stop(sequence) - sequence.n_cached(), room));
         room -= chunks.back();
     }
     prompts.resize(chunks.size());

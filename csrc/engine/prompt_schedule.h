@@ -28,8 +28,11 @@ class PromptSchedule {
     bool must_prefill(const Sequence& sequence) const;
     // Tokens of a prompt that are left for the round that reads its logits.
     int n_tail(const Sequence& sequence) const;
-    // Whether the state of a prompt near its end is saved, for later requests that begin alike.
-    bool is_saved(const Sequence& sequence) const;
+    // Sets where the states of a new sequence's prompt are saved, for later requests that begin
+    // alike: at ends of messages, and near the prompt's end.
+    void place_checkpoints(Sequence& sequence) const;
+    // Whether the memory holds just as much of a prompt as is to be saved.
+    bool at_checkpoint(const Sequence& sequence) const;
 
     // Reduces `prompts` to those of the next batch, in the order of their turns, and sets
     // chunks[i]: how many tokens of prompts[i] it takes.
@@ -37,6 +40,8 @@ class PromptSchedule {
 
  private:
     void set_tails(std::span<Sequence* const> sequences);
+    bool is_saved(const Sequence& sequence) const;
+    int next_stop(const Sequence& sequence) const;
 
     Context& target_;
     int tokens_per_sequence_ = 0;

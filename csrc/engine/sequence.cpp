@@ -43,7 +43,15 @@ Sequence::Sequence(const Vocabulary& vocab, TokenSpan prompt, const GenerateOpti
       replayed_(options.replayed),
       text_(options.stop),
       caches_prompt_(options.cache_prompt),
-      traces_(options.trace) {
+      traces_(options.trace),
+      spec_length_(
+          options.spec_type == SpecType::none ? 0 : options.spec_length.value_or(kMaxSpecLength)),
+      spec_type_(options.spec_type),
+      wanted_slot_(options.id_slot),
+      message_ends_(options.message_ends) {
+    if (message_ends_.empty())
+        for (int i = 0; i < n_prompt_; ++i)
+            if (vocab.ends_message(prompt[i])) message_ends_.push_back(i + 1);
     if (options.draft) given_ = to_draft(*options.draft);
     const int max_tokens = options.max_tokens.value_or(kDefaultMaxTokens);
     if (max_tokens >= 0)
@@ -73,6 +81,7 @@ void Sequence::enter(SequenceId id, int n_reused) {
     id_ = id;
     n_cached_ = n_reused;
     stats.reused_tokens = n_reused;
+    stats.slot = id;
 }
 
 bool Sequence::commit(Token token, bool from_draft, std::optional<TokenLogprobs> logprobs) {

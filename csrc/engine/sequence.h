@@ -72,6 +72,15 @@ class Sequence {
     bool has_grammar() const { return !sampler_.options().grammar.empty(); }
     // Whether it may begin with tokens that the memory holds already.
     bool caches_prompt() const { return caches_prompt_; }
+    // Most tokens of a draft in a row, and whether drafters with a step cost, or those without, may
+    // draft.
+    int spec_length() const { return spec_length_; }
+    bool drafts_by(bool has_step_cost) const {
+        return spec_type_ == SpecType::automatic ||
+               spec_type_ == (has_step_cost ? SpecType::model : SpecType::ngram);
+    }
+    // The slot that the request asks for; -1: any.
+    SequenceId wanted_slot() const { return wanted_slot_; }
     // The draft that the request brings, whose verification is all that it asks for; null: it asks
     // for a generation.
     const SampledDraft* given() const { return given_ ? &*given_ : nullptr; }
@@ -107,6 +116,11 @@ class Sequence {
     // Whether its logits were not numbers, so that what the memory holds of it may not be, either.
     bool spoiled = false;
 
+    // Sizes at which messages of the prompt end, in order.
+    const std::vector<int>& message_ends() const { return message_ends_; }
+    // Sizes at which the state of the prompt is to be saved, in order; chosen by the target.
+    std::vector<int> checkpoints;
+
     // What the planner knows of its text.
     TextRegime regime;
 
@@ -126,6 +140,10 @@ class Sequence {
     bool caches_prompt_;
     bool traces_;
     std::optional<SampledDraft> given_;
+    int spec_length_;
+    SpecType spec_type_;
+    SequenceId wanted_slot_;
+    std::vector<int> message_ends_;
     std::atomic<bool> done_ = false;
     std::exception_ptr error_;
     std::atomic<bool> abandoned_ = false;

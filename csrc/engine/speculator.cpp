@@ -92,7 +92,9 @@ void Speculator::prepare(std::size_t row, std::span<Sequence* const> sequences) 
         proposal.max_tokens = requests_[i].max_draft;
         proposal.keep_drafting = nullptr;
         proposal.candidates = {};
-        limit(proposal, drafter(row));
+        const CoreDrafter& from = drafter(row);
+        if (row != forced() && !sequence.drafts_by(from.has_step_cost())) proposal.max_tokens = 0;
+        limit(proposal, from);
     }
 }
 
@@ -106,6 +108,7 @@ void Speculator::ask_after_forced(std::size_t row, std::span<Sequence* const> se
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         const SampledDraft& forced_draft = proposals_[forced()][i].draft;
         DraftRequest& proposal = proposals_[row][i];
+        if (proposal.max_tokens == 0) continue;
         if (forced_draft.empty()) {
             if (row == after_forced()) proposal.max_tokens = proposal.max_drawn = 0;
             continue;

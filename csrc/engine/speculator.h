@@ -41,6 +41,9 @@ class Speculator {
 
     bool speculates() const { return !drafters_.empty(); }
     std::span<const std::shared_ptr<CoreDrafter>> drafters() const { return drafters_; }
+    // Whether there is a drafter with a step cost, and whether there is one without.
+    bool drafts_by_model() const { return speculates() && drafters_.back()->has_step_cost(); }
+    bool drafts_by_ngram() const { return speculates() && !drafters_.front()->has_step_cost(); }
     const Tree::Limits& tree_limits() const { return limits_; }
     // Most tokens of a draft.
     DraftLimits limits() const { return {longest_, limits_.nodes}; }
@@ -79,7 +82,6 @@ class Speculator {
     std::size_t forced() const { return drafters_.size(); }
     std::size_t after_forced() const { return drafters_.size() + 1; }
     CoreDrafter& drafter(std::size_t row);
-    bool has_sequential() const { return drafters_.back()->has_step_cost(); }
 
     // The policy. begin_round: prepares its own state. limit: sets max_drawn and max_alternatives
     // of a proposal. ask_all: asks the drafters and sets verified_. expected: what was expected of

@@ -139,7 +139,9 @@ Context::Context(std::shared_ptr<const Model> model, const ContextPlan& plan, in
                                .has_sliding_window = llama_model_n_swa(model_->get()) > 0 ||
                                                      model_->header().traits.hidden_windows,
                                .per_sequence_streams = plan_.per_sequence_streams,
-                               .whole_window = plan_.whole_window}),
+                               .whole_window = plan_.whole_window,
+                               .checkpoints = {.most = plan_.ctx_checkpoints,
+                                               .most_bytes = in_bytes(plan_.checkpoint_ram)}}),
       companion_(2) {
     model_->apply_adapters(context_.get());
 }

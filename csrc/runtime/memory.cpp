@@ -1,7 +1,7 @@
 #include "runtime/memory.h"
 
 #include <algorithm>
-#include <array>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -15,9 +15,6 @@ namespace {
 // Saves only what cannot be cut: recurrent states, and sliding windows.
 constexpr llama_state_seq_flags kUncuttable = LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY;
 
-// The checkpoints that are for later requests.
-constexpr std::array kForRequests = {Memory::Checkpoint::begin, Memory::Checkpoint::prompt};
-
 // A checkpoint may take this fraction of the main memory that is free. Those of windows are large.
 constexpr std::size_t kShareOfCheckpoint = 32;
 
@@ -28,20 +25,16 @@ int count_cuttable(const llama_context* context) {
 }
 
 // The longest of some saved states with at most `keep` positions; null: there is none.
-const Memory::Saved* latest_of(const Memory::Checkpoints& checkpoints, int keep) {
-    const Memory::Saved* best = nullptr;
-    for (const Memory::Saved& saved : checkpoints)
-        if (saved.size > 0 && saved.size <= keep && (best == nullptr || saved.size > best->size))
-            best = &saved;
-    return best;
+const Checkpoint* latest_of(const Checkpoints& checkpoints, int keep) {
+    const auto after = std::ranges::upper_bound(checkpoints, keep, {}, &Checkpoint::size);
+    return after == checkpoints.begin() ? nullptr : &*(after - 1);
 }
 
-// How many of its first `keep` positions a text of n can give. can_be_cut: to just these; saved:
-// what it can go back to otherwise, or null.
-int remaining(int n, int keep, bool can_be_cut, const Memory::Saved* saved) {
+// How many of its first `keep` positions a text of n can give. can_be_cut: to just these; n_saved:
+// what it can go back to otherwise.
+int remaining(int n, int keep, bool can_be_cut, int n_saved) {
     if (n <= keep) return n;
-    if (can_be_cut) return keep;
-    return saved == nullptr ? 0 : saved->size;
+    return can_be_cut ? keep : n_saved;
 }
 
 }  // namespace
@@ -56,7 +49,9 @@ Memory::Memory(llama_context* context, const Layout& layout)
       n_swa_(llama_model_n_swa(llama_get_model(context))),
       n_cuttable_(count_cuttable(context)),
       decoded_from_(llama_n_seq_max(context)),
-      saved_(llama_n_seq_max(context)) {
+      limits_(layout.checkpoints),
+      checkpoints_(llama_n_seq_max(context)),
+      rounds_(checkpoints_.size()) {
     SequenceId branch = layout.n_seq;
     for (SequenceId sequence = 0; sequence < layout.n_seq; ++sequence) {
         ids_.push_back(sequence);
@@ -94,53 +89,62 @@ int Memory::size(SequenceId sequence) const {
 
 void Memory::invalidate() {
     if (n_cuttable_ == kAnyNumber) return;
-    for (SequenceId sequence = 0; sequence < std::ssize(saved_); ++sequence) {
-        const Saved* saved = latest_of(saved_[sequence], kAnyNumber);
-        if (saved == nullptr || !restore(sequence, *saved)) empty(sequence);
+    for (SequenceId sequence = 0; sequence < std::ssize(checkpoints_); ++sequence) {
+        const StateView saved = latest(sequence, kAnyNumber);
+        if (saved.size == 0 || !restore(sequence, saved)) empty(sequence);
     }
 }
 
 void Memory::clear() {
     llama_memory_clear(memory_, true);
     awaits_copy_.reset();
-    std::ranges::fill(saved_, Checkpoints{});
+    std::ranges::fill(checkpoints_, Checkpoints{});
+    for (RoundState& round : rounds_) round.size = 0;
 }
 
-// A state that is saved as another kind is not saved twice, but what a request found must stay
-// when its prompt is marked.
-void Memory::save_checkpoint(SequenceId sequence, Checkpoint kind) {
-    if (!needs_checkpoints() || copies_windows()) return;
+bool Memory::has_checkpoint(SequenceId sequence, int size) const {
+    const Checkpoint* saved = latest_of(checkpoints_[sequence], size);
+    return saved != nullptr && saved->size == size;
+}
+
+void Memory::save_checkpoint(SequenceId sequence) {
+    if (most_checkpoints() == 0 || copies_windows()) return;
     const int now = size(sequence);
-    if (now == 0) return;
-    Checkpoints& checkpoints = saved_[sequence];
-    Saved& saved = checkpoints[static_cast<std::size_t>(kind)];
-    const auto same = std::ranges::find(checkpoints, now, &Saved::size);
-    if (same != checkpoints.end()) {
-        if (kind == Checkpoint::begin) std::swap(saved, *same);
-        return;
-    }
+    if (now == 0 || has_checkpoint(sequence, now)) return;
     try {
-        if (kind == Checkpoint::round || has_room(sequence, saved)) save(sequence, saved);
+        const std::size_t n = llama_state_seq_get_size_ext(context_, sequence, kUncuttable);
+        if (!make_room(sequence, now, n)) return;
+        auto state = std::make_shared<std::vector<std::uint8_t>>();
+        if (save(sequence, *state) > 0) checkpoints_[sequence].push_back({now, std::move(state)});
     } catch (const std::bad_alloc&) {
-        saved = {};
-        if (kind == Checkpoint::round) throw;
+        // Later requests decode more of their prompts.
     }
 }
 
-// Whether there is the main memory for a checkpoint.
-bool Memory::has_room(SequenceId sequence, const Saved& saved) const {
-    const std::size_t n = llama_state_seq_get_size_ext(context_, sequence, kUncuttable);
-    return n <= saved.state.capacity() || kShareOfCheckpoint * n <= memory_available();
+// Makes room in the limits and in the main memory.
+bool Memory::make_room(SequenceId sequence, int size, std::size_t n_bytes) {
+    if (!specllama::make_room(checkpoints_, sequence, size, n_bytes, limits_)) return false;
+    return kShareOfCheckpoint * n_bytes <= memory_available();
 }
 
-void Memory::save(SequenceId sequence, Saved& saved) {
-    saved.state.resize(llama_state_seq_get_size_ext(context_, sequence, kUncuttable));
-    const bool done = llama_state_seq_get_data_ext(context_, saved.state.data(), saved.state.size(),
-                                                   sequence, kUncuttable) != 0;
-    saved.size = done ? size(sequence) : 0;
+void Memory::save_round(SequenceId sequence) {
+    if (!needs_checkpoints() || copies_windows()) return;
+    RoundState& round = rounds_[sequence];
+    const int now = size(sequence);
+    if (round.size == now || has_checkpoint(sequence, now)) return;
+    round.size = 0;
+    round.size = save(sequence, round.state);
 }
 
-bool Memory::restore(SequenceId sequence, const Saved& saved) {
+// Returns the size of what was saved; 0: nothing was.
+int Memory::save(SequenceId sequence, std::vector<std::uint8_t>& state) {
+    state.resize(llama_state_seq_get_size_ext(context_, sequence, kUncuttable));
+    const bool done = llama_state_seq_get_data_ext(context_, state.data(), state.size(), sequence,
+                                                   kUncuttable) != 0;
+    return done ? size(sequence) : 0;
+}
+
+bool Memory::restore(SequenceId sequence, const StateView& saved) {
     decoded_from_[sequence] = saved.size;  // no snapshots come with it
     // The state must come first: only then does the recurrent part hold nothing beyond the cut.
     return llama_state_seq_set_data_ext(context_, saved.state.data(), saved.state.size(), sequence,
@@ -162,7 +166,8 @@ bool Memory::in_reach(SequenceId sequence, int keep) const {
 void Memory::empty(SequenceId sequence) {
     cut_branches(sequence, 0);
     llama_memory_seq_rm(memory_, sequence, -1, -1);
-    for (Saved& saved : saved_[sequence]) saved.size = 0;
+    checkpoints_[sequence].clear();
+    rounds_[sequence].size = 0;
 }
 
 int Memory::cut(SequenceId sequence, int keep) {
@@ -170,14 +175,19 @@ int Memory::cut(SequenceId sequence, int keep) {
         if (n_cuttable_ != kAnyNumber) decoded_from_[sequence] = keep;  // a snapshot serves once
         return keep;
     }
-    const Saved* saved = latest(sequence, keep);
-    return saved != nullptr && restore(sequence, *saved) ? saved->size : 0;
+    const StateView saved = latest(sequence, keep);
+    return saved.size > 0 && restore(sequence, saved) ? saved.size : 0;
 }
 
 // The longest saved state of at most `keep` positions. Until windows are copied there is none: what
 // it puts there would be copied in place of what was there, or overwritten.
-const Memory::Saved* Memory::latest(SequenceId sequence, int keep) const {
-    return copies_windows() ? nullptr : latest_of(saved_[sequence], keep);
+Memory::StateView Memory::latest(SequenceId sequence, int keep) const {
+    if (copies_windows()) return {};
+    const RoundState& round = rounds_[sequence];
+    const Checkpoint* saved = latest_of(checkpoints_[sequence], keep);
+    const int n_saved = saved == nullptr ? 0 : saved->size;
+    if (round.size <= keep && round.size > n_saved) return {round.size, round.state};
+    return saved == nullptr ? StateView{} : StateView{n_saved, *saved->state};
 }
 
 int Memory::rewind(SequenceId sequence, int keep) {
@@ -188,14 +198,14 @@ int Memory::rewind(SequenceId sequence, int keep) {
     const int left = cut(sequence, keep);
     if (left == 0) empty(sequence);
     // States saved beyond the cut belong to a text that the sequence no longer holds.
-    for (Saved& saved : saved_[sequence])
-        if (saved.size > left) saved.size = 0;
+    if (rounds_[sequence].size > left) rounds_[sequence].size = 0;
+    std::erase_if(checkpoints_[sequence], [&](const Checkpoint& one) { return one.size > left; });
     return left;
 }
 
 int Memory::rewindable(SequenceId sequence, int keep) const {
     return remaining(size(sequence), keep, keep > 0 && in_reach(sequence, keep),
-                     latest(sequence, keep));
+                     latest(sequence, keep).size);
 }
 
 // A restored state places the cells of a sliding window elsewhere than in the sequence that it was
@@ -203,10 +213,10 @@ int Memory::rewindable(SequenceId sequence, int keep) const {
 // would then overwrite the restored cells.
 int Memory::copyable_prefix(SequenceId from, int keep) const {
     if (n_cuttable_ == kAnyNumber)
-        return remaining(size(from), keep, keep > 0 && in_reach(from, keep), nullptr);
+        return remaining(size(from), keep, keep > 0 && in_reach(from, keep), 0);
     return per_sequence_streams_ && has_sliding_window()
                ? 0
-               : remaining(size(from), keep, false, latest_of(saved_[from], keep));
+               : remaining(size(from), keep, false, latest(from, keep).size);
 }
 
 int Memory::copy_prefix(SequenceId from, SequenceId to, int keep) {
@@ -221,17 +231,23 @@ int Memory::copy_prefix(SequenceId from, SequenceId to, int keep) {
         llama_memory_seq_rm(memory_, to, n, -1);
         return n;
     }
-    Saved& saved = saved_[to][static_cast<std::size_t>(Checkpoint::begin)];
-    if (size(from) == n)
-        save(from, saved);
-    else
-        saved = Saved(*latest_of(saved_[from], n));  // if copying throws, `saved` stays as it was
+    auto state = std::make_shared<std::vector<std::uint8_t>>();
+    if (size(from) == n) {
+        if (save(from, *state) != n) return 0;
+    } else {
+        const StateView saved = latest(from, n);
+        state->assign(saved.state.begin(), saved.state.end());
+    }
+    const StateView saved{n, *state};
     // This copies the attention part and makes both sequences share the recurrent state; restore()
     // then gives `to` a state of its own.
     llama_memory_seq_cp(memory_, from, to, -1, -1);
-    if (saved.size == n && restore(to, saved)) return n;
-    empty(to);
-    return 0;
+    if (!restore(to, saved)) {
+        empty(to);
+        return 0;
+    }
+    if (make_room(to, n, state->size())) checkpoints_[to].push_back({n, std::move(state)});
+    return n;
 }
 
 void Memory::share(SequenceId from, SequenceId to, Position begin, Position end) {
@@ -248,8 +264,8 @@ template <typename Then>
 void Memory::decode_one(SequenceId sequence, const Then& then) {
     expect_decode();
     const bool has_states = n_cuttable_ != kAnyNumber;
-    Saved before;
-    if (has_states) save(sequence, before);
+    std::vector<std::uint8_t> before;
+    const int n_before = has_states ? save(sequence, before) : 0;
     Token token = 0;
     Position position = size(sequence);
     int n_ids = 1;
@@ -258,7 +274,7 @@ void Memory::decode_one(SequenceId sequence, const Then& then) {
     const auto remove = [&] {
         if (!has_states)
             llama_memory_seq_rm(memory_, sequence, position, -1);
-        else if (before.size == 0 || !restore(sequence, before))
+        else if (n_before == 0 || !restore(sequence, StateView{n_before, before}))
             empty(sequence);
     };
     try {
@@ -312,7 +328,7 @@ bool Memory::read(SequenceId sequence, std::span<const std::uint8_t> state, int 
 
 bool Memory::load(SequenceId sequence, std::span<const std::uint8_t> state, int n_tokens) {
     if (!read(sequence, state, n_tokens)) return false;
-    save_checkpoint(sequence, Checkpoint::begin);
+    save_checkpoint(sequence);
     return true;
 }
 
@@ -329,22 +345,13 @@ bool Memory::fits(SequenceId sequence, TokenSpan held, std::span<const std::uint
 }
 
 int Memory::Backup::rewindable(int keep) const {
-    return remaining(size, keep, keep >= least, latest_of(checkpoints, keep));
-}
-
-std::size_t Memory::Backup::n_bytes() const {
-    std::size_t n = state.size();
-    for (const Saved& saved : checkpoints) n += saved.state.size();
-    return n;
+    const Checkpoint* saved = latest_of(checkpoints, keep);
+    return remaining(size, keep, keep >= least, saved == nullptr ? 0 : saved->size);
 }
 
 std::size_t Memory::n_bytes(SequenceId sequence) const {
-    std::size_t n = llama_state_seq_get_size(context_, sequence);
-    for (const Checkpoint kind : kForRequests) {
-        const Saved& saved = saved_[sequence][static_cast<std::size_t>(kind)];
-        if (saved.size > 0) n += saved.state.size();
-    }
-    return n;
+    return llama_state_seq_get_size(context_, sequence) +
+           specllama::n_bytes(checkpoints_[sequence]);
 }
 
 // llama.cpp's states have no snapshots, and of a sliding window only what the next token sees: with
@@ -352,18 +359,15 @@ std::size_t Memory::n_bytes(SequenceId sequence) const {
 Memory::Backup Memory::back_up(SequenceId sequence) {
     const int now = size(sequence);
     const bool is_whole = n_cuttable_ == kAnyNumber && (n_swa_ == 0 || now <= n_swa_);
-    Backup backup = {
-        .size = now, .least = is_whole ? 1 : now, .state = state(sequence), .checkpoints = {}};
-    for (const Checkpoint kind : kForRequests) {
-        const auto i = static_cast<std::size_t>(kind);
-        if (saved_[sequence][i].size > 0) backup.checkpoints[i] = saved_[sequence][i];
-    }
-    return backup;
+    return {.size = now,
+            .least = is_whole ? 1 : now,
+            .state = state(sequence),
+            .checkpoints = checkpoints_[sequence]};
 }
 
 bool Memory::restore(SequenceId sequence, const Backup& backup) {
     if (!read(sequence, backup.state, backup.size)) return false;
-    saved_[sequence] = backup.checkpoints;
+    checkpoints_[sequence] = backup.checkpoints;
     return true;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -8,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/checkpoints.h"
 #include "runtime/state_layout.h"
 #include "specllama/types.h"
 
@@ -27,11 +27,6 @@ class Memory {
     // Tokens of the shortest prefix that is worth copying.
     static constexpr int kShortestCopy = 32;
 
-    // What a saved state is for. begin: later requests that begin like what a request found there;
-    // prompt: those that begin like its prompt; round: going back when a round's draft is rejected.
-    // A sequence holds one state of each kind.
-    enum class Checkpoint { begin, prompt, round };
-
     // How a context's sequences share the memory.
     struct Layout {
         int n_seq = 1;
@@ -42,6 +37,7 @@ class Memory {
         bool per_sequence_streams =
             false;                  // the sequences lie apart: each has its own part of the memory
         bool whole_window = false;  // sliding windows keep the whole text
+        CheckpointLimits checkpoints = {};
     };
 
     // The context must outlive this.
@@ -55,6 +51,8 @@ class Memory {
     bool needs_checkpoints() const {
         return n_cuttable_ != kAnyNumber || (has_sliding_window() && !whole_window_);
     }
+    // Most checkpoints of a sequence; 0: there are none, or they are not needed.
+    int most_checkpoints() const { return needs_checkpoints() ? limits_.most : 0; }
 
     // Several guesses at how a sequence goes on can be decoded at once. Each guess has an id of its
     // own, and tokens that guesses share have the ids of all of them. ids(): first the sequence's
@@ -84,10 +82,11 @@ class Memory {
     // multiplies them by 0, which mends no NaN.
     void clear();
 
-    // If needs_checkpoints(), saves the state of a sequence for rewind() to go back to. Without the
-    // main memory for it there is no checkpoint for later requests; with Checkpoint::round,
-    // std::bad_alloc is thrown.
-    void save_checkpoint(SequenceId sequence, Checkpoint kind);
+    // If needs_checkpoints(), saves the state of a sequence for rewind() to go back to.
+    // save_checkpoint(): for later requests, unless the main memory or the limits have no room for
+    // it. save_round(): until the next round; throws std::bad_alloc.
+    void save_checkpoint(SequenceId sequence);
+    void save_round(SequenceId sequence);
 
     // Cuts a sequence to its first `keep` positions, or to as many of them as it can go back to.
     // Returns how many remain: `keep`, or all if there were fewer; else the size of a checkpoint,
@@ -120,14 +119,7 @@ class Memory {
               TokenSpan tokens);
     bool load(SequenceId sequence, std::span<const std::uint8_t> state, int n_tokens);
 
-    // A state that was saved of a sequence.
-    struct Saved {
-        int size = 0;  // positions; 0: nothing is saved
-        std::vector<std::uint8_t> state;
-    };
-    using Checkpoints = std::array<Saved, 3>;  // [Checkpoint]
-
-    // A copy of all that a sequence holds, and of its checkpoints for later requests.
+    // A copy of all that a sequence holds, and its checkpoints.
     struct Backup {
         int size = 0;   // positions
         int least = 0;  // fewest positions that can remain when it is cut
@@ -136,7 +128,7 @@ class Memory {
 
         // What rewind() to `keep` will return once the backup is put back.
         int rewindable(int keep) const;
-        std::size_t n_bytes() const;
+        std::size_t n_bytes() const { return state.size() + specllama::n_bytes(checkpoints); }
     };
     // All three not while copying(). n_bytes(): those of the backup of a sequence. restore(): puts
     // a backup back, into any sequence of the memory that it was taken of; returns false, leaving
@@ -146,19 +138,31 @@ class Memory {
     bool restore(SequenceId sequence, const Backup& backup);
 
  private:
+    // The state before a round. Its buffer is used again.
+    struct RoundState {
+        int size = 0;  // positions; 0: nothing is saved
+        std::vector<std::uint8_t> state;
+    };
+    // A saved state; size 0: none.
+    struct StateView {
+        int size = 0;
+        std::span<const std::uint8_t> state;
+    };
+
     int size(SequenceId sequence) const;
     bool in_reach(SequenceId sequence, int keep) const;
     int cut(SequenceId sequence, int keep);
     bool read(SequenceId sequence, std::span<const std::uint8_t> state, int n_tokens);
     void cut_branches(SequenceId sequence, int keep);
     void empty(SequenceId sequence);
-    const Saved* latest(SequenceId sequence, int keep) const;
+    StateView latest(SequenceId sequence, int keep) const;
+    bool has_checkpoint(SequenceId sequence, int size) const;
     bool copies_windows() const {
         return copying() && n_cuttable_ == kAnyNumber && has_sliding_window();
     }
-    bool has_room(SequenceId sequence, const Saved& saved) const;
-    void save(SequenceId sequence, Saved& saved);
-    bool restore(SequenceId sequence, const Saved& saved);
+    bool make_room(SequenceId sequence, int size, std::size_t n_bytes);
+    int save(SequenceId sequence, std::vector<std::uint8_t>& state);
+    bool restore(SequenceId sequence, const StateView& saved);
     template <typename Then>
     void decode_one(SequenceId sequence, const Then& then);
     void finish_copy();
@@ -179,8 +183,10 @@ class Memory {
     // last decode of all, else kAnyNumber; its size once it was cut or restored, which leaves no
     // snapshots.
     std::vector<Position> decoded_from_;
-    std::vector<Checkpoints> saved_;     // [sequence]
-    std::optional<StateLayout> layout_;  // of states; learnt before the first is loaded
+    CheckpointLimits limits_;
+    std::vector<Checkpoints> checkpoints_;  // [sequence]
+    std::vector<RoundState> rounds_;        // [sequence]
+    std::optional<StateLayout> layout_;     // of states; learnt before the first is loaded
 };
 
 }  // namespace specllama

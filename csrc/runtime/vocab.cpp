@@ -131,6 +131,10 @@ Vocab::Vocab(const llama_vocab* vocab)
 
 Token Vocab::bos() const { return llama_vocab_bos(vocab_); }
 
+bool Vocab::ends_message(Token token) const {
+    return is_end(token) || token == llama_vocab_eot(vocab_);
+}
+
 Token Vocab::eos() const { return llama_vocab_eos(vocab_); }
 
 FimTokens Vocab::fim() const {

@@ -26,6 +26,8 @@ class Vocab final : public Vocabulary {
     // that many or more.
     int length(Token token) const { return lengths_[token]; }
 
+    bool ends_message(Token token) const override;
+
     std::vector<Token> tokenize(std::string_view text, bool add_special, bool parse_special,
                                 TextRanges plain) const override;
     using Vocabulary::tokenize;

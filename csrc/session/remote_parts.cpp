@@ -70,6 +70,8 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Verifier> ver
     info.max_draft_length = engine->limits().depth;
     info.max_candidates = engine->speculator().tree_limits().siblings;
     info.max_draft_tokens = engine->limits().nodes;
+    info.drafts_by_model = engine->speculator().drafts_by_model();
+    info.drafts_by_ngram = engine->speculator().drafts_by_ngram();
     SessionParts parts;
     parts.vocabulary = std::move(vocabulary);
     parts.engine = std::move(engine);

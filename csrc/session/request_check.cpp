@@ -40,6 +40,18 @@ void check_options(const GenerateOptions& options, int n_room) {
         throw InvalidArgument(
             "A text that is replayed follows no grammar; leave one of the two out.");
     check_stop_strings(options.stop);
+    specllama::check_options(options);
+}
+
+void check_message_ends(const std::vector<int>& ends, int n_prompt) {
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+        const int least = i == 0 ? 1 : ends[i - 1] + 1;
+        if (ends[i] < least || ends[i] > n_prompt)
+            throw InvalidArgument("message_ends has " + std::to_string(ends[i]) +
+                                  " where a number from " + std::to_string(least) + " to " +
+                                  std::to_string(n_prompt) +
+                                  ", the tokens of the prompt, must be; give them in order.");
+    }
 }
 
 void check_draft(const RequestDraft& draft, const Vocabulary& vocab) {
@@ -72,7 +84,9 @@ void check_request(TokenSpan prompt, const GenerateOptions& options, const Vocab
     vocab.check(options.replayed, "replayed text");
     vocab.check(options.generated, "generated text");
     if (options.draft) check_draft(*options.draft, vocab);
-    check_options(options, n_ctx - static_cast<int>(prompt.size()));
+    const auto n_prompt = static_cast<int>(prompt.size());
+    check_options(options, n_ctx - n_prompt);
+    check_message_ends(options.message_ends, n_prompt);
     check(options.sampling, vocab.size());
 }
 

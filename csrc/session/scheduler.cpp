@@ -144,6 +144,13 @@ void Scheduler::reap_finished() {
 
 void Scheduler::check(TokenSpan prompt, const GenerateOptions& options) const {
     check_request(prompt, options, *vocabulary(), info().n_ctx);
+    check_slot(options.id_slot);
+    if (options.spec_type == SpecType::model && !info().drafts_by_model)
+        throw InvalidArgument(
+            "spec_type is \"model\", but the session has no draft model; leave it out.");
+    if (options.spec_type == SpecType::ngram && !info().drafts_by_ngram)
+        throw InvalidArgument(
+            "spec_type is \"ngram\", but the session has no drafter that copies; leave it out.");
     if (const std::shared_ptr<const Model> model = this->model())
         constraints_.check(model->vocab(), options.sampling);
     else
@@ -173,13 +180,27 @@ std::shared_ptr<Sequence> Scheduler::start(TokenSpan prompt, const GenerateOptio
     return sequence;
 }
 
+void Scheduler::check_slot(int slot) const {
+    if (slot >= info_.n_seq)
+        throw InvalidArgument("id_slot is " + std::to_string(slot) + ", but the slots are 0 to " +
+                              std::to_string(info_.n_seq - 1) + ".");
+}
+
+// slot: the one that is needed; -1: any.
+void Scheduler::check_free(int slot) const {
+    if (slot >= 0 && slots_->taken(slot))
+        throw Busy("Slot " + std::to_string(slot) +
+                   " is in use; wait until its request has ended, or take another one.");
+    if (slots_->n_free() == 0) throw_no_free_slot();
+}
+
 void Scheduler::throw_no_free_slot() const {
     throw Busy("All " + std::to_string(info_.n_seq) +
                " sequences of the session are in use; wait until one is free, or raise n_seq.");
 }
 
 void Scheduler::add(const std::shared_ptr<Sequence>& sequence, TokenSpan reference) {
-    if (slots_->n_free() == 0) throw_no_free_slot();
+    check_free(sequence->wanted_slot());
     const Timer timer(sequence->stats.seconds.total);
     {
         const Timer prefill_timer(sequence->stats.seconds.prefill);
@@ -306,18 +327,23 @@ BeamResult Scheduler::beam_search(TokenSpan prompt, const BeamOptions& options,
     return result;
 }
 
-SavedState Scheduler::save() {
+SavedState Scheduler::save(int slot) {
+    check_slot(slot);
     const std::scoped_lock lock(lock_);
     check_open();
     check_local("save_state");
     reap_finished();
-    SlotPool::Left left = slots_->left();
+    if (slot >= 0) check_free(slot);
+    SlotPool::Left left = slot < 0 ? slots_->left() : slots_->left(slot);
     if (left.tokens.empty() || left.state.empty())
-        throw InvalidArgument("There is no state to save; generate something first.");
+        throw InvalidArgument(slot < 0 ? "There is no state to save; generate something first."
+                                       : "Slot " + std::to_string(slot) +
+                                             " is empty; nothing is saved.");
     return {state_key_, std::move(left.tokens), std::move(left.state)};
 }
 
-void Scheduler::load(const SavedState& saved) {
+void Scheduler::load(const SavedState& saved, int slot) {
+    check_slot(slot);
     check_local("load_state");
     if (saved.key != state_key_)
         throw InvalidArgument("The state was saved by a session of another kind (" + saved.key +
@@ -326,9 +352,19 @@ void Scheduler::load(const SavedState& saved) {
     const std::scoped_lock lock(lock_);
     check_open();
     reap_finished();
-    if (slots_->n_free() == 0) throw_no_free_slot();
-    if (!slots_->load(saved.tokens, saved.memory))
+    check_free(slot);
+    if (!slots_->load(saved.tokens, saved.memory, slot))
         throw InvalidArgument("The state is damaged: it does not fit the memory of this session.");
+}
+
+int Scheduler::erase(int slot) {
+    check_slot(slot);
+    check_local("Erasing a slot");
+    const std::scoped_lock lock(lock_);
+    check_open();
+    reap_finished();
+    check_free(slot);
+    return slots_->erase(slot);
 }
 
 }  // namespace specllama

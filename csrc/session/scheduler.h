@@ -64,8 +64,9 @@ class Scheduler {
     // See Session.
     BeamResult beam_search(TokenSpan prompt, const BeamOptions& options,
                            const BetweenRounds& between);
-    SavedState save();
-    void load(const SavedState& saved);
+    SavedState save(int slot);
+    void load(const SavedState& saved, int slot);
+    int erase(int slot);
 
     // Calls `read` while no other thread works, so that nothing changes the sequence.
     template <typename Read>
@@ -80,10 +81,12 @@ class Scheduler {
     std::shared_ptr<const Model> model() const;
     std::unique_ptr<Mask> make_mask(const SamplingOptions& options) const;
     void check_local(const std::string& what) const;
+    void check_slot(int slot) const;
     // All below are called by a thread that has lock_.
     void check_open() const;
     void add(const std::shared_ptr<Sequence>& sequence, TokenSpan reference);
     [[noreturn]] void throw_no_free_slot() const;
+    void check_free(int slot) const;
     bool advance();
     void take_ready(Sequence& sequence, std::vector<Chunk>& chunks);
     // Keeps what was learned of decodes for later sessions, and releases the helper threads of the

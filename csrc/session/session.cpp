@@ -51,9 +51,11 @@ BeamResult Session::beam_search(TokenSpan prompt, const BeamOptions& options,
     return scheduler_->beam_search(prompt, options, between);
 }
 
-SavedState Session::save() { return scheduler_->save(); }
+SavedState Session::save(int slot) { return scheduler_->save(slot); }
 
-void Session::load(const SavedState& state) { scheduler_->load(state); }
+void Session::load(const SavedState& state, int slot) { scheduler_->load(state, slot); }
+
+int Session::erase(int slot) { return scheduler_->erase(slot); }
 
 void Session::close() { scheduler_->close(); }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -154,11 +153,6 @@ std::optional<std::pair<int, int>> known_widths(const Header& header, const Targ
     return {{widths.least, widths.most}};
 }
 
-std::size_t cache_bytes(int mebibytes) {
-    return mebibytes < 0 ? std::numeric_limits<std::size_t>::max()
-                         : static_cast<std::size_t>(mebibytes) << 20;
-}
-
 // One line with all that the bytes of a KV memory in n_parts parts depend on, except for the values
 // of the weights.
 std::string state_key(const Headers& headers, const ContextOptions& context, int n_ctx, int n_parts,
@@ -190,7 +184,9 @@ SessionInfo session_info(const Model& model, const Context& context, Engine& eng
             .cpu_kernels = model.kernels(),
             .max_draft_length = engine.limits().depth,
             .max_candidates = speculator.tree_limits().siblings,
-            .max_draft_tokens = engine.limits().nodes};
+            .max_draft_tokens = engine.limits().nodes,
+            .drafts_by_model = speculator.drafts_by_model(),
+            .drafts_by_ngram = speculator.drafts_by_ngram()};
 }
 
 }  // namespace
@@ -240,7 +236,7 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
             .curve_keys = std::move(curve_keys),
             .context_plan = plan.context,
             .info = std::move(info),
-            .cache_bytes = cache_bytes(options.cache_ram),
+            .cache_bytes = in_bytes(options.cache_ram),
             .exact = plan.exact,
             .same_widths = known_widths(headers.target, plan),
             .state_key = state_key(headers, plan.context, plan.context.n_ctx, n_parts, plan.exact)};

@@ -36,6 +36,11 @@ SlotPool::Prefix SlotPool::longest(TokenSpan prompt) const {
     return best;
 }
 
+// What a free slot can give.
+SlotPool::Prefix SlotPool::longest(TokenSpan prompt, int slot) const {
+    return {slot, memory_->rewindable(slot, common_prefix(slots_[slot].left, prompt))};
+}
+
 int SlotPool::oldest_free() const {
     int oldest = -1;
     for (int i = 0; i < static_cast<int>(slots_.size()); ++i)
@@ -45,7 +50,7 @@ int SlotPool::oldest_free() const {
 }
 
 void SlotPool::put(Sequence& sequence) {
-    int id = oldest_free();
+    int id = sequence.wanted_slot() < 0 ? oldest_free() : sequence.wanted_slot();
     const int n_cached = memory_ != nullptr ? fill(sequence, id) : 0;
     slots_[id].sequence = &sequence;
     --n_free_;
@@ -58,7 +63,7 @@ void SlotPool::put(Sequence& sequence) {
 // it saves more than that takes.
 int SlotPool::fill(const Sequence& sequence, int& id) {
     const TokenSpan prompt = sequence.tokens().first(sequence.tokens().size() - 1);
-    const Prefix prefix = longest(prompt);
+    const Prefix prefix = sequence.wanted_slot() < 0 ? longest(prompt) : longest(prompt, id);
     const PromptCache::Prefix copy = cache_.longest(prompt);
     const bool from_copy =
         !memory_->copying() && copy.n_tokens >= prefix.n_tokens + Memory::kShortestCopy;
@@ -138,16 +143,26 @@ void SlotPool::forget() {
 // The memory may hold less than was left in the slot: a failed decode of others can cost it states.
 SlotPool::Left SlotPool::left() const {
     for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
-        const auto& [sequence, tokens, freed] = slots_[i];
-        if (sequence != nullptr || n_freed_ == 0 || freed != n_freed_) continue;
-        const int n = memory_->rewindable(i, static_cast<int>(tokens.size()));
-        return {{tokens.begin(), tokens.begin() + n}, memory_->state(i)};
+        const Slot& slot = slots_[i];
+        if (slot.sequence == nullptr && n_freed_ > 0 && slot.freed == n_freed_) return left(i);
     }
     return {};
 }
 
-bool SlotPool::load(TokenSpan tokens, std::span<const std::uint8_t> state) {
-    const int id = oldest_free();
+SlotPool::Left SlotPool::left(int slot) const {
+    const std::vector<Token>& tokens = slots_[slot].left;
+    const int n = memory_->rewindable(slot, static_cast<int>(tokens.size()));
+    return {{tokens.begin(), tokens.begin() + n}, memory_->state(slot)};
+}
+
+int SlotPool::erase(int slot) {
+    const auto n = static_cast<int>(std::exchange(slots_[slot].left, {}).size());
+    memory_->rewind(slot, 0);
+    return n;
+}
+
+bool SlotPool::load(TokenSpan tokens, std::span<const std::uint8_t> state, int slot_id) {
+    const int id = slot_id < 0 ? oldest_free() : slot_id;
     Slot& slot = slots_[id];
     const int n_held = memory_->rewindable(id, static_cast<int>(slot.left.size()));
     if (!memory_->fits(id, TokenSpan(slot.left).first(n_held), state, tokens)) return false;

@@ -24,25 +24,30 @@ class SlotPool {
     SlotPool(Memory* memory, int n_slots, std::size_t cache_bytes);
 
     int n_free() const { return n_free_; }
+    bool taken(int slot) const { return slots_[slot].sequence != nullptr; }
 
     // Puts a new sequence into a free slot, with as many of its leading tokens as slots or copies
-    // can give, if it wants any. Its last token is not among them, since its logits are wanted. The
-    // pool refers to the sequence until it is taken out. There must be a free slot. What a spoiled
-    // sequence leaves is not used again, nor is what it may have come from.
+    // can give, if it wants any; into the slot that it asks for, with what that slot or a copy can
+    // give. Its last token is not among them, since its logits are wanted. The pool refers to the
+    // sequence until it is taken out. There must be a free slot. What a spoiled sequence leaves is
+    // not used again, nor is what it may have come from.
     void put(Sequence& sequence);
     void take_out(const Sequence& sequence);
 
     // What the sequence taken out last, or the state loaded last, has left; empty if its slot is in
-    // use.
+    // use. left(slot): what a free slot holds.
     struct Left {
         std::vector<Token> tokens;
         std::vector<std::uint8_t> state;  // see Memory::state
     };
     Left left() const;
-    // Puts such tokens and their state into the slot that has been free the longest; false if the
-    // memory does not take them, in which case the slot holds what it held before. There must be a
-    // free slot.
-    bool load(TokenSpan tokens, std::span<const std::uint8_t> state);
+    Left left(int slot) const;
+    // Puts such tokens and their state into a free slot (-1: the one that has been free the
+    // longest); false if the memory does not take them, in which case the slot holds what it held
+    // before. There must be a free slot.
+    bool load(TokenSpan tokens, std::span<const std::uint8_t> state, int slot = -1);
+    // Empties a free slot; returns how many tokens it held.
+    int erase(int slot);
 
  private:
     struct Slot {
@@ -60,6 +65,7 @@ class SlotPool {
 
     int fill(const Sequence& sequence, int& id);
     Prefix longest(TokenSpan prompt) const;
+    Prefix longest(TokenSpan prompt, int slot) const;
     int oldest_free() const;
     int fill(int id, const Prefix& prefix, TokenSpan prompt);
     int fill(int id, PromptCache::Entry entry, int n_tokens);

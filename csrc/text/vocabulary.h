@@ -27,6 +27,10 @@ class Vocabulary {
     TokenSpan ends() const { return ends_; }
     bool is_end(Token token) const { return std::ranges::find(ends_, token) != ends_.end(); }
 
+    // Whether a message of a conversation ends with a token: one that ends a text, or another that
+    // chat templates write there.
+    virtual bool ends_message(Token token) const { return is_end(token); }
+
     // Appends the bytes that a token adds to a text to `out`, so that a caller can use its buffer
     // again; none for special tokens unless `special`. May end inside a character.
     virtual void append_piece(Token token, std::string& out, bool special) const = 0;

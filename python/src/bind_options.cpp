@@ -128,6 +128,12 @@ void bind_options(py::module_& m) {
         .value("coupled", AcceptanceRule::coupled)
         .value("rejection", AcceptanceRule::rejection)
         .finalize();
+    py::native_enum<SpecType>(m, "SpecType", "enum.Enum", "Which drafters may draft.")
+        .value("auto", SpecType::automatic)
+        .value("none", SpecType::none)
+        .value("model", SpecType::model)
+        .value("ngram", SpecType::ngram)
+        .finalize();
     py::native_enum<GrammarSyntax>(m, "GrammarSyntax", "enum.Enum", "How a grammar is written.")
         .value("gbnf", GrammarSyntax::gbnf)
         .value("lark", GrammarSyntax::lark)

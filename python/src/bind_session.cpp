@@ -106,27 +106,30 @@ void bind_session(py::module_& m) {
             },
             py::arg("prompt"), py::arg("options"))
         .def("step", &Session::step, py::call_guard<py::gil_scoped_release>())
-        .def("save",
-             [](Session& session) {
-                 SavedState saved;
-                 {
-                     const py::gil_scoped_release release;
-                     saved = session.save();
-                 }
-                 return py::make_tuple(saved.key, to_array(std::move(saved.tokens)),
-                                       to_array(std::move(saved.memory)));
-             })
+        .def(
+            "save",
+            [](Session& session, int slot) {
+                SavedState saved;
+                {
+                    const py::gil_scoped_release release;
+                    saved = session.save(slot);
+                }
+                return py::make_tuple(saved.key, to_array(std::move(saved.tokens)),
+                                      to_array(std::move(saved.memory)));
+            },
+            py::arg("slot") = -1)
+        .def("erase", &Session::erase, py::arg("slot"), py::call_guard<py::gil_scoped_release>())
         .def(
             "load",
             [](Session& session, std::string key, const Tokens& tokens,
-               const py::array_t<std::uint8_t, py::array::c_style>& memory) {
+               const py::array_t<std::uint8_t, py::array::c_style>& memory, int slot) {
                 const std::span bytes(memory.data(), static_cast<std::size_t>(memory.size()));
                 const py::gil_scoped_release release;
                 const SavedState saved{
                     std::move(key), tokens.to_vector(), {bytes.begin(), bytes.end()}};
-                session.load(saved);
+                session.load(saved, slot);
             },
-            py::arg("key"), py::arg("tokens"), py::arg("memory"))
+            py::arg("key"), py::arg("tokens"), py::arg("memory"), py::arg("slot") = -1)
         .def("close", &Session::close, py::call_guard<py::gil_scoped_release>())
         .def_property_readonly("closed", &Session::closed)
         .def_property_readonly("entered", &Session::entered)
@@ -148,6 +151,8 @@ void bind_session(py::module_& m) {
         .def_property_readonly("longest_draft", info(&SessionInfo::max_draft_length))
         .def_property_readonly("most_guesses", info(&SessionInfo::max_candidates))
         .def_property_readonly("most_nodes", info(&SessionInfo::max_draft_tokens))
+        .def_property_readonly("drafts_by_model", info(&SessionInfo::drafts_by_model))
+        .def_property_readonly("drafts_by_ngram", info(&SessionInfo::drafts_by_ngram))
         .def_property_readonly("n_threads", info(&SessionInfo::n_threads))
         .def_property_readonly("model_description", info(&SessionInfo::description))
         .def_property_readonly("cpu_kernels", info(&SessionInfo::cpu_kernels));

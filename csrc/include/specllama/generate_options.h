@@ -303,6 +303,11 @@ void list_options(const SamplingOptions*, Visit&& option) {
     option(&Options::reasoning_closing, {.name = "reasoning_closing"});
 }
 
+// Which drafters of the session may draft for a request: those whose tokens each take a step of a
+// model (draft models and heads), those that copy (n-grams, matches, a corpus), all, or none. What
+// a grammar forces is drafted unless none may.
+enum class SpecType { automatic, none, model, ngram };
+
 // A draft that a request brings.
 struct RequestDraft {
     std::vector<Token> tokens;
@@ -324,6 +329,13 @@ struct GenerateOptions {
     // broke off. The generation continues after them as that request would have.
     std::vector<Token> generated;
     bool cache_prompt = true;
+    int id_slot = -1;
+    // Sizes at which messages of the prompt end, in order; empty: after each token that ends a
+    // message.
+    std::vector<int> message_ends;
+    // None: as many as the session drafts.
+    std::optional<int> spec_length;
+    SpecType spec_type = SpecType::automatic;
     // A draft to verify. The generation is then one round, which verifies as much of it as the
     // session can verify at once, and ends without a reason unless the text ends; `generated`
     // continues it. Only a text that the memory holds from an earlier request has its draft
@@ -363,6 +375,33 @@ void list_options(const GenerateOptions*, Visit&& option) {
                     "much that is may change how sums are rounded, unless the session is exact, "
                     "and with that the text of a seed.",
             .field = "cache_prompt"});
+    option(&Options::id_slot,
+           {.name = "id_slot",
+            .help = "Slot of the memory that the request gets; it waits until that one is free. "
+                    "`Stats.slot` is the one that it got.",
+            .low = -1,
+            .special = "-1: the best one that is free",
+            .field = "id_slot"});
+    option(
+        &Options::message_ends,
+        {.name = "message_ends",
+         .help = "Numbers of prompt tokens after which a message ends, in order. Checkpoints are "
+                 "made there (`ctx_checkpoints`).",
+         .unset = "after each token that ends a message"});
+    option(&Options::spec_length, {.name = "spec_length",
+                                   .help = "Most tokens drafted per round for this request.",
+                                   .low = 0,
+                                   .special = "0: plain decoding",
+                                   .unset = "as many as the session drafts",
+                                   .field = "speculative.n_max"});
+    option(
+        &Options::spec_type,
+        {.name = "spec_type",
+         .help = "Drafters used for this request. model: a draft model or head; ngram: copies of "
+                 "n-grams, matches and a corpus; none: plain decoding. What a grammar forces is "
+                 "drafted with all but none.",
+         .choices = "auto none model ngram",
+         .field = "speculative.type"});
     option(&Options::draft, {.name = "draft"});
     option(&Options::trace,
            {.name = "trace", .help = "Record what every round did, in `Generation.trace`."});

@@ -92,13 +92,15 @@ class Session {
     BeamResult beam_search(
         TokenSpan prompt, const BeamOptions& options, const BetweenRounds& between = [] {});
 
-    // save() returns what the generation that ended last, or the state loaded last, has left in the
-    // KV memory; load() puts a saved state back, for prompts that begin with its tokens. save()
-    // throws InvalidArgument if nothing has been left; load() throws it, and changes nothing, if
-    // the state is damaged or from another kind of session, and Busy while all sequences are in
-    // use.
-    SavedState save();
-    void load(const SavedState& state);
+    // save() returns what is left in a slot of the KV memory, load() puts a saved state into one,
+    // for prompts that begin with its tokens, and erase() empties one and returns how many tokens
+    // it held. slot -1: the slot of the generation that ended last, or of the state loaded last;
+    // for load() the one that has been free the longest. All throw Busy while the slot is in use.
+    // save() throws InvalidArgument if nothing has been left; load() throws it, and changes
+    // nothing, if the state is damaged or from another kind of session.
+    SavedState save(int slot = -1);
+    void load(const SavedState& state, int slot = -1);
+    int erase(int slot);
 
     // Frees everything; later calls, also of its streams, throw Closed. Closing twice is fine.
     void close();

@@ -36,6 +36,9 @@ struct SessionInfo {
     int max_draft_length = 0;
     int max_candidates = 1;
     int max_draft_tokens = 0;
+    // Whether there is a drafter of each kind: see SpecType.
+    bool drafts_by_model = false;
+    bool drafts_by_ngram = false;
 };
 
 }  // namespace specllama

@@ -145,6 +145,8 @@ struct ContextOptions {
     int n_threads = 0;
     Switch flash_attn = Switch::automatic;
     std::optional<std::string> kv_type;
+    int ctx_checkpoints = 32;
+    int checkpoint_ram = 1024;
     RopeOptions rope;
 };
 
@@ -192,6 +194,25 @@ void list_options(const ContextOptions*, Visit&& option) {
             .unset = "f16, or bf16/f16 with exact",
             .flags = "-kv --kv-type",
             .value = "TYPE"});
+    option(&Options::ctx_checkpoints,
+           {.name = "ctx_checkpoints",
+            .help = "Most checkpoints of each request's memory, if it cannot be cut back. With "
+                    "recurrent, hybrid and sliding-window models, a prompt that differs from what "
+                    "the memory holds is decoded from the last checkpoint before the difference. "
+                    "Checkpoints are at ends of messages; the more there are, the more evenly they "
+                    "are spread over the text.",
+            .low = 0,
+            .high = 1024,
+            .special = "0: none",
+            .flags = "-ctxcp --ctx-checkpoints --swa-checkpoints"});
+    option(&Options::checkpoint_ram,
+           {.name = "checkpoint_ram",
+            .help = "RAM in MiB for the checkpoints of all requests together. A checkpoint also "
+                    "takes at most 1/32 of the memory that is free.",
+            .low = -1,
+            .special = "0: none; -1: unlimited",
+            .flags = "--checkpoint-ram",
+            .value = "MIB"});
     option(&Options::rope);
 }
 

@@ -45,6 +45,8 @@ struct Stats {
     // Prompt tokens that need not be decoded, since another generation, earlier or concurrent, had
     // them in the KV memory.
     int reused_tokens = 0;
+    // The slot of the memory that it has; -1 before it begins.
+    int slot = -1;
     int generated_tokens = 0;
     // Target decodes that chose tokens, including the one that ends the prefill.
     int rounds = 0;

@@ -41,6 +41,7 @@ void visit_stats(Visitor visit) {
     visit("n_threads", &Stats::n_threads);
     visit("prompt_tokens", &Stats::prompt_tokens);
     visit("reused_tokens", &Stats::reused_tokens);
+    visit("slot", &Stats::slot);
     visit("generated_tokens", &Stats::generated_tokens);
     visit("rounds", &Stats::rounds);
     visit("drafted", &Stats::drafted);

@@ -146,6 +146,7 @@ class Stats:
         n_threads: Threads of the target's last decode; 0: it is remote, or has decoded nothing.
         prompt_tokens: Tokens of the prompt.
         reused_tokens: Prompt tokens that the KV memory already held.
+        slot: The slot of the KV memory that the request has; -1 before it begins.
         generated_tokens: Tokens generated.
         rounds: Target decodes that chose tokens.
         drafted: Draft tokens that were verified.
@@ -188,6 +189,7 @@ class Stats:
     n_threads: Final[int]
     prompt_tokens: Final[int]
     reused_tokens: Final[int]
+    slot: Final[int]
     generated_tokens: Final[int]
     rounds: Final[int]
     drafted: Final[int]
@@ -375,6 +377,14 @@ class AcceptanceRule(enum.Enum):
 
     coupled = 0
     rejection = 1
+
+class SpecType(enum.Enum):
+    """Which drafters may draft."""
+
+    auto = 0
+    none = 1
+    model = 2
+    ngram = 3
 
 class GrammarSyntax(enum.Enum):
     """How a grammar is written."""
@@ -579,10 +589,19 @@ class Session:
     def step(self) -> bool:
         """Advance all unfinished generations; False when there are none."""
 
-    def save(self) -> tuple[str, NDArray[np.int32], NDArray[np.uint8]]:
-        """Return the key of the sessions that it fits, its tokens, and their KV memory."""
+    def save(self, slot: int = -1) -> tuple[str, NDArray[np.int32], NDArray[np.uint8]]:
+        """Return the key of the sessions that it fits, its tokens, and their KV memory. slot -1:
+        what the generation that ended last has left. Raises BusyError if the slot is in use."""
 
-    def load(self, key: str, tokens: Iterable[int], memory: NDArray[np.uint8]) -> None: ...
+    def load(
+        self, key: str, tokens: Iterable[int], memory: NDArray[np.uint8], slot: int = -1
+    ) -> None:
+        """Put a saved state back. slot -1: into the one that has been free the longest. Raises
+        ArgumentError if it does not fit or is damaged, and BusyError if the slot is in use."""
+
+    def erase(self, slot: int) -> int:
+        """Empty a slot; return how many tokens it held. Raises BusyError if it is in use."""
+
     def close(self) -> None: ...
     closed: Final[bool]
     entered: Final[bool]
@@ -598,6 +617,8 @@ class Session:
     def decode_seconds(self) -> list[float]: ...
     longest_draft: Final[int]
     most_guesses: Final[int]
+    drafts_by_model: Final[bool]
+    drafts_by_ngram: Final[bool]
     most_nodes: Final[int]
     n_threads: Final[int]
     model_description: Final[str]

@@ -30,7 +30,7 @@ _VALUES = (
     "--log-colors -lv --verbosity --log-verbosity -sps --slot-prompt-similarity --cache-reuse "
     "--threads-http --prio --prio-batch --poll --poll-batch --draft-min --draft-n-min "
     "--spec-draft-n-min --spec-draft-p-split --draft-p-split -tbd --threads-batch-draft "
-    "-ctxcp --ctx-checkpoints --swa-checkpoints -cms --checkpoint-min-step --keep"
+    "-cms --checkpoint-min-step --keep"
 )
 """Options, without and with a value, that ask for what is done anyway, or for what cannot change an
 answer."""
@@ -120,7 +120,6 @@ _REFUSED: dict[str, tuple[bool, str]] = {
                            "out"),
     "--chat-template": (True, "say --chat-template-file FILE"),
     "--no-jinja": (False, "chat templates are always Jinja's; leave it out"),
-    "--slot-save-path": (True, "conversations are kept in memory (--cache-ram) only; leave it out"),
     "--prompt-cache": (True, "prompts are not kept in files; leave it out"),
     "--prompt-cache-all": (False, "prompts are not kept in files; leave it out"),
     "--api-key-file": (True, "say --api-key KEY, or set the variable SPECLLAMA_API_KEY"),

@@ -64,6 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         max_prompt=arguments.max_prompt,
         timeout=arguments.timeout,
         idle=arguments.idle_timeout,
+        slot_save_path=_folder(arguments.slot_save_path),
         sampling=sampling,
     )
     log_file = None if arguments.log_file is None else _opened(arguments.log_file)
@@ -127,6 +128,13 @@ def _description(session: SpecSession, arguments: argparse.Namespace) -> str:
         f"{session.model_description}; slots: {session.n_seq}, with {session.n_ctx} tokens of "
         f"context each; threads: {session.n_threads}; drafts: {drafts}"
     )
+
+
+def _folder(path: Path | None) -> Path | None:
+    """Return a folder. Raises ArgumentError if it is not one, or cannot be written to."""
+    if path is not None and not (path.is_dir() and os.access(path, os.W_OK | os.X_OK)):
+        raise ArgumentError(f"--slot-save-path {path} is not a folder that can be written to.")
+    return path
 
 
 def _opened(path: Path) -> int:
@@ -195,6 +203,10 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "than 8 processors)",
     )  # fmt: skip
     _arguments.add_options(parser, "cache_ram", defaults={"cache_ram": 8192})
+    parser.add_argument(
+        "--slot-save-path", type=_arguments.path, metavar="FOLDER",
+        help="folder of the files that POST /slots/{id} saves and restores (default: none)",
+    )  # fmt: skip
     # Defaults for requests that leave these open; the temperature is that of the OpenAI API.
     _arguments.add_options(parser, *_FOR_REQUESTS, defaults={"temperature": 1.0})
     parser.add_argument(

@@ -168,36 +168,64 @@ class LoadedModel:
         ]
         return self._infill_prompts.make(*texts, others, most)
 
-    def save_state(self, path: str | os.PathLike[str]) -> None:
+    def save_state(self, path: str | os.PathLike[str], *, slot: int | None = None) -> int:
         """Save what the generation that ended last left in the KV memory: its tokens and their
         state, so that another session need not compute it again.
 
         The file is written beside `path` and then moved there, so `path` never holds half a file.
 
+        Args:
+            path: The file.
+            slot: The slot of the memory to save, 0 to n_seq - 1. None: that of the generation that
+                ended last.
+
+        Returns:
+            How many tokens were saved.
+
         Raises:
-            ArgumentError: Nothing has been generated yet.
+            ArgumentError: Nothing has been generated yet, or there is no such slot.
+            BusyError: The slot is in use.
             SpecllamaError: The file cannot be written.
         """
         place = Path(_check.path("path", path))
-        key, tokens, memory = self._free_backend.save()
+        key, tokens, memory = self._free_backend.save(_slot(slot))
         kind = state_file.Kind(state_file.fingerprint(self._path), key)
         state_file.write(place, kind, tokens, memory)
+        return len(tokens)
 
-    def load_state(self, path: str | os.PathLike[str]) -> None:
+    def load_state(self, path: str | os.PathLike[str], *, slot: int | None = None) -> int:
         """Load what `save_state` saved: of prompts that begin with the same tokens, only the rest
         is decoded. The model, the type of the KV memory, flash attention, exactness, llama.cpp's
         version and, if the memories of requests lie apart, n_seq must be the same.
 
-        The state goes to the slot that has been without a request for the longest, but only
-        after all checks: a refused file changes nothing. A forged file cannot harm the process, but
-        it can make the model continue as after another text: load only files that you trust.
+        The state goes to `slot`, or (None) to the one that has been without a request for the
+        longest, but only after all checks: a refused file changes nothing. A forged file cannot
+        harm the process, but it can make the model continue as after another text: load only files
+        that you trust.
+
+        Returns:
+            How many tokens were loaded.
 
         Raises:
-            ArgumentError: The file is missing, damaged, or of another kind of session.
-            BusyError: All slots are in use.
+            ArgumentError: The file is missing, damaged, or of another kind of session; or there is
+                no such slot.
+            BusyError: The slot is in use, or all are.
         """
         saved = state_file.read(Path(_check.path("path", path)), state_file.fingerprint(self._path))
-        self._free_backend.load(*saved)
+        self._free_backend.load(*saved, slot=_slot(slot))
+        return len(saved[1])
+
+    def erase_slot(self, slot: int) -> int:
+        """Empty a slot of the KV memory, 0 to n_seq - 1. Copies in main memory (`cache_ram`) stay.
+
+        Returns:
+            How many tokens it held.
+
+        Raises:
+            ArgumentError: There is no such slot.
+            BusyError: The slot is in use.
+        """
+        return self._free_backend.erase(_check.integer("slot", slot, low=0))
 
     @property
     def has_chat_template(self) -> bool:
@@ -240,6 +268,10 @@ class LoadedModel:
         plain 24 %". AMX: by its tiles; repacked: weights repacked for the processor; plain: weights
         as they are in the file. "" if a GPU holds weights."""
         return self._backend.cpu_kernels
+
+
+def _slot(slot: int | None) -> int:
+    return -1 if slot is None else _check.integer("slot", slot, low=0)
 
 
 def backend_of(model: LoadedModel) -> _core.Session:

@@ -30,6 +30,8 @@ class SessionOptions(TypedDict, total=False):
     kv_type: str | None
     exact: bool | Literal["auto"]
     cache_ram: int
+    ctx_checkpoints: int
+    checkpoint_ram: int
 
     n_gpu_layers: int | Literal["auto", "all"] | None
     n_cpu_moe: int | None

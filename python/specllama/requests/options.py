@@ -60,6 +60,10 @@ class GenerateOptions(TypedDict, total=False):
     reasoning_budget: int | None
     reference: str | Iterable[int] | None
     cache_prompt: bool
+    id_slot: int
+    message_ends: Iterable[int] | None
+    spec_length: int | None
+    spec_type: Literal["auto", "none", "model", "ngram"]
     trace: bool
 
 
@@ -71,6 +75,7 @@ _READ: dict[str, Check] = {
     "seed": read.seed,
     "grammar": read.anything,
     "reference": read.reference,
+    "message_ends": read.ends,
 }
 """How options are read whose type does not say it."""
 

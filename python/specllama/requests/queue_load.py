@@ -15,6 +15,7 @@ class QueueLoad:
     Attributes:
         n_waiting: Requests that have not begun.
         n_running: Requests that have begun and not ended.
+        slots: The slots of the memory that these have.
         generated_tokens: Tokens generated since the session was opened.
         tokens_per_second: The recent speed of all requests together while the thread worked; the
             last 10 seconds make up half of this mean.
@@ -22,6 +23,7 @@ class QueueLoad:
 
     n_waiting: int
     n_running: int
+    slots: frozenset[int]
     generated_tokens: int
     tokens_per_second: float
 

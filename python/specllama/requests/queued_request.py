@@ -27,13 +27,17 @@ class QueuedRequest:
     Attributes:
         request: The request.
         state: The generation in the core; None before it has begun.
+        slot: The slot of the memory that it has; None before it has begun.
         wanted: False once the request was cancelled.
+        on_step: Called in the worker's thread with the generation that has begun or made a step.
     """
 
     def __init__(self, request: Request) -> None:
         self.request = request
         self.state: GenerationState | None = None
+        self.slot: int | None = None
         self.wanted = True
+        self.on_step: Callable[[GenerationState], object] | None = None
         self._lock = RLock()  # reentrant: collecting a reader calls give_back anywhere
         self._chunks: list[Chunk] = []
         self._wakes: list[Wake] = []
@@ -45,6 +49,12 @@ class QueuedRequest:
     def prompt(self) -> NDArray[np.int32]:
         """The prompt as an array, for comparisons with other prompts."""
         return np.asarray(self.request.tokens, dtype=np.int32)
+
+    def see(self) -> None:
+        """Have `on_step` see the generation, which does not end if that raises."""
+        if self.on_step is not None and self.state is not None:
+            with suppress(Exception):
+                self.on_step(self.state)
 
     def give(self, chunks: list[Chunk]) -> None:
         """Leave chunks for the readers. The worker never waits for a reader: max_tokens bounds how

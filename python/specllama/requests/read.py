@@ -55,6 +55,15 @@ def seed(name: str, value: Any) -> int | None:
     return None if seed == -1 else seed
 
 
+def ends(name: str, value: Any) -> list[int]:
+    """Return a list of whole numbers; None becomes an empty one."""
+    if value is None:
+        return []
+    if isinstance(value, (str, bytes, Mapping, set)) or not _check.has_several(value):
+        raise ArgumentError(f"{name} must be a list of whole numbers, not {_check.quoted(value)}.")
+    return [_check.integer(f"{name}[{i}]", one) for i, one in enumerate(value)]
+
+
 def reference(name: str, value: Any) -> str | _check.Tokens:
     """Return a text or token ids; None becomes no token ids."""
     if value is None:

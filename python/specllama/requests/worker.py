@@ -74,9 +74,13 @@ class Worker:
         return QueueLoad(
             n_waiting=len(self._waiting),
             n_running=len(self._running),
+            slots=self._slots(),
             generated_tokens=self._n_tokens,
             tokens_per_second=self._meter.tokens_per_second,
         )
+
+    def _slots(self) -> frozenset[int]:
+        return frozenset(job.slot for job in tuple(self._running) if job.slot is not None)
 
     @property
     def is_this_thread(self) -> bool:
@@ -236,13 +240,15 @@ class Worker:
 
     def _admit(self) -> None:
         while self._waiting and len(self._running) < self._n_seq:
-            read = self._being_read()
+            read, in_use = self._being_read(), self._slots()
             with self._lock:
                 place = next(
                     (
                         i
                         for i, job in enumerate(self._waiting)
-                        if job.wanted and not _waits_for_prefix(job.prompt, read)
+                        if job.wanted
+                        and job.request.options["id_slot"] not in in_use
+                        and not _waits_for_prefix(job.prompt, read)
                     ),
                     None,
                 )
@@ -253,6 +259,8 @@ class Worker:
                 self._running.append(job)
             try:
                 job.state = job.request.begin(self._backend)
+                job.slot = job.state.stream.stats.slot
+                job.see()
                 if job.request.verification is not None:  # they come as chunks again
                     self._n_tokens -= len(job.request.verification.generated)
             except BusyError as error:
@@ -293,6 +301,7 @@ class Worker:
         """Give a request the chunks that became certain, and release it if it has ended."""
         assert job.state is not None
         try:
+            job.see()
             chunks = job.state.stream.take()
             result = None
             if job.state.stream.done:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from typing import Any
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -96,13 +97,25 @@ class Answer:
         """Return the first event. Errors of a request show when it begins; they can then still be
         sent as a status, unless the client was sent a sign of life before."""
         first = asyncio.ensure_future(anext(events))
+        awaited: set[asyncio.Future[Any]] = {first}
         try:
-            while not (await asyncio.wait({first}, timeout=_SILENCE))[0]:
-                await self._send_part(self._endpoint.sign_of_life, send)
+            while not first.done():
+                if self._endpoint.shows_progress and awaited == {first}:
+                    awaited |= {asyncio.ensure_future(self._endpoint.watches[0].wait())}
+                done, _ = await asyncio.wait(
+                    awaited, timeout=_SILENCE, return_when=asyncio.FIRST_COMPLETED
+                )
+                if not done:
+                    await self._send_part(self._endpoint.sign_of_life, send)
+                if progress := self._endpoint.progress():
+                    await self._send_part(progress, send)
+                awaited -= done - {first}
         finally:
-            if not first.done():  # the generator must be idle before it is closed
-                first.cancel()
-                await asyncio.wait({first})
+            left = [one for one in awaited if not one.done()]
+            for one in left:  # the generator must be idle before it is closed
+                one.cancel()
+            if left:
+                await asyncio.wait(left)
         return first.result()
 
     async def _send_part(self, part: bytes, send: Send) -> None:

@@ -39,6 +39,7 @@ from specllama.server.ollama.models import OllamaModels
 from specllama.server.request_log import RequestLog, state_of
 from specllama.server.responses.endpoint import ResponsesEndpoint
 from specllama.server.settings import Settings
+from specllama.server.slots import Slots
 from specllama.server.verify.routes import Verify
 
 # Paths in /v1 are also served without it, for clients whose base URL lacks it.
@@ -128,6 +129,7 @@ class App:
                 ),
                 *Introspection(session, settings, self._body_reader).routes,
                 *OllamaModels(session, settings, self._body_reader).routes,
+                *Slots(session, settings, self._body_reader).routes,
                 *self._verify.routes,
             ],
             middleware=middleware,

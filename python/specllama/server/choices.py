@@ -30,6 +30,7 @@ class ChoicesEndpoint(Endpoint):
     kind: ClassVar[str]
     chunk_kind: ClassVar[str]
     id_prefix: ClassVar[str]
+    has_progress = True
 
     def __init__(self, model: BackgroundRequests, fields: Fields, settings: Settings) -> None:
         self.n = fields.integer("n", low=1, high=MOST_CHOICES) or 1
@@ -94,9 +95,14 @@ class ChoicesEndpoint(Endpoint):
             event({
                 **self._head,
                 "choices": [{"index": index, **part, "finish_reason": None, **(more or {})}],
+                **self._timed_part(index),
             })
             for part in parts
         )  # fmt: skip
+
+    def _empty_part(self) -> dict[str, Any]:
+        part = {"index": 0, **self._ending(), "finish_reason": None}
+        return {**self._head, "choices": [part]}
 
     def _usage(self, generations: Sequence[Generation | None]) -> dict[str, Any]:
         """Return the tokens that the generations used; a prompt counts once for all its choices."""

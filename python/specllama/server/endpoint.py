@@ -13,9 +13,11 @@ from specllama.requests.schema.schema_grammar import SchemaGrammar
 from specllama.server.error import ApiError, encoded, log_once
 from specllama.server.fields import Fields
 from specllama.server.limits import MOST_CHOICES
+from specllama.server.samplers import without_steps
 from specllama.server.sampling import read_options
 from specllama.server.settings import Settings
 from specllama.server.timings import timings
+from specllama.server.watch import Watch
 
 
 class Endpoint(ABC):
@@ -28,17 +30,21 @@ class Endpoint(ABC):
         prompt_field: Name of the field that has the prompt.
         media_type: The type of an answer in parts.
         sign_of_life: What a client that waits for the first part is sent; it means nothing.
+        has_progress: Whether this API has a form for progress.
         id: The answer's id; "": it has none by which it could be cancelled.
         n: Choices for each prompt.
         given: Names of the fields that the client gave.
         prompts: Token ids of the prompts; none: nothing is to be generated.
         streams: Whether the answer is to come in parts.
+        shows_progress: Whether the progress of reading the first prompt is to be sent, too.
+        watches: What each generation does, if that is to be sent.
         warnings: What an answer is not held to, though the request asks for it.
     """
 
     prompt_field: ClassVar[str]
     media_type: ClassVar[str] = "text/event-stream"
     sign_of_life: ClassVar[bytes] = b":\n\n"  # a comment of server-sent events
+    has_progress: ClassVar[bool] = False
     n = 1
     id = ""
 
@@ -52,6 +58,10 @@ class Endpoint(ABC):
         self._options: GenerateOptions = read_options(fields, settings.sampling)
         self._most_tokens = self._options.get("max_tokens")
         self._options.update(self._own_options(fields))
+        self._options.update(without_steps(fields, self._options))
+        self._timed = self.streams and fields.flag("timings_per_token")
+        self.shows_progress = self.has_progress and self.streams and fields.flag("return_progress")
+        self.watches: list[Watch] = []
         self.warnings: list[str] = []
         if isinstance(schema := self._options.get("json_schema"), SchemaGrammar):
             self._warn(f"json_schema: {one}." for one in schema.warnings)
@@ -92,7 +102,28 @@ class Endpoint(ABC):
     def prepare(self) -> list[QueuedRequest]:
         """Return the generations to submit: the choices for the first prompt first. Raises
         ArgumentError. This may take a while, as the constructor does."""
-        return prepared(self._model, self.prompts, self.n, self._options)
+        jobs = prepared(self._model, self.prompts, self.n, self._options)
+        if self._timed or self.shows_progress:
+            self.watches = [Watch() for _ in jobs]
+            for job, watch in zip(jobs, self.watches, strict=True):
+                job.on_step = watch.see
+        return jobs
+
+    def _timed_part(self, index: int) -> dict[str, Any]:
+        """Return the field `timings` of a part of a streamed choice, if all parts are to have it;
+        else no field."""
+        stats = self.watches[index].stats if self._timed else None
+        return {} if stats is None else {"timings": timings(stats, alone=False)}
+
+    def progress(self) -> bytes:
+        """Return server-sent events for the progress of reading the first prompt since the last
+        call, if it is to be sent."""
+        news = self.watches[0].progress() if self.shows_progress else []
+        return b"".join(event({**self._empty_part(), "prompt_progress": one}) for one in news)
+
+    def _empty_part(self) -> dict[str, Any]:
+        """Return a part of a streamed answer that adds nothing to it."""
+        raise NotImplementedError
 
     def _check_choices(self, n_prompts: int) -> None:
         """Raise ApiError if there would be too many choices."""

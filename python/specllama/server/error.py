@@ -28,6 +28,8 @@ _OTHER_NAMES = {
     ),
     "regex": ("guided_regex", "structured_outputs"),
     "stop": ("stop_sequences",),
+    "spec_length": ("speculative.n_max",),
+    "spec_type": ("speculative.type",),
     "template_args": ("chat_template_kwargs",),
 }  # fmt: skip
 """Fields of requests by which a client may have set an option of a generation."""

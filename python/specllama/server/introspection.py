@@ -11,7 +11,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from specllama import SpecSession, _check
-from specllama.requests.background import queue_load
 from specllama.server.anthropic.input import read_conversation
 from specllama.server.body_reader import BodyReader
 from specllama.server.conversation import Conversation, described_format
@@ -21,8 +20,8 @@ from specllama.server.settings import Settings
 
 
 class Introspection:
-    """Serves /tokenize, /detokenize, /apply-template, /v1/messages/count_tokens, /props and /slots,
-    as far as they mean something here.
+    """Serves /tokenize, /detokenize, /apply-template, /v1/messages/count_tokens and /props, as
+    far as they mean something here.
 
     Args:
         session: The session.
@@ -47,7 +46,6 @@ class Introspection:
                 for path in ("/v1/messages/count_tokens", "/messages/count_tokens")
             ),
             Route("/props", self._props),
-            Route("/slots", self._slots),
         ]
 
     async def _tokenize(self, request: Request) -> Response:
@@ -108,13 +106,6 @@ class Introspection:
             "build_info": "specllama",
             **described_format(session),
         })  # fmt: skip
-
-    async def _slots(self, request: Request) -> Response:
-        n_running = queue_load(self._session).n_running
-        return JSONResponse([
-            {"id": i, "n_ctx": self._session.n_ctx, "is_processing": i < n_running}
-            for i in range(self._session.n_seq)
-        ])  # fmt: skip
 
 
 def _piece(piece: bytes) -> str | list[int]:

@@ -23,6 +23,8 @@ class Metrics:
         self._tokens: Counter[str] = Counter()
         self._drafted = Counter(dict.fromkeys(_DRAFTERS, 0))
         self._accepted = Counter(dict.fromkeys(_DRAFTERS, 0))
+        self._drafted_at: Counter[str] = Counter()  # by position in the draft
+        self._accepted_at: Counter[str] = Counter()
 
     def refuse(self) -> None:
         """Count a request that was refused because there was no room."""
@@ -67,6 +69,10 @@ class Metrics:
             for drafter, (drafted, accepted) in stats.by_drafter.items():
                 self._drafted[drafter] += drafted
                 self._accepted[drafter] += accepted
+            for i, n in enumerate(stats.drafted_by_position):
+                self._drafted_at[str(i)] += n
+            for i, n in enumerate(stats.accepted_by_position):
+                self._accepted_at[str(i)] += n
 
     def text(self, load: QueueLoad) -> str:
         """Return all metrics, including the session's load, as text."""
@@ -106,6 +112,20 @@ class Metrics:
             "Of those, tokens that the model accepted.",
             self._accepted,
             "drafter",
+        )
+        yield from _metric(
+            "drafted_tokens_by_position_total",
+            "counter",
+            "Tokens drafted, by position in the draft, from 0.",
+            self._drafted_at,
+            "position",
+        )
+        yield from _metric(
+            "accepted_tokens_by_position_total",
+            "counter",
+            "Of those, tokens that the model accepted.",
+            self._accepted_at,
+            "position",
         )
         rates = {
             drafter: self._accepted[drafter] / n for drafter, n in self._drafted.items() if n > 0

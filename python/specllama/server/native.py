@@ -25,6 +25,8 @@ _MOST_PROBS = 100
 class NativeEndpoint(Endpoint):
     """A request to continue one prompt that is answered in this form."""
 
+    has_progress = True
+
     def _own_options(self, fields: Fields) -> GenerateOptions:
         options: dict[str, Any] = {
             name: value for name, value in _DEFAULTS.items() if name not in fields
@@ -75,7 +77,10 @@ class NativeEndpoint(Endpoint):
     def _part(self, chunk: Chunk) -> dict[str, Any]:
         tokens = [] if chunk.token is None else [chunk.token]
         logprobs = [] if chunk.logprobs is None else [chunk.logprobs]
-        return self._body(chunk.text, tokens) | self._probabilities(logprobs)
+        return self._body(chunk.text, tokens) | self._probabilities(logprobs) | self._timed_part(0)
+
+    def _empty_part(self) -> dict[str, Any]:
+        return self._body("", [])
 
     def _body(self, text: str, tokens: Sequence[int]) -> dict[str, Any]:
         return {
@@ -91,6 +96,7 @@ class NativeEndpoint(Endpoint):
         n = 0 if self._only_reads else stats.generated_tokens
         return {
             "stop": True,
+            "id_slot": stats.slot,
             "stop_type": _stop_type(generation),
             "stopping_word": generation.stop_string or "",
             "truncated": False,

@@ -12,6 +12,9 @@ from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.limits import MOST_BIASES, check_number, check_texts
 
+_SPEC_TYPES = {"draft-": "model", "ngram-": "ngram"}
+"""Beginnings of llama-server's names, and ours."""
+
 
 def read_options(fields: Fields, defaults: GenerateOptions) -> GenerateOptions:
     """Return the options that all kinds of calls have in common. Raises ApiError."""
@@ -20,6 +23,14 @@ def read_options(fields: Fields, defaults: GenerateOptions) -> GenerateOptions:
         given = [one for one in (*option.aliases, option.field) if one and one in fields]
         if option.field and given:
             options[name] = _value(fields, given[-1], option)
+    if fields.integer("n_cache_reuse", low=0, high=INT32):
+        raise ApiError(
+            400,
+            "n_cache_reuse is not supported: the memory of tokens cannot be moved to other "
+            "positions; leave it out.",
+            param="n_cache_reuse",
+            code="unsupported",
+        )
     options["stop"] = stop_strings(fields)
     options.update(read_constraint(fields))
     return cast(GenerateOptions, options)
@@ -33,11 +44,25 @@ def _value(fields: Fields, name: str, option: Field) -> Any:
         return None if seed is None or seed == -1 else seed % 2**64
     if option.name == "logit_bias":
         return _logit_bias(fields)
+    if option.name == "spec_type":
+        return _spec_type(fields, name)
     if option.kind == "integer":
         return fields.integer(name, low=int(option.low), high=INT32)
     if option.kind == "flag":
         return fields.flag(name)
     return _texts(fields, name) if option.kind == "texts" else fields.number(name)
+
+
+def _spec_type(fields: Fields, name: str) -> str:
+    """Return which drafters may draft, by a name of ours or by llama-server's, with commas."""
+    kinds = set()
+    for one in fields.text(name).split(","):
+        kind = next((kind for begin, kind in _SPEC_TYPES.items() if one.startswith(begin)), one)
+        if kind not in ("auto", "none", "model", "ngram"):
+            fields.refuse(name, '"auto", "none", "model", "ngram", or a type of llama-server')
+        kinds.add(kind)
+    kinds -= {"none"} if len(kinds) > 1 else set()
+    return kinds.pop() if len(kinds) == 1 else "auto"
 
 
 def most_tokens(fields: Fields, *names: str, default: int | None = None) -> int | None:

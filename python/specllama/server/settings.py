@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from specllama import GenerateOptions
 
@@ -21,6 +22,7 @@ class Settings:
         timeout: Most seconds from a request's arrival to the end of its generation.
         idle: Seconds after which the server gives up a generation that waits for a draft, or a
             connection for such drafts over which nothing is generated.
+        slot_save_path: Folder of the files in which slots are saved; None: they are not.
         sampling: Defaults of sampling options and of max_tokens, for completions and chats whose
             requests leave them open. max_tokens is also the most that a request gets.
     """
@@ -33,4 +35,5 @@ class Settings:
     max_prompt: int | None = None
     timeout: float = 600.0
     idle: float = 60.0
+    slot_save_path: Path | None = None
     sampling: GenerateOptions = field(default_factory=lambda: GenerateOptions(temperature=1.0))

@@ -1,0 +1,86 @@
+"""The field `samplers` of llama-server's requests: which steps of sampling there are, in which
+order."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, cast
+
+from specllama.requests.options import FIELDS, GenerateOptions
+from specllama.server.error import ApiError
+from specllama.server.fields import Fields
+from specllama.server.limits import check_number
+
+_STEPS: dict[str, dict[str, Any]] = {
+    "penalties": {"repeat_penalty": 1.0, "frequency_penalty": 0.0, "presence_penalty": 0.0},
+    "dry": {"dry_multiplier": 0.0},
+    "top_n_sigma": {"top_n_sigma": 0.0},
+    "top_k": {"top_k": 0},
+    "typ_p": {"typical_p": 1.0},
+    "top_p": {"top_p": 1.0},
+    "min_p": {"min_p": 0.0},
+    "xtc": {"xtc_probability": 0.0},
+    "temperature": {"temperature": 1.0},
+}
+"""The steps in their order, which is llama.cpp's, and the options that switch each off."""
+
+_CHARACTERS = dict(zip("edskypmxt", _STEPS, strict=True))
+"""llama.cpp's letters for them."""
+
+_ALIASES = {
+    **{step.replace("_", ""): step for step in _STEPS},
+    "nucleus": "top_p", "temp": "temperature", "typ": "typ_p", "typicalp": "typ_p",
+}  # fmt: skip
+"""llama.cpp's other names; also with dashes or underscores inside."""
+
+_MOST = 64
+
+
+def without_steps(fields: Fields, options: GenerateOptions) -> GenerateOptions:
+    """Return the options of a request that switch off the steps which `samplers` leaves out; {} if
+    the field was not given. Names that are not known are ignored, as by llama-server.
+
+    Raises:
+        ApiError: The steps that change anything are in another order than here, or one comes twice.
+    """
+    if "samplers" not in fields:
+        return {}
+    named = _named(fields)
+    active = [step for step in named if _changes(step, options)]
+    for one, after in pairwise(active):
+        if one == after or list(_STEPS).index(one) > list(_STEPS).index(after):
+            raise ApiError(
+                400,
+                f'samplers has "{one}" before "{after}", but the order is fixed: '
+                f"{', '.join(_STEPS)}; leave samplers out, or give them in this order.",
+                param="samplers",
+            )
+    left_out = [off for step, off in _STEPS.items() if step not in named]
+    return cast(GenerateOptions, {name: value for off in left_out for name, value in off.items()})
+
+
+def _named(fields: Fields) -> list[str]:
+    given = fields.any("samplers")
+    if isinstance(given, str):
+        check_number("samplers", len(given), _MOST, "letters")
+        return [_CHARACTERS[one] for one in given if one in _CHARACTERS]
+    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+        fields.refuse("samplers", "a list of names, or a string of letters")
+    check_number("samplers", len(given), _MOST, "names")
+    plain = [one.lower().replace("-", "").replace("_", "") for one in given]
+    if "infill" in plain:
+        raise ApiError(
+            400, 'The sampler "infill" is not supported; leave it out.', param="samplers"
+        )
+    return [_ALIASES[one] for one in plain if one in _ALIASES]
+
+
+def _changes(step: str, options: GenerateOptions) -> bool:
+    """Whether a step changes anything with these options."""
+    if step == "penalties" and options.get("repeat_last_n") == 0:
+        return False
+    found = cast(dict[str, Any], options)
+    return any(
+        found.get(name, FIELDS[name].default) not in ((off, -1) if name == "top_k" else (off,))
+        for name, off in _STEPS[step].items()
+    )

@@ -1,0 +1,141 @@
+"""/slots: the parts of the KV memory, and what is saved of them, as in llama-server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from specllama import BusyError, SpecllamaError, SpecSession
+from specllama.requests.background import queue_load
+from specllama.server.body_reader import BodyReader
+from specllama.server.error import ApiError
+from specllama.server.fields import Fields
+from specllama.server.settings import Settings
+
+_LONGEST_NAME = 200
+
+
+class Slots:
+    """Lists the slots, saves what they hold to files, restores it, and erases it.
+
+    Args:
+        session: The session.
+        settings: The folder of the files.
+        body_reader: How requests are read.
+    """
+
+    def __init__(self, session: SpecSession, settings: Settings, body_reader: BodyReader) -> None:
+        self._session = session
+        self._folder = settings.slot_save_path
+        self._body_reader = body_reader
+        self._one_at_a_time = asyncio.Semaphore(1)  # a state is as large as the memory of a slot
+
+    @property
+    def routes(self) -> list[Route]:
+        """The routes of these paths."""
+        return [
+            Route("/slots", self._list),
+            Route("/slots/{id}", self._act, methods=["POST"]),
+        ]
+
+    async def _list(self, request: Request) -> Response:
+        in_use = queue_load(self._session).slots
+        return JSONResponse([
+            {"id": i, "n_ctx": self._session.n_ctx, "is_processing": i in in_use}
+            for i in range(self._session.n_seq)
+        ])  # fmt: skip
+
+    async def _act(self, request: Request) -> Response:
+        slot = self._slot(request.path_params["id"])
+        action = request.query_params.get("action")
+        if action == "erase":
+            n_erased = await self._done(lambda: self._session.erase_slot(slot))
+            return JSONResponse({"id_slot": slot, "n_erased": n_erased})
+        if action not in ("save", "restore"):
+            raise ApiError(400, "action must be save, restore or erase.", param="action")
+        if self._folder is None:
+            raise ApiError(
+                501,
+                "The server keeps no files of slots; start it with --slot-save-path FOLDER.",
+                code="not_supported",
+            )
+        name = _file_name(await self._body_reader.fields(request))
+        work = self._saved if action == "save" else self._restored
+        return JSONResponse(await self._done(lambda: work(slot, name)))
+
+    def _slot(self, given: str) -> int:
+        n = self._session.n_seq
+        if not (given.isascii() and given.isdigit() and len(given) < 4 and int(given) < n):
+            raise ApiError(404, f"There is no slot {given!r:.40}; the slots are 0 to {n - 1}.")
+        return int(given)
+
+    async def _done(self, work: Callable[[], Any]) -> Any:
+        async with self._one_at_a_time:
+            try:
+                return await run_in_threadpool(work)
+            except BusyError as error:
+                raise ApiError(409, str(error), code="slot_in_use") from None
+            except SpecllamaError as error:
+                # The client need not know where the folder is.
+                report = ApiError.of(error)
+                text = str(report).replace(f"{self._folder}{os.sep}", "")
+                raise ApiError(report.status, text, code=report.code) from None
+
+    def _saved(self, slot: int, name: str) -> dict[str, Any]:
+        path = self._path(name)
+        began = time.monotonic()
+        n_tokens = self._session.save_state(path, slot=slot)
+        return {
+            "id_slot": slot,
+            "filename": name,
+            "n_saved": n_tokens,
+            "n_written": path.stat().st_size,
+            "timings": {"save_ms": 1000 * (time.monotonic() - began)},
+        }
+
+    def _restored(self, slot: int, name: str) -> dict[str, Any]:
+        path = self._path(name)
+        if not path.exists():
+            raise ApiError(404, f'There is no file "{name}".', param="filename", code="not_found")
+        began = time.monotonic()
+        n_tokens = self._session.load_state(path, slot=slot)
+        return {
+            "id_slot": slot,
+            "filename": name,
+            "n_restored": n_tokens,
+            "n_read": path.stat().st_size,
+            "timings": {"restore_ms": 1000 * (time.monotonic() - began)},
+        }
+
+    def _path(self, name: str) -> Path:
+        """Return the path of a file of the folder. Raises ApiError for what is not a plain file."""
+        assert self._folder is not None
+        path = self._folder / name
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise ApiError(
+                400, f'"{name}" is not a plain file; take another name.', param="filename"
+            )
+        return path
+
+
+def _file_name(fields: Fields) -> str:
+    """Return the field `filename`. Raises ApiError if it does not name a file of the folder."""
+    fields.required("filename")
+    name = fields.text("filename")
+    plain = name.isprintable() and not name.startswith(".") and not set(name) & set('/\\:*?"<>|')
+    if not plain or not 0 < len(name.encode(errors="replace")) <= _LONGEST_NAME:
+        fields.refuse(
+            "filename",
+            f"the name of a file, without a folder, of 1 to {_LONGEST_NAME} bytes, that does not "
+            "begin with a dot",
+        )
+    return name

@@ -1,0 +1,79 @@
+"""Which drafters draft, and how much, is chosen by each request; its tokens stay the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prompts import PROMPTS
+from session_options import Open, believe_wide_decodes_are_free
+from specllama import ArgumentError, SpecSession
+from specllama.session import BUNDLED_DRAFT
+
+PROMPT = PROMPTS["module"]
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+ALLOWED: dict[str, set[str]] = {
+    "none": set(),
+    "model": {"draft_model", "grammar"},
+    "ngram": {"ngram", "match", "grammar"},
+}
+
+
+@pytest.fixture(params=["planned", "fixed", "trees"])
+def session(
+    request: pytest.FixtureRequest,
+    open_session: Open,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> SpecSession:
+    """A draft model and n-grams. Only with trees are all of them asked in every round."""
+    options: dict[str, Any] = {"n_seq": 2}
+    if request.param == "planned":
+        monkeypatch.setenv("SPECLLAMA_CACHE", str(tmp_path))
+        options["spec_length"] = "auto"
+        open_session(draft=BUNDLED_DRAFT, **options).close()
+        believe_wide_decodes_are_free(tmp_path)
+    if request.param == "trees":
+        options["spec_tree"] = 2
+    return open_session(draft=BUNDLED_DRAFT, **options)
+
+
+def used(generation: Any) -> set[str]:
+    return {name for name, (drafted, _) in generation.stats.by_drafter.items() if drafted > 0}
+
+
+@pytest.mark.parametrize("more", [{}, {"json_schema": SCHEMA}], ids=["free", "by a schema"])
+def test_a_request_chooses_its_drafters(
+    session: SpecSession, open_session: Open, more: dict[str, Any]
+) -> None:
+    options = {"max_tokens": 60, **more}
+    expected = open_session(draft=None).generate(PROMPT, **options).tokens
+    kinds = [one for one in ALLOWED if one != "ngram" or session._backend.drafts_by_ngram]
+    handles = [session.submit(PROMPT, spec_type=kind, **options) for kind in kinds]
+    handles.append(session.submit(PROMPT, spec_length=0, **options))
+    for kind, handle in zip([*kinds, "none"], handles, strict=True):
+        found = handle.result()
+        assert found.tokens == expected, kind
+        assert used(found) <= ALLOWED[kind], kind
+        assert found.stats.drafter_errors == 0
+
+
+def test_a_request_bounds_its_drafts(session: SpecSession, open_session: Open) -> None:
+    expected = open_session(draft=None).generate(PROMPT, max_tokens=60).tokens
+    for most in (1, 2, 1000):
+        found = session.generate(PROMPT, max_tokens=60, spec_length=most)
+        assert found.tokens == expected
+        assert len(found.stats.drafted_by_position) <= most
+
+
+def test_drafters_that_are_not_there_are_refused(open_session: Open) -> None:
+    with pytest.raises(ArgumentError, match=r'spec_type is "model".* no draft model'):
+        open_session(draft="ngram").generate(PROMPT, max_tokens=1, spec_type="model")
+    with pytest.raises(ArgumentError, match=r'spec_type is "ngram".* no drafter that copies'):
+        open_session(draft=BUNDLED_DRAFT).generate(PROMPT, max_tokens=1, spec_type="ngram")
+    for wrong in ("frob", "", None, 1):
+        with pytest.raises(ArgumentError, match="spec_type must be"):
+            open_session().generate(PROMPT, max_tokens=1, spec_type=wrong)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="spec_length must be 0 or more"):
+        open_session().generate(PROMPT, max_tokens=1, spec_length=-1)
