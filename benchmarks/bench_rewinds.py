@@ -4,8 +4,8 @@ whose memory cannot be cut back.
     python benchmarks/bench_rewinds.py --ctx-checkpoints 0 2 8 32
 
 A conversation of some 4000 tokens grows turn by turn. Then a client sends it with another text in
-place of its last message, of the third from the end, or of the tenth from the end, and without what
-came after that.
+place of its last message, and without what came after that; then of the third from the end, and of
+the tenth.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import random
 import resource
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -61,18 +60,18 @@ def measure(model: Path, n_checkpoints: int, n_threads: int) -> None:
     with SpecSession(
         model, None, n_ctx=8192, n_threads=n_threads, ctx_checkpoints=n_checkpoints
     ) as session:
+        n_all = sum(decoded(session, messages[: n + 1])[1] for n in range(0, N_MESSAGES, 2))
+        print(f"{n_checkpoints} checkpoints; {n_all} tokens decoded while the conversation grew")
         for back in BACK:
-            session.generate([7], max_tokens=1, cache_prompt=False)  # forgets the conversation
-            n_all = sum(decoded(session, messages[: n + 1])[1] for n in range(0, N_MESSAGES, 2))
             kept = messages[: N_MESSAGES - back]
-            n, n_again, seconds = decoded(session, [*kept, message(rng)])
+            n, n_decoded, seconds = decoded(session, [*kept, message(rng)])
+            n_new = n - 1 - sum(map(len, kept))
             print(
-                f"{n_checkpoints} checkpoints, edited {back} back: prompt {n} tokens, decoded "
-                f"{n_again}, of them new {n - 1 - sum(map(len, kept))}; {seconds:.1f} s of a "
-                f"processor; {n_all} while the conversation grew; peak "
-                f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MiB"
+                f"  edited {back} back: {n} tokens, {n_new} of them new; decoded again "
+                f"{n_decoded - n_new}; {seconds:.1f} s of a processor"
             )
-            sys.stdout.flush()
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        print(f"  {most} MiB of main memory at most", flush=True)
 
 
 if __name__ == "__main__":
