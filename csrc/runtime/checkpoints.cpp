@@ -28,6 +28,12 @@ std::size_t n_bytes(const Checkpoints& checkpoints) {
     return n;
 }
 
+Checkpoints thinned(Checkpoints checkpoints, std::size_t most_bytes) {
+    while (checkpoints.size() > 2 && n_bytes(checkpoints) > most_bytes)
+        drop_one(checkpoints, checkpoints.size() - 1, checkpoints.back().size);
+    return checkpoints;
+}
+
 bool make_room(std::span<Checkpoints> sequences, std::size_t i, int size, std::size_t n_bytes,
                const CheckpointLimits& limits) {
     if (limits.most == 0 || n_bytes > limits.most_bytes) return false;

@@ -26,6 +26,9 @@ struct CheckpointLimits {
 
 std::size_t n_bytes(const Checkpoints& checkpoints);
 
+// As many of them as take most_bytes, but at least two, the last one among them.
+Checkpoints thinned(Checkpoints checkpoints, std::size_t most_bytes);
+
 // Makes room for a state of so many positions and bytes after those of sequences[i]; false: there
 // is none. The latest states of other sequences stay.
 bool make_room(std::span<Checkpoints> sequences, std::size_t i, int size, std::size_t n_bytes,

@@ -350,8 +350,8 @@ int Memory::Backup::rewindable(int keep) const {
 }
 
 std::size_t Memory::n_bytes(SequenceId sequence) const {
-    return llama_state_seq_get_size(context_, sequence) +
-           specllama::n_bytes(checkpoints_[sequence]);
+    const std::size_t n = llama_state_seq_get_size(context_, sequence);
+    return n + specllama::n_bytes(thinned(checkpoints_[sequence], n));
 }
 
 // llama.cpp's states have no snapshots, and of a sliding window only what the next token sees: with
@@ -359,10 +359,10 @@ std::size_t Memory::n_bytes(SequenceId sequence) const {
 Memory::Backup Memory::back_up(SequenceId sequence) {
     const int now = size(sequence);
     const bool is_whole = n_cuttable_ == kAnyNumber && (n_swa_ == 0 || now <= n_swa_);
-    return {.size = now,
-            .least = is_whole ? 1 : now,
-            .state = state(sequence),
-            .checkpoints = checkpoints_[sequence]};
+    Backup backup = {
+        .size = now, .least = is_whole ? 1 : now, .state = state(sequence), .checkpoints = {}};
+    backup.checkpoints = thinned(checkpoints_[sequence], backup.state.size());
+    return backup;
 }
 
 bool Memory::restore(SequenceId sequence, const Backup& backup) {

@@ -119,7 +119,8 @@ class Memory {
               TokenSpan tokens);
     bool load(SequenceId sequence, std::span<const std::uint8_t> state, int n_tokens);
 
-    // A copy of all that a sequence holds, and its checkpoints.
+    // A copy of all that a sequence holds, and its checkpoints: as many as are no larger than the
+    // rest of the copy, but at least two.
     struct Backup {
         int size = 0;   // positions
         int least = 0;  // fewest positions that can remain when it is cut

@@ -34,6 +34,8 @@ SESSION: dict[str, list[Any]] = {
     "yarn_orig_ctx": [1, 8, 1024],
     "load_mode": ["none", "mmap", "mlock", "mmap+mlock", "dio"],
     "cache_ram": [0, 1, 100, -1],
+    "ctx_checkpoints": [0, 1, 2, 5, 1024],
+    "checkpoint_ram": [0, 1, 100, -1],
     "spec_length": [1, 2, 3, 8, 17, 63, 64, "auto"],
     "spec_tree": ["off", "auto", 1, 2, 3, 8],
     "cascade": [True, False],
@@ -68,6 +70,10 @@ GENERATION: dict[str, list[Any]] = {
     "echo": [True, False],
     "trace": [True, False],
     "cache_prompt": [True, False],
+    "id_slot": [-1, 0, 1],
+    "message_ends": [[], [1], [1, 2], None],
+    "spec_length": [0, 1, 5, 1000, None],
+    "spec_type": ["auto", "none", "model", "ngram"],
 }
 WRITE = {
     **WRITERS,
