@@ -15,7 +15,7 @@ PROMPT = PROMPTS["module"]
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 ALLOWED: dict[str, set[str]] = {
     "none": set(),
-    "model": {"draft_model", "grammar"},
+    "model": {"model", "grammar"},
     "ngram": {"ngram", "match", "grammar"},
 }
 

@@ -81,12 +81,12 @@ def test_n_max_bounds_the_drafts_of_a_request(server: Server) -> None:
 @pytest.mark.parametrize(
     ("given", "drafters"),
     [
-        ("draft-simple", {"draft_model"}), ("model", {"draft_model"}),
+        ("draft-simple", {"model"}), ("model", {"model"}),
         ("ngram-mod", {"ngram", "match"}), ("ngram-simple,ngram-cache", {"ngram", "match"}),
     ],
 )  # fmt: skip
 def test_type_chooses_the_drafters(server: Server, given: str, drafters: set[str]) -> None:
-    kind = "model" if "draft_model" in drafters else "ngram"
+    kind = "model" if "model" in drafters else "ngram"
     session = server.session
     stats = session.submit(PROMPT, max_tokens=60, spec_type=kind).result().stats
     used = {name for name, (drafted, _) in stats.by_drafter.items() if drafted > 0}
