@@ -49,6 +49,7 @@ from specllama.requests.beams import Beam, BeamOptions  # noqa: E402
 from specllama.requests.handle import Handle  # noqa: E402
 from specllama.requests.options import GenerateOptions  # noqa: E402
 from specllama.requests.stream import Generation, Stream  # noqa: E402
+from specllama.requests.tool_call import ToolCall  # noqa: E402
 from specllama.session import SpecSession  # noqa: E402
 
 set_llguidance_path(_llama.llguidance_path())
@@ -85,6 +86,7 @@ __all__ = [
     "Stats",
     "Stream",
     "TokenLogprobs",
+    "ToolCall",
     "Trace",
     "TracedToken",
     "__version__",

@@ -11,6 +11,7 @@ from typing_extensions import Self, Unpack
 from specllama import _check, _core
 from specllama._closing import close_at_exit
 from specllama._progress import Progress
+from specllama.dialogue.chats import Chats
 from specllama.drafter import Drafter
 from specllama.errors import ArgumentError, BusyError
 from specllama.model import hub
@@ -21,7 +22,6 @@ from specllama.model.session_options import SessionOptions
 from specllama.model.template_options import TemplateOptions
 from specllama.remote.opening import TargetOptions, open_remote
 from specllama.requests import beams
-from specllama.requests.asynchronous import AsyncRequests
 from specllama.requests.beams import Beam, BeamOptions
 from specllama.requests.options import GenerateOptions
 from specllama.requests.request import Request, are_several
@@ -30,7 +30,7 @@ from specllama.requests.stream import Generation, Stream
 __all__ = ["BUNDLED_DRAFT", "BUNDLED_MODEL", "SpecSession"]
 
 
-class SpecSession(AsyncRequests):
+class SpecSession(Chats):
     """A GGUF model that generates with speculative decoding: the same tokens as plain decoding,
     sooner.
 
@@ -270,30 +270,6 @@ class SpecSession(AsyncRequests):
         given = GenerateOptions(**options)
         given["max_tokens"] = len(tokens)
         return self._start(Request.make(self, prompt, given, replayed=tokens)).run()
-
-    def chat(
-        self,
-        messages: Sequence[Message],
-        *,
-        template_args: Mapping[str, Any] | None = None,
-        n: int = 1,
-        **options: Unpack[GenerateOptions],
-    ) -> Generation:
-        """Answer the last message of a conversation, by the model's own chat template.
-
-        Args:
-            messages: As {"role": "user", "content": "..."}; the whole conversation, every time.
-                The part that is in the KV memory already is not decoded again.
-            template_args: Passed to the template, e.g. {"enable_thinking": False}.
-            n, **options: As for `generate`.
-
-        Raises:
-            ModelError: The model has no chat template.
-            ArgumentError: The template refuses the messages; or as for `generate`.
-        """
-        return self._continued(
-            self.render_chat(messages, template_args), n, GenerateOptions(**options)
-        )
 
     def stream_chat(
         self,

@@ -19,13 +19,14 @@ BASE = {
 """Below every room."""
 
 MODEL = BASE | {"formats", "model", "specllama_light"}
-SESSION = MODEL | {"remote", "requests", "session"}
+SESSION = MODEL | {"dialogue", "remote", "requests", "session"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(BASE, BASE),
     "formats": BASE | {"formats"},
     "model": MODEL,
     "requests": MODEL | {"requests"},
+    "dialogue": MODEL | {"requests", "dialogue"},
     "remote": MODEL | {"remote"},
     "session": SESSION - {"session"},
     "theory": BASE | {"theory"},

@@ -12,7 +12,7 @@ from prompts import MODULE
 from serving import Server, serve_scripted
 from session_options import Open
 from specllama import Generation, SpecSession
-from specllama.server.json_rewrites import MOST_CHARACTERS, json_rewrites
+from specllama.dialogue.json_rewrites import MOST_CHARACTERS, json_rewrites
 
 # All that JSON escapes, and what it leaves.
 MIXED = (

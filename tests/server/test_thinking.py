@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from serving import Server, serve_scripted
+from specllama.dialogue.answer_parts import content, thoughts
+from specllama.dialogue.thoughts import ThoughtReader
 from specllama.model.chat_template import ChatTemplate
 from specllama.model.thinking import Thinking
-from specllama.server.answer_parts import content, thoughts
-from specllama.server.thoughts import ThoughtReader
 from tool_models import TOOLS
 
 TAGS = Thinking("<think>", "</think>")

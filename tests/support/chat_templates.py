@@ -11,15 +11,16 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from specllama import Chunk
+from specllama.dialogue.answer_parts import Part, calls, content, thoughts
+from specllama.dialogue.answer_reader import AnswerReader, WrapperReader
+from specllama.dialogue.thoughts import ThoughtReader
+from specllama.dialogue.tools.format import CallFormat
+from specllama.dialogue.tools.reader import CallReader
+from specllama.dialogue.tools.recognise import call_format
+from specllama.dialogue.tools.tool import Tool
 from specllama.model.chat_template import ChatTemplate, Message
-from specllama.server.answer_parts import Part, calls, content, thoughts
-from specllama.server.answer_reader import AnswerReader, WrapperReader
 from specllama.server.fields import Fields
-from specllama.server.thoughts import ThoughtReader
-from specllama.server.tools.format import CallFormat
-from specllama.server.tools.reader import CallReader
-from specllama.server.tools.recognise import call_format
-from specllama.server.tools.tool import CHAT, Tool, read_tools
+from specllama.server.tools.read_tools import CHAT, read_tools
 
 _FILE = Path(__file__).parent.parent / "data" / "chat_templates" / "llama_cpp.json.xz"
 

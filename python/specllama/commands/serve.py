@@ -30,8 +30,8 @@ _FOR_REQUESTS = [name for name, field in FIELDS.items() if field.field and field
 def run(arguments: argparse.Namespace) -> int:
     """Serve until a signal ends it; return the exit code."""
     try:
+        from specllama.dialogue.conversation import described_format
         from specllama.server.app import App
-        from specllama.server.conversation import described_format
         from specllama.server.error import log
         from specllama.server.graceful import GracefulServer
         from specllama.server.nonblocking_log import NonblockingHandler

@@ -47,20 +47,6 @@ class AsyncRequests(BackgroundRequests, Closing):
         """
         return self._achunks(lambda: (prompt, GenerateOptions(**options)))
 
-    async def achat(
-        self,
-        messages: Sequence[Message],
-        *,
-        template_args: Mapping[str, Any] | None = None,
-        n: int = 1,
-        **options: Unpack[GenerateOptions],
-    ) -> Generation:
-        """Answer the last message of a conversation; see `agenerate`. Arguments and errors are
-        those of `SpecSession.chat`."""
-        return await self._acontinued(
-            lambda: (self.render_chat(messages, template_args), GenerateOptions(**options)), n
-        )
-
     def astream_chat(
         self,
         messages: Sequence[Message],
@@ -68,7 +54,7 @@ class AsyncRequests(BackgroundRequests, Closing):
         template_args: Mapping[str, Any] | None = None,
         **options: Unpack[GenerateOptions],
     ) -> AsyncGenerator[Chunk, None]:
-        """The same as `achat`, chunk by chunk: see `astream`."""
+        """Answer the last message of a conversation, chunk by chunk: see `astream`."""
         return self._achunks(
             lambda: (self.render_chat(messages, template_args), GenerateOptions(**options))
         )

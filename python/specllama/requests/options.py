@@ -125,7 +125,7 @@ _ELSEWHERE = {
     "stream": "stream is a method here: session.stream(prompt), or stream_chat(messages).",
     "suffix": "suffix is for session.infill(prefix, suffix).",
     "response_format": "response_format is the server's; give json_schema, or grammar.",
-    "tools": "tools are the server's; template_args={'tools': [...]} shows them to the model.",
+    "tools": "tools are for chat and achat: session.chat(messages, tools=[...]).",
     "chat_template": "chat_template is an option of SpecSession.",
     "n": "n is an option of generate, chat and infill, of their async twins, and of submit, "
     "submit_chat and submit_infill; everything else gives one text.",

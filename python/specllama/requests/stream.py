@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from html import escape
-from typing import Literal
+from typing import Any, Literal
 
 from specllama import _check, _core
 from specllama._closing import Closing
@@ -17,6 +17,7 @@ from specllama.errors import ClosedError
 from specllama.formats.statistics import in_words
 from specllama.formats.trace import Trace
 from specllama.requests.failing_drafter import warn_of_failing_drafter
+from specllama.requests.tool_call import ToolCall
 
 FinishReason = Literal["stop", "length"]
 
@@ -37,6 +38,9 @@ class Generation:
         stats: Counts and times of the generation.
         logprobs: One entry per token, if they were asked for; else empty.
         trace: What every round did, if `trace=True`; else None.
+        message: The answer as a message of the conversation, with its thought and its calls apart,
+            if `chat` was given tools; else None.
+        tool_calls: The calls of that message, their arguments read.
         choices: All choices of a request with `n`, of which this is the first; else this one alone.
     """
 
@@ -47,7 +51,13 @@ class Generation:
     stats: Stats
     logprobs: list[TokenLogprobs]
     trace: Trace | None
+    message: dict[str, Any] | None = None
     _others: tuple[Generation, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        """See `Generation`."""
+        return [] if self.message is None else ToolCall.of_message(self.message)
 
     @property
     def choices(self) -> list[Generation]:

@@ -7,8 +7,7 @@ from typing import Any
 
 from specllama import Chunk, GenerateOptions, Generation
 from specllama._core import TokenLogprobs
-from specllama.requests.background import BackgroundRequests
-from specllama.server.answer_parts import (
+from specllama.dialogue.answer_parts import (
     CallBegun,
     Content,
     Part,
@@ -17,8 +16,9 @@ from specllama.server.answer_parts import (
     content,
     thoughts,
 )
+from specllama.requests.background import BackgroundRequests
 from specllama.server.choices import ChoicesEndpoint
-from specllama.server.conversation import Conversation
+from specllama.server.conversation import read_chat
 from specllama.server.conversation_endpoint import ConversationEndpoint
 from specllama.server.endpoint import end_reason
 from specllama.server.error import ApiError
@@ -39,7 +39,7 @@ class ChatCompletion(ConversationEndpoint, ChoicesEndpoint):
 
     def __init__(self, model: BackgroundRequests, fields: Fields, settings: Settings) -> None:
         fields.refuse_unsupported("functions", "function_call")
-        super().__init__(model, fields, settings, Conversation.read(model, fields))
+        super().__init__(model, fields, settings, read_chat(model, fields))
         self._readers = [self._reader() for _ in range(self.n)]
 
     def _own_options(self, fields: Fields) -> GenerateOptions:

@@ -11,9 +11,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from specllama import SpecSession, _check
+from specllama.dialogue.conversation import described_format
 from specllama.server.anthropic.input import read_conversation
 from specllama.server.body_reader import BodyReader
-from specllama.server.conversation import Conversation, described_format
+from specllama.server.conversation import read_chat
 from specllama.server.error import encoded
 from specllama.server.fields import Fields
 from specllama.server.settings import Settings
@@ -75,7 +76,7 @@ class Introspection:
 
     async def _apply_template(self, request: Request) -> Response:
         def render(fields: Fields) -> str:
-            text = Conversation.read(self._session, fields).text
+            text = read_chat(self._session, fields).text
             # As llama-server does: whoever continues a text puts BOS before it again.
             return text.removeprefix(self._session.chat_template.begin)
 

@@ -12,7 +12,7 @@ import anthropic
 import pytest
 from prompts import TOO_COMPLEX
 from serving import Server, serve, serve_scripted
-from specllama.server.answer_parts import Arguments, CallBegun
+from specllama.dialogue.answer_parts import Arguments, CallBegun
 from specllama.server.anthropic.blocks import Blocks
 from specllama.server.anthropic.input import read_conversation
 from specllama.server.fields import Fields

@@ -21,10 +21,10 @@ from chat_templates import (
     said_by,
 )
 from grammar_draws import longest, of_lark
+from specllama.dialogue.answer_parts import calls, content, thoughts
+from specllama.dialogue.tools.choice import ToolChoice
+from specllama.dialogue.tools.grammar import AnswerGrammar
 from specllama.errors import SpecllamaError
-from specllama.server.answer_parts import calls, content, thoughts
-from specllama.server.tools.choice import ToolChoice
-from specllama.server.tools.grammar import AnswerGrammar
 from tool_formats_table import document
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "tool_formats.md"

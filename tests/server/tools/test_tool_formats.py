@@ -9,17 +9,18 @@ from typing import Any
 import pytest
 from grammar_draws import accepts, of_lark, of_prepared
 from session_options import Open
+from specllama.dialogue.answer_parts import Arguments, CallBegun, Content
+from specllama.dialogue.tools.choice import ToolChoice
+from specllama.dialogue.tools.grammar import AnswerGrammar
+from specllama.dialogue.tools.reader import CallReader
+from specllama.dialogue.tools.recognise import call_format
+from specllama.dialogue.tools.tool import Tool
 from specllama.model.chat_template import ChatTemplate
 from specllama.model.marks import NAME
 from specllama.requests.schema.grammar import schema_grammar
-from specllama.server.answer_parts import Arguments, CallBegun, Content
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
-from specllama.server.tools.choice import ToolChoice
-from specllama.server.tools.grammar import AnswerGrammar
-from specllama.server.tools.reader import CallReader
-from specllama.server.tools.recognise import call_format
-from specllama.server.tools.tool import CHAT, Tool, read_tools
+from specllama.server.tools.read_tools import CHAT, read_tools
 from tool_models import ADD, SCRIPTS
 
 FORMATS = {

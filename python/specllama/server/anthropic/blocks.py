@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from specllama.dialogue.answer_parts import Arguments, CallBegun, Content, Part, Thought
 from specllama.requests.json_text import parsed
-from specllama.server.answer_parts import Arguments, CallBegun, Content, Part, Thought
 
 Event = dict[str, Any]
 

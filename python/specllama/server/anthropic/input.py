@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from specllama.dialogue.conversation import Conversation
+from specllama.dialogue.tools.choice import ToolChoice
 from specllama.model.chat_template import Message
 from specllama.model.loaded_model import LoadedModel
-from specllama.server.conversation import Conversation, read_template_args
+from specllama.server.conversation import read_template_args
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.messages import call_message, content_text, objects
-from specllama.server.tools.choice import ToolChoice, named_tool
-from specllama.server.tools.tool import MESSAGES, read_tools
+from specllama.server.tools.read_choice import named_tool
+from specllama.server.tools.read_tools import MESSAGES, read_tools
 
 # Claude Code's system prompt begins with this line. It means nothing to the model, and differs in
 # every request, so that no decoded prefix could be reused.

@@ -10,12 +10,12 @@ from typing import Any, cast
 
 from specllama import Chunk, GenerateOptions, Generation, Handle, SpecllamaError
 from specllama._core import TokenLogprobs
+from specllama.dialogue.answer_parts import Arguments, CallBegun, Part, calls, content, thoughts
+from specllama.dialogue.answer_reader import AnswerReader
+from specllama.dialogue.conversation import Conversation
 from specllama.requests.background import BackgroundRequests
 from specllama.requests.json_text import parsed
-from specllama.server.answer_parts import Arguments, CallBegun, Part, calls, content, thoughts
-from specllama.server.answer_reader import AnswerReader
 from specllama.server.constraint import schema_option
-from specllama.server.conversation import Conversation
 from specllama.server.conversation_endpoint import ConversationEndpoint
 from specllama.server.endpoint import all_chunks, end_reason
 from specllama.server.error import ApiError, encoded

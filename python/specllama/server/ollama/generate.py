@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from specllama import Generation, _check
+from specllama.dialogue.conversation import Conversation
+from specllama.dialogue.tools.choice import ToolChoice
 from specllama.requests.background import BackgroundRequests
-from specllama.server.conversation import Conversation
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.infill import infill_prompt
@@ -14,7 +15,6 @@ from specllama.server.ollama.endpoint import OllamaEndpoint
 from specllama.server.ollama.fields import template_args, translated
 from specllama.server.ollama.input import refuse_images
 from specllama.server.settings import Settings
-from specllama.server.tools.choice import ToolChoice
 
 _NO_TOOLS = ToolChoice((), (), must=False, parallel=True)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from specllama.dialogue.conversation import Conversation
 from specllama.model.chat_template import Message
 from specllama.model.loaded_model import LoadedModel
-from specllama.server.conversation import Conversation
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
 from specllama.server.messages import call_message, content_text, objects, read_arguments
 from specllama.server.ollama.fields import template_args
-from specllama.server.tools.choice import ToolChoice
+from specllama.server.tools.read_choice import read_choice
 
 _ROLES = ("system", "user", "assistant", "tool")
 
@@ -23,7 +23,7 @@ def read_conversation(model: LoadedModel, fields: Fields) -> Conversation | None
     given = objects(fields, "messages", "messages") if "messages" in fields else []
     if not given:
         return None
-    return Conversation(model, _messages(given), ToolChoice.read(fields), template_args(fields))
+    return Conversation(model, _messages(given), read_choice(fields), template_args(fields))
 
 
 def refuse_images(fields: Fields) -> None:

@@ -8,10 +8,11 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 from specllama import GenerateOptions, Generation, Handle, SpecllamaError
+from specllama.dialogue.answer_reader import AnswerReader
+from specllama.dialogue.conversation import Conversation
 from specllama.requests.background import BackgroundRequests
-from specllama.server.answer_reader import AnswerReader
 from specllama.server.constraint import form_options
-from specllama.server.conversation import Conversation, read_template_args
+from specllama.server.conversation import read_template_args
 from specllama.server.conversation_endpoint import ConversationEndpoint
 from specllama.server.endpoint import all_chunks, end_reason, typed_event
 from specllama.server.error import ApiError
@@ -20,8 +21,8 @@ from specllama.server.responses.input import read_input
 from specllama.server.responses.output import Output
 from specllama.server.sampling import most_tokens
 from specllama.server.settings import Settings
-from specllama.server.tools.choice import ToolChoice
-from specllama.server.tools.tool import RESPONSES
+from specllama.server.tools.read_choice import read_choice
+from specllama.server.tools.read_tools import RESPONSES
 
 _ECHOED = ("instructions", "max_output_tokens", "metadata", "temperature", "top_p", "user")
 _DEFAULTS = {"metadata": {}, "tool_choice": "auto", "tools": [], "parallel_tool_calls": True}
@@ -34,7 +35,7 @@ class ResponsesEndpoint(ConversationEndpoint):
 
     def __init__(self, model: BackgroundRequests, fields: Fields, settings: Settings) -> None:
         fields.refuse_unsupported("previous_response_id", "conversation", "prompt", "background")
-        choice = ToolChoice.read(fields, RESPONSES)
+        choice = read_choice(fields, RESPONSES)
         template_args = read_template_args(fields, fields.object("reasoning").text("effort"))
         conversation = Conversation(model, read_input(fields), choice, template_args)
         super().__init__(model, fields, settings, conversation)

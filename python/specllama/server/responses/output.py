@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from specllama.server.answer_parts import Arguments, CallBegun, Content, Part, Thought
+from specllama.dialogue.answer_parts import Arguments, CallBegun, Content, Part, Thought
 
 Event = dict[str, Any]
 

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from specllama.dialogue.tools.shape import KINDS, Parameters
+from specllama.dialogue.tools.tool import Tool
+from specllama.dialogue.tools.values import kinds_of
 from specllama.errors import ArgumentError
 from specllama.model.marks import KEY
 from specllama.requests.lark import json_rule, literal, regex_rule
 from specllama.requests.schema.grammar import schema_grammar
-from specllama.server.tools.shape import KINDS, Parameters
-from specllama.server.tools.tool import Tool
-from specllama.server.tools.values import kinds_of
 
 _MOST = 1000
 """Most parameters of all tools together; the tools beyond them take any parameters."""

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from specllama.dialogue.tools.manner import Manner
+from specllama.dialogue.tools.shape import Shape
+from specllama.dialogue.tools.tool import Tool
 from specllama.model.chat_template import Message
 from specllama.model.marks import NAME
-from specllama.server.tools.manner import Manner
-from specllama.server.tools.shape import Shape
-from specllama.server.tools.tool import Tool
 
 _DESCRIPTION = (
     "You can call these tools; each is described by a line of JSON:\n{tools}\n"

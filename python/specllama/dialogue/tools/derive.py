@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+from specllama.dialogue.tools.manner import Manner
+from specllama.dialogue.tools.probe import CONTENT, KEYS, NAMES, OTHER, VALUES, Probe
+from specllama.dialogue.tools.shape import KINDS, Parameters, Shape
 from specllama.model.chat_template import ChatTemplate
 from specllama.model.marks import (
     ID,
@@ -21,9 +24,6 @@ from specllama.model.marks import (
     units,
 )
 from specllama.model.thinking import AnswerMarks
-from specllama.server.tools.manner import Manner
-from specllama.server.tools.probe import CONTENT, KEYS, NAMES, OTHER, VALUES, Probe
-from specllama.server.tools.shape import KINDS, Parameters, Shape
 
 _SPECIAL = 'P<b>&"q'
 _ARGUMENTS = {KEYS[0]: VALUES["string"], KEYS[1]: OTHER}

@@ -6,11 +6,11 @@ import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 
-from specllama.server.answer_parts import Arguments, CallBegun, Content, Part
-from specllama.server.tools.arguments_reader import ArgumentsReader, reader_of
-from specllama.server.tools.format import CallFormat
-from specllama.server.tools.shape import flexible
-from specllama.server.tools.tool import Tool
+from specllama.dialogue.answer_parts import Arguments, CallBegun, Content, Part
+from specllama.dialogue.tools.arguments_reader import ArgumentsReader, reader_of
+from specllama.dialogue.tools.format import CallFormat
+from specllama.dialogue.tools.shape import flexible
+from specllama.dialogue.tools.tool import Tool
 
 
 class CallReader:

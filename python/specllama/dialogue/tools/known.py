@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from specllama.dialogue.tools.format import CallFormat, json_shape
+from specllama.dialogue.tools.shape import KINDS, Parameters, Shape
 from specllama.model.marks import NAME
-from specllama.server.tools.format import CallFormat, json_shape
-from specllama.server.tools.shape import KINDS, Parameters, Shape
 
 _LINE = "\n"
 _INDENTED = Shape(f'{{\n  "name": "{NAME}",\n  "arguments": ', "\n}")

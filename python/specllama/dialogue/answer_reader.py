@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from specllama import Chunk
-from specllama.server.answer_parts import Content, Part
-from specllama.server.thoughts import ThoughtReader
-from specllama.server.tools.reader import CallReader
+from specllama._core import Chunk
+from specllama.dialogue.answer_parts import Content, Part
+from specllama.dialogue.thoughts import ThoughtReader
+from specllama.dialogue.tools.reader import CallReader
 
 
 class WrapperReader:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from specllama.dialogue.tools.derive import derived, manner_of
+from specllama.dialogue.tools.format import CallFormat
+from specllama.dialogue.tools.known import BY_TEXT, FALLBACK, HARMONY, HERMES
+from specllama.dialogue.tools.probe import Probe
+from specllama.dialogue.tools.shape import Shape
 from specllama.errors import SpecllamaError
 from specllama.model.chat_template import ChatTemplate
 from specllama.model.marks import NAME
-from specllama.server.tools.derive import derived, manner_of
-from specllama.server.tools.format import CallFormat
-from specllama.server.tools.known import BY_TEXT, FALLBACK, HARMONY, HERMES
-from specllama.server.tools.probe import Probe
-from specllama.server.tools.shape import Shape
 
 
 def call_format(template: ChatTemplate) -> CallFormat:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from specllama.dialogue.answer_parts import Content, Thought
 from specllama.model.thinking import Thinking
-from specllama.server.answer_parts import Content, Thought
 
 
 class ThoughtReader:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from specllama.dialogue.tools.manner import Manner
 from specllama.errors import SpecllamaError
 from specllama.model.chat_template import ChatTemplate, Message
-from specllama.server.tools.manner import Manner
 
 ASKED, CONTENT, RESULT, FINAL = "Pquestionq", "Pcontentq", "Presultq", "Pfinalq"
 NAMES = ("Pfirst_toolq", "Psecond_toolq")

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from specllama.dialogue.tools.manner import kind_of
+from specllama.dialogue.tools.shape import KINDS
 from specllama.requests.json_text import parsed
-from specllama.server.tools.manner import kind_of
-from specllama.server.tools.shape import KINDS
 
 _DEEPEST = 64
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")

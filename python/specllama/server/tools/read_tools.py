@@ -1,25 +1,20 @@
-"""Tools that a model may call, from the fields of a request."""
+"""Reads the tools of a request."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from specllama import _check
+from specllama.dialogue.tools.tool import NAME, Tool, arguments_grammar, fitting
 from specllama.errors import ArgumentError
 from specllama.requests.schema.grammar import schema_grammar
 from specllama.requests.schema.schema_grammar import SchemaGrammar
 from specllama.server.error import ApiError, leave_out
 from specllama.server.fields import Fields
 from specllama.server.limits import MOST_TOOLS, check_number, check_schema
-
-_MOST_BYTES = 150_000
-"""Most bytes of all schemas together: a grammar may have 262144, with all that is around them."""
-
-_NAME = re.compile(r"[\w.:/-]{1,128}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -48,33 +43,6 @@ RESPONSES = ToolForm("function", "parameters")
 MESSAGES = ToolForm("custom", "input_schema")
 
 
-@dataclass(frozen=True)
-class Tool:
-    """A function that a model may call.
-
-    Attributes:
-        name: The function's name.
-        arguments: The grammar of its arguments.
-        given: The whole description as in chat completions: {"type": "function", "function": ...}.
-    """
-
-    name: str
-    arguments: SchemaGrammar
-    given: Mapping[str, Any]
-
-    @property
-    def schema(self) -> Mapping[str, Any]:
-        """The schema of the arguments as it was given; {} if there is none."""
-        found = self.given["function"].get("parameters")
-        return found if isinstance(found, Mapping) else {}
-
-    @property
-    def properties(self) -> Mapping[str, Any]:
-        """The schemas of the parameters by their names, as they were given."""
-        found = self.schema.get("properties")
-        return found if isinstance(found, Mapping) else {}
-
-
 def read_tools(fields: Fields, form: ToolForm) -> list[Tool]:
     """Return the tools in a request; [] if it has none. Raises ApiError."""
     given = fields.any("tools")
@@ -93,25 +61,7 @@ def read_tools(fields: Fields, form: ToolForm) -> list[Tool]:
             field = _said(described, form).full_name("name")
             raise ApiError(400, f"{field} {tool.name!r} is the name of another tool.", param=field)
         tools[tool.name] = tool
-    return _fitting(list(tools.values()))
-
-
-def _fitting(tools: list[Tool]) -> list[Tool]:
-    """Return the tools, those with the longest schemas with any arguments if all schemas together
-    would be longer than a grammar may be."""
-    room = _MOST_BYTES
-    kept: dict[str, Tool] = {}
-    for tool in sorted(tools, key=lambda one: len(one.arguments.text)):
-        room -= len(tool.arguments.text.encode())
-        free = _free("all tools' schemas are too long together")
-        kept[tool.name] = tool if room >= 0 else Tool(tool.name, free, tool.given)
-    return [kept[tool.name] for tool in tools]
-
-
-def _free(reason: str) -> SchemaGrammar:
-    """Return the grammar of any object, in place of a schema."""
-    found = schema_grammar({"type": "object"})
-    return SchemaGrammar(found.text, (), (f"{reason}, so any object will do",))
+    return fitting(list(tools.values()))
 
 
 def _said(fields: Fields, form: ToolForm) -> Fields:
@@ -128,7 +78,7 @@ def _tool(fields: Fields, form: ToolForm) -> Tool:
     function = _said(fields, form)
     function.required("name")
     name = function.text("name")
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         function.refuse("name", "1 to 128 letters, digits and _ . : / -")
     said: dict[str, Any] = {"name": name, "description": function.text("description")}
     strict = function.flag("strict")
@@ -144,14 +94,10 @@ def _tool(fields: Fields, form: ToolForm) -> Tool:
 
 
 def _arguments(schema: Any, field: str, strict: bool) -> SchemaGrammar:
-    """Return the grammar of a tool's arguments. If its schema cannot be followed, any object will
-    do, unless it must be followed strictly. Raises ApiError."""
+    """Return the grammar of a tool's arguments. Raises ApiError."""
     if not isinstance(schema, dict):
         raise ApiError(400, f"{field} must be a JSON schema, an object.", param=field)
     try:
-        return schema_grammar({**schema, "type": "object"}, strict=strict)
+        return arguments_grammar(schema, field, strict=strict)
     except ArgumentError as error:
-        reason = str(error).removeprefix("json_schema ").removesuffix(".")
-        if strict:
-            raise ApiError(400, f"{field} {reason}.", param=field) from None
-        return _free(f"the schema {reason}")
+        raise ApiError(400, str(error), param=field) from None

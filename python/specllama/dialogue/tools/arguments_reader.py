@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable
 from typing import Protocol
 
+from specllama.dialogue.tools.shape import KINDS, Parameters, Shape, flexible
+from specllama.dialogue.tools.tool import Tool
+from specllama.dialogue.tools.values import kinds_of, read_value
 from specllama.model.marks import KEY, TAG, common_beginning, units
-from specllama.server.tools.shape import KINDS, Parameters, Shape, flexible
-from specllama.server.tools.tool import Tool
-from specllama.server.tools.values import kinds_of, read_value
 
 _MOST_ENDINGS = 64
 """Endings of a value that may stand inside of it."""

@@ -7,14 +7,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from specllama.dialogue.tools.choice import ToolChoice
+from specllama.dialogue.tools.format import CallFormat
+from specllama.dialogue.tools.parameters_grammar import MarkWriter, ParametersGrammar
+from specllama.dialogue.tools.shape import Shape
+from specllama.dialogue.tools.tool import Tool
 from specllama.model.marks import ID, INDEX, NAME
 from specllama.requests.lark import json_rule, lark
 from specllama.requests.schema.schema_grammar import SchemaGrammar
-from specllama.server.tools.choice import ToolChoice
-from specllama.server.tools.format import CallFormat
-from specllama.server.tools.parameters_grammar import MarkWriter, ParametersGrammar
-from specllama.server.tools.shape import Shape
-from specllama.server.tools.tool import Tool
 
 _BLANKS = "(/[ \\n]{1,4}/)?"
 _INDEX, _ID, _SHORT_ID = "/[0-9]{1,9}/", "/[a-zA-Z0-9_-]{1,64}/", "/[a-zA-Z0-9]{9}/"

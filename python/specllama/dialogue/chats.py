@@ -1,0 +1,80 @@
+"""Conversations, as `SpecSession` has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from typing_extensions import Unpack
+
+from specllama.dialogue.answering import Answering
+from specllama.model.chat_template import Message
+from specllama.requests.asynchronous import AsyncRequests
+from specllama.requests.options import GenerateOptions
+from specllama.requests.stream import Generation
+
+
+class Chats(AsyncRequests):
+    """A model that answers conversations, also with tools."""
+
+    def chat(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        tool_choice: str | Mapping[str, Any] = "auto",
+        template_args: Mapping[str, Any] | None = None,
+        n: int = 1,
+        **options: Unpack[GenerateOptions],
+    ) -> Generation:
+        """Answer the last message of a conversation, by the model's own chat template.
+
+        Args:
+            messages: As {"role": "user", "content": "..."}; the whole conversation, every time.
+                The part that is in the KV memory already is not decoded again.
+            tools: Functions that the model may call, as in the OpenAI API: {"type": "function",
+                "function": {"name": "...", "description": "...", "parameters": a JSON schema}}.
+                Calls are held to the schemas. The result's `message` goes into the conversation,
+                and after it, for each of its `tool_calls`, {"role": "tool", "tool_call_id": its
+                id, "content": the result as text}. None: there are none.
+            tool_choice: "auto"; "none": no tool is called; "required": at least one; or the name of
+                the one to call.
+            template_args: Passed to the template, e.g. {"enable_thinking": False}.
+            n, **options: As for `generate`.
+
+        Raises:
+            ModelError: The model has no chat template.
+            ArgumentError: The template refuses the messages; or as for `generate`.
+        """
+        given = GenerateOptions(**options)
+        if tools is not None:
+            return Answering(self, messages, tools, tool_choice, template_args, n, given).result()
+        return self._continued(self.render_chat(messages, template_args), n, given)
+
+    async def achat(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        tool_choice: str | Mapping[str, Any] = "auto",
+        template_args: Mapping[str, Any] | None = None,
+        n: int = 1,
+        **options: Unpack[GenerateOptions],
+    ) -> Generation:
+        """Answer the last message of a conversation; see `agenerate`. Arguments and errors are
+        those of `chat`."""
+        given = GenerateOptions(**options)
+        if tools is None:
+            return await self._acontinued(
+                lambda: (self.render_chat(messages, template_args), given), n
+            )
+        answering = await self._aside(
+            lambda: Answering(self, messages, tools, tool_choice, template_args, n, given)
+        )
+        return await answering.aresult()
+
+    def _continued(
+        self, prompt: str | Iterable[int], n: int, options: GenerateOptions
+    ) -> Generation:
+        """Continue one prompt and return the whole."""
+        raise NotImplementedError

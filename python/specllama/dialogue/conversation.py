@@ -1,0 +1,187 @@
+"""A conversation with tools: its prompt, constraints on the answer, and how that is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Any
+
+from specllama.dialogue.answer_reader import AnswerReader, WrapperReader
+from specllama.dialogue.json_rewrites import json_rewrites
+from specllama.dialogue.thoughts import ThoughtReader
+from specllama.dialogue.tools.choice import ToolChoice
+from specllama.dialogue.tools.grammar import AnswerGrammar
+from specllama.dialogue.tools.parameters_grammar import left_open, too_many
+from specllama.dialogue.tools.reader import CallReader
+from specllama.dialogue.tools.recognise import call_format
+from specllama.errors import ArgumentError, ModelError
+from specllama.model.chat_template import Message
+from specllama.model.loaded_model import LoadedModel
+from specllama.model.marks import TAG
+from specllama.model.thinking import AnswerMarks
+from specllama.requests.options import GenerateOptions
+from specllama.requests.schema.schema_grammar import SchemaGrammar
+
+_CONSTRAINTS = frozenset({"grammar", "json_schema", "regex"})
+"""Options that hold an answer to a form."""
+
+template_format = lru_cache(maxsize=8)(call_format)
+"""Returns the format of calls of a chat template, which takes a while to find out."""
+
+
+def described_format(model: LoadedModel) -> dict[str, Any]:
+    """Return how the model writes calls and thoughts; {} if it has no chat template."""
+    if not model.has_chat_template:
+        return {}
+    calls, thinking = template_format(model.chat_template), model.chat_template.thinking
+    tags = None if thinking is None else {"start": thinking.opening, "end": thinking.closing}
+    return {
+        "tool_calls": {"from": calls.source, "example": calls.example},
+        "reasoning": tags,
+    }
+
+
+class Conversation:
+    """Messages that a model is to answer, and the tools that it may call.
+
+    Args:
+        model: The model. Raises ModelError if it has no chat template.
+        messages: Messages in the form that `read_messages` returns.
+        choice: The tools.
+        template_args: Further arguments of the model's chat template.
+        separates_thoughts: Whether thoughts are separated from content.
+    """
+
+    def __init__(
+        self,
+        model: LoadedModel,
+        messages: Sequence[Message],
+        choice: ToolChoice,
+        template_args: Mapping[str, Any],
+        *,
+        separates_thoughts: bool = True,
+    ) -> None:
+        if not model.has_chat_template:
+            raise ModelError("The model has no chat template; use /v1/completions.")
+        self._model = model
+        self._messages = messages
+        self._choice = choice
+        self._template_args = template_args
+        self._format = template_format(model.chat_template)
+        found = model.chat_template.marks
+        self._marks = found if separates_thoughts else AnswerMarks(None)
+
+    def prompt(self) -> list[int]:
+        """Return the token ids of the prompt. Raises what `ChatTemplate.render` raises."""
+        return self._model.tokenize_prompt(self.text)
+
+    @cached_property
+    def text(self) -> str:
+        """The prompt as text. Raises what `ChatTemplate.render` raises."""
+        return self._model.chat_template.render(*self._for_template())
+
+    def _for_template(self) -> tuple[Sequence[Message], dict[str, Any]]:
+        messages, arguments = self._messages, dict(self._template_args)
+        if self._choice.offered or any(
+            one.get("tool_calls") or one.get("role") == "tool" for one in messages
+        ):
+            messages = self._format.conversation(messages, self._choice.offered)
+            arguments |= self._format.template_args(self._choice.offered)
+        return messages, arguments
+
+    def constrained(self, options: GenerateOptions) -> GenerateOptions:
+        """Return a request's options, and what this conversation adds to them.
+
+        That is a grammar that holds calls to their schemas. It applies from the start if there must
+        be a call, or if the answer has a schema too; else from where a call begins. If the prompt
+        has begun a thought, "the start" is the end of that thought. An answer held to a grammar or
+        schema may also copy texts in the form that it must write. Raises ArgumentError.
+        """
+        found = self._with_grammar(options)
+        if found.keys() & _CONSTRAINTS and (text := json_rewrites(self._messages)):
+            given = found.get("reference")
+            found["reference"] = f"{given}\n{text}" if isinstance(given, str) else text
+        return found
+
+    def _with_grammar(self, options: GenerateOptions) -> GenerateOptions:
+        found = options.copy()
+        for name in ("grammar", "regex"):
+            if name in found:  # applies from the start, even in a thought
+                if self._choice.tools:
+                    raise ArgumentError(f"{name} and tools exclude each other.")
+                return found
+        answer = found.get("json_schema")
+        assert answer is None or isinstance(answer, SchemaGrammar)
+        if self._choice.tools:
+            found.pop("json_schema", None)
+            answer = None if self._choice.must else answer
+            found["grammar"] = self._grammar.calls(self._choice, self._format, answer)
+            if not self._choice.must and answer is None:
+                found["grammar_triggers"] = self._format.openings(self._choice.tools)
+                return found
+        elif answer is not None and self._closing:
+            del found["json_schema"]
+            found["grammar"] = self._grammar.answer(answer)
+        if "grammar" in found and self._closing:
+            found["grammar_triggers"] = [self._closing]
+        return found
+
+    def reader(self, options: GenerateOptions) -> AnswerReader:
+        """Return a reader that splits one answer into parts.
+
+        Args:
+            options: What `constrained` has returned.
+        """
+        triggers = options.get("grammar_triggers") or ()
+        # A grammar without triggers leaves no room for the end of a thought.
+        opened = bool(self._closing) and (not options.keys() & _CONSTRAINTS or bool(triggers))
+        tools, must = self._choice.tools, self._choice.must
+        calls = CallReader(self._format, tools, only=must) if tools else None
+        thoughts = None
+        if self._marks.thinking is not None:
+            thoughts = ThoughtReader(self._marks.thinking, opened=opened)
+        return AnswerReader(
+            thoughts,
+            calls,
+            self._tokens,
+            wrappers=WrapperReader(self._marks.wrappers) if self._marks.wrappers else None,
+            calls_in_thoughts=self._closing not in triggers,
+        )
+
+    @cached_property
+    def _closing(self) -> str:
+        """The closing of the thought that the prompt has begun; "" if it has begun none."""
+        opened = self._model.chat_template.opened_thought(self.text)
+        return "" if opened is None else opened.closing
+
+    @property
+    def warnings(self) -> list[str]:
+        """What calls are not held to, or in another way."""
+        marked = self._format.shapes[0].parameters is not None
+        loose = too_many(self._choice.tools)
+        return [
+            f"{tool.name}: {one}."
+            for tool in self._choice.tools
+            for one in (*tool.arguments.warnings, *(left_open(tool, loose) if marked else ()))
+        ]
+
+    @cached_property
+    def _grammar(self) -> AnswerGrammar:
+        control = {
+            mark: token
+            for token, mark in self._tokens.items()
+            if token is not None and not self._model.token_bytes(token)
+        }
+        return AnswerGrammar(self._closing, control, self._marks.header)
+
+    @cached_property
+    def _tokens(self) -> dict[int | None, str]:
+        """The tags of calls and thoughts that are single tokens, by token: these may be special
+        tokens, whose text chunks do not show."""
+        marks = list(self._format.marks) if self._choice.tools else []
+        if self._marks.thinking is not None:
+            marks += [self._marks.thinking.opening, self._marks.thinking.closing]
+        marks += self._marks.wrappers
+        texts = dict.fromkeys(text for mark in marks for text in (mark, *TAG.findall(mark)))
+        tokens = [(self._model.tokenize(text, add_special=False), text) for text in texts]
+        return {one[0]: text for one, text in tokens if len(one) == 1 and len(text) > 1}

@@ -1,0 +1,1 @@
+"""Tools, and how models write calls of them."""

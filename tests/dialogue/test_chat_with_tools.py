@@ -1,0 +1,102 @@
+"""`chat` with tools, in Python."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_model import write_scripted_model
+from specllama import ArgumentError, ModelError, SpecSession, ToolCall
+from tool_models import ADD, CALLED, NOW, SCRIPTS, TOOLS
+
+ASKED = [{"role": "user", "content": "x"}]
+
+
+@pytest.fixture
+def session(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SpecSession]:
+    script = SCRIPTS[getattr(request, "param", "hermes")]
+    path = tmp_path / "model.gguf"
+    write_scripted_model(
+        path, script.pieces, control=script.control, chat_template=script.template, any_text=True,
+        n_ctx=2048,
+    )  # fmt: skip
+    with SpecSession(path, n_threads=1, n_gpu_layers=0) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("session", list(SCRIPTS), indirect=True)
+def test_calls_of_every_format_come_back_read(
+    session: SpecSession, request: pytest.FixtureRequest
+) -> None:
+    script = SCRIPTS[request.node.callspec.params["session"]]
+    answer = session.chat(ASKED, tools=TOOLS)
+    assert [(one.name, one.arguments) for one in answer.tool_calls] == CALLED[: script.calls]
+    assert answer.message is not None
+    assert answer.message["content"] == ("Let me add." if "Let" in script.pieces[0] else "")
+    results = [
+        {"role": "tool", "tool_call_id": one.id, "content": "3"} for one in answer.tool_calls
+    ]
+    again = session.chat([*ASKED, answer.message, *results], tools=TOOLS, max_tokens=4)
+    assert again.stats.prompt_tokens > answer.stats.prompt_tokens
+
+
+def test_choices_of_tools_are_enforced(session: SpecSession) -> None:
+    now = session.chat(ASKED, tools=TOOLS, tool_choice="now")
+    assert [(one.name, one.arguments) for one in now.tool_calls] == [("now", {})]
+    by_form = session.chat(ASKED, tools=TOOLS, tool_choice=NOW)
+    assert by_form.tokens == now.tokens
+    none = session.chat(ASKED, tools=TOOLS, tool_choice="none")
+    assert none.tool_calls == []
+    must = session.chat(ASKED, tools=TOOLS, tool_choice="required", max_tokens=300, n=2)
+    assert [one.tool_calls[0].name for one in must.choices] == ["add", "add"]
+
+
+def test_asyncio_gives_the_same_calls(session: SpecSession) -> None:
+    whole = session.chat(ASKED, tools=TOOLS)
+    found = asyncio.run(session.achat(ASKED, tools=TOOLS))
+    assert found.tokens == whole.tokens
+    assert [one.arguments for one in found.tool_calls] == [
+        one.arguments for one in whole.tool_calls
+    ]
+    assert asyncio.run(session.achat(ASKED, max_tokens=2)).message is None
+
+
+def test_cut_arguments_stay_text(session: SpecSession) -> None:
+    cut = session.chat(ASKED, tools=TOOLS, max_tokens=11)
+    (call,) = cut.tool_calls
+    assert isinstance(call.arguments, str)
+    assert call == ToolCall(call.id, "add", call.arguments)
+
+
+@pytest.mark.parametrize(
+    ("tools", "choice", "message"),
+    [
+        ("add", "auto", "tools must be a list of tools like"),
+        ([{"name": "add"}], "auto", "tools[0] must be like"),
+        ([ADD, ADD], "auto", "tools[1] has the name of another tool, 'add'"),
+        ([{"function": {"name": "a b"}}], "auto", "tools[0] must have a name of"),
+        ([{"function": {"name": "a", "parameters": 5}}], "auto", "must be a JSON schema"),
+        ([{"function": {"name": "a", "strict": True, "parameters": {"type": "object",
+          "properties": {"b": {"type": 5}}}}}], "auto", "tools[0] parameters"),
+        ([], "required", "tool_choice must be"),
+        ([ADD], "sub", "tool_choice must be"),
+        ([ADD], {"function": {"name": "sub"}}, "tool_choice must be"),
+    ],
+)  # fmt: skip
+def test_wrong_tools_are_refused_by_one_sentence(
+    session: SpecSession, tools: Any, choice: Any, message: str
+) -> None:
+    with pytest.raises(ArgumentError) as error:
+        session.chat(ASKED, tools=tools, tool_choice=choice)
+    assert message in str(error.value)
+
+
+def test_a_model_without_a_chat_template_takes_no_tools(bundled_model: Path) -> None:
+    with (
+        SpecSession(bundled_model, n_threads=1, n_gpu_layers=0) as plain,
+        pytest.raises(ModelError, match="no chat template; use generate"),
+    ):
+        plain.chat(ASKED, tools=TOOLS)
