@@ -4,42 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from typing_extensions import Unpack
+
 from specllama.formats.wire import MOST_BYTES
 from specllama.remote.answer import Description, read_vocabulary
 from specllama.remote.link import Link
+from specllama.remote.target import Target, TokenizeOptions
 from specllama.remote.text import Text
 from specllama.remote.verification import Verification
 
 
-class Served:
-    """See `Target`.
-
-    Args:
-        link: The link to the server.
-    """
+class Served(Target):
+    """See `Target`."""
 
     def __init__(self, link: Link) -> None:
-        self._link = link
-        self.url = link.url
+        super().__init__(link)
         self.about = Description.read(link.get("/v1/verify"))
         self.table = read_vocabulary(link.get("/v1/verify/vocabulary"), self.about.n_vocab)
 
     def ping(self) -> None:
         self._link.get("/health")
 
-    def tokenize(
-        self,
-        text: str,
-        *,
-        add_special: bool,
-        parse_special: bool,
-        plain: Sequence[tuple[int, int]],
-    ) -> list[int]:
-        body = {
-            "content": text, "add_special": add_special, "parse_special": parse_special,
-            "plain": plain,
-        }  # fmt: skip
-        reply = self._link.post("/tokenize", body)
+    def tokenize(self, text: str, **options: Unpack[TokenizeOptions]) -> list[int]:
+        reply = self._link.post("/tokenize", {"content": text, **options})
         return reply.tokens("tokens", self.about.n_vocab, most=MOST_BYTES)
 
     def detokenize(self, tokens: Sequence[int], *, special: bool) -> str:
@@ -48,9 +35,3 @@ class Served:
 
     def begin(self, text: Text) -> Verification:
         return Verification(self._link, self.about, text)
-
-    def hang_up(self) -> None:
-        self._link.hang_up()
-
-    def close(self) -> None:
-        self._link.close()

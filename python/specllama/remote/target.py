@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
 
+from typing_extensions import TypedDict, Unpack
+
 from specllama._core import VerifyAnswer, VocabularyTable
 from specllama.remote.answer import Description
+from specllama.remote.link import Link
 from specllama.remote.text import Text
 
 Branch = tuple[int, list[int]]
@@ -29,8 +33,19 @@ class Rounds(Protocol):
         """Give the text up."""
 
 
-class Target(Protocol):
+class TokenizeOptions(TypedDict):
+    """How a text is read, as for `SpecSession.tokenize`."""
+
+    add_special: bool
+    parse_special: bool
+    plain: Sequence[tuple[int, int]]
+
+
+class Target(ABC):
     """A model on a server.
+
+    Args:
+        link: The link to the server; closed with the target.
 
     Attributes:
         url: The server's address.
@@ -38,33 +53,34 @@ class Target(Protocol):
         table: Its vocabulary.
     """
 
-    @property
-    def url(self) -> str: ...
-    @property
-    def about(self) -> Description: ...
-    @property
-    def table(self) -> VocabularyTable: ...
+    about: Description
+    table: VocabularyTable
 
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self.url = link.url
+
+    @abstractmethod
     def ping(self) -> None:
         """Wait for an answer that takes the server no time, to measure the round trip."""
 
-    def tokenize(
-        self,
-        text: str,
-        *,
-        add_special: bool,
-        parse_special: bool,
-        plain: Sequence[tuple[int, int]],
-    ) -> list[int]: ...
+    @abstractmethod
+    def tokenize(self, text: str, **options: Unpack[TokenizeOptions]) -> list[int]:
+        """Return the token ids of a text."""
 
-    def detokenize(self, tokens: Sequence[int], *, special: bool) -> str: ...
+    @abstractmethod
+    def detokenize(self, tokens: Sequence[int], *, special: bool) -> str:
+        """Return the text of token ids."""
 
+    @abstractmethod
     def begin(self, text: Text) -> Rounds:
         """Begin a text, without asking the server yet. Raises ArgumentError for options that other
         targets have, but this one does not."""
 
     def hang_up(self) -> None:
         """See `Link.hang_up`."""
+        self._link.hang_up()
 
     def close(self) -> None:
         """Close all connections."""
+        self._link.close()

@@ -28,26 +28,12 @@ class Verifier:
 
     def __init__(self, target: Target, n_seq: int) -> None:
         self._target = target
+        self.tokenize, self.detokenize = target.tokenize, target.detokenize
         self._texts: dict[int, Rounds] = {}
         self._openings: dict[int, Future[VerifyAnswer]] = {}
         # Texts that were given up may still be under way while others begin.
         self._pool = ThreadPoolExecutor(2 * n_seq, "specllama-remote") if n_seq > 1 else None
         self._running: set[Future[VerifyAnswer]] = set()
-
-    def tokenize(
-        self,
-        text: str,
-        *,
-        add_special: bool,
-        parse_special: bool,
-        plain: Sequence[tuple[int, int]],
-    ) -> list[int]:
-        return self._target.tokenize(
-            text, add_special=add_special, parse_special=parse_special, plain=plain
-        )
-
-    def detokenize(self, tokens: Sequence[int], *, special: bool) -> str:
-        return self._target.detokenize(tokens, special=special)
 
     def begin(
         self,

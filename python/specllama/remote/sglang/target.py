@@ -7,6 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import NoReturn
 
+from typing_extensions import Unpack
+
 from specllama import _core
 from specllama.errors import ArgumentError, RemoteError
 from specllama.formats.wire import MOST_DRAFTED
@@ -16,6 +18,7 @@ from specllama.remote.link import Link, NotFoundError
 from specllama.remote.sglang.generate import Generate
 from specllama.remote.sglang.rounds import Rounds
 from specllama.remote.sglang.vocabulary import check_vocabulary
+from specllama.remote.target import Target, TokenizeOptions
 from specllama.remote.text import Text
 
 MOST_TOP = 64
@@ -27,7 +30,7 @@ _MOST_MODELS = 1000
 _LONGEST_NAME = 4096
 
 
-class SGLang:
+class SGLang(Target):
     """See `Target`. Vocabulary and chat template come from a local file.
 
     Args:
@@ -40,8 +43,7 @@ class SGLang:
     """
 
     def __init__(self, link: Link, path: str) -> None:
-        self._link = link
-        self.url = link.url
+        super().__init__(link)
         self._tokenizer = _core.Tokenizer(path)
         self._trip = math.inf
         self._generate = Generate(link)
@@ -91,17 +93,8 @@ class SGLang:
         self._link.get("/v1/models")  # not /health, which may generate a token
         self._trip = min(self._trip, time.monotonic() - began)
 
-    def tokenize(
-        self,
-        text: str,
-        *,
-        add_special: bool,
-        parse_special: bool,
-        plain: Sequence[tuple[int, int]],
-    ) -> list[int]:
-        tokens: list[int] = self._tokenizer.tokenize(
-            text, add_special=add_special, parse_special=parse_special, plain=plain
-        ).tolist()
+    def tokenize(self, text: str, **options: Unpack[TokenizeOptions]) -> list[int]:
+        tokens: list[int] = self._tokenizer.tokenize(text, **options).tolist()
         return tokens
 
     def detokenize(self, tokens: Sequence[int], *, special: bool) -> str:
@@ -116,12 +109,6 @@ class SGLang:
                     f"{self._n_vocab - 1}."
                 )
         return Rounds(self._generate, self._tokenizer, self._n_vocab, self._trip, text)
-
-    def hang_up(self) -> None:
-        self._link.hang_up()
-
-    def close(self) -> None:
-        self._link.close()
 
 
 def _check(text: Text) -> None:
