@@ -2,7 +2,7 @@
 
     python benchmarks/bench_remote.py [-m TARGET.gguf] [-md DRAFT.gguf] [-n TOKENS]
         [--trips MS,MS,...] [--kinds NAME,NAME,...] [--texts N] [--ways "NAME;NAME;..."]
-        [--repeat N] [--rounds] [--plot FILE]
+        [--repeat N] [--process-time] [--rounds] [--plot FILE]
 
 The server is a process of its own, by one thread, and so is what drafts here; between them lies a
 line of `support/slow_link.py` that takes half a trip each way. A row is a way to have the text:
@@ -21,23 +21,29 @@ All texts are written once over no way at all, so that both sides have learned w
 Then, at each trip, a text is asked for with few tokens, so that its prompt is known, and measured
 from its first token to its last: greedy, N tokens at most, the rates of all texts together. The
 ways take turns; of several turns the median counts. With the defaults and a target that decodes 20
-tokens a second this takes about ten minutes.
+tokens a second this takes about five minutes.
+
+With --process-time the clock is replaced by what both processes compute and the round trips that
+there were: for a machine that others use, too. (The planner still goes by the clock, so where
+decodes wait for the processor it takes trips for shorter than they are.)
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import socket
 import statistics
 import subprocess
 import sys
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from time import perf_counter, process_time
 from typing import Any
 
 import httpx
@@ -68,16 +74,17 @@ class Clock:
         seconds: Of all texts.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
         self.n_tokens = 0
         self.seconds = 0.0
+        self._now = now
 
     def run(self, n_at_once: Iterator[int]) -> None:
         """Measure a text, of which so many tokens come at a time."""
         next(n_at_once)
-        began = last = time.perf_counter()
+        began = last = self._now()
         for n in n_at_once:
-            last = time.perf_counter()
+            last = self._now()
             self.n_tokens += n
         self.seconds += last - began
 
@@ -86,12 +93,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="A target on a server, drafts made here.")
     parser.add_argument("-m", "--model", default=str(BUNDLED_MODEL), help="target (the bundled)")
     parser.add_argument("-md", "--draft-model", help="draft model (of the bundled target: its own)")
-    parser.add_argument("-n", type=int, default=96, help="most tokens of a text (96)")
-    parser.add_argument("--trips", default="0,10,40,100,200", help="both ways together, in ms")
+    parser.add_argument("-n", type=int, default=64, help="most tokens of a text (64)")
+    parser.add_argument("--trips", default="0,40,100,200", help="both ways together, in ms")
     parser.add_argument("--kinds", help="workloads (fix,rename; no chat template: copy,prose)")
     parser.add_argument("--texts", type=int, default=1, help="texts of each kind (1)")
     parser.add_argument("--ways", help="rows, as above, with semicolons between them (all)")
     parser.add_argument("--repeat", type=int, default=1, help="turns (1)")
+    parser.add_argument("--process-time", action="store_true", help="for a busy machine, see above")
     parser.add_argument("--rounds", action="store_true", help="print (drafted, accepted) of rounds")
     parser.add_argument("--plot", type=Path, help="where to write a plot, as .svg or .png")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
@@ -107,17 +115,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     trips = [float(one) for one in given.trips.split(",")]
     texts = _texts(given.model, given.kinds, given.texts)
     with ExitStack() as stack:
-        lines: dict[str, tuple[SlowLink, Write]] = {}
+        lines: dict[str, Line] = {}
         for speculation in ("ngram", "plain"):
             ways = _ways(speculation, draft, given.rounds)
             if given.ways is not None:
                 ways = {way: one for way, one in ways.items() if way in given.ways.split(";")}
             if not ways:
                 continue
-            url = stack.enter_context(_server(given.model, speculation))
+            url, pid = stack.enter_context(_server(given.model, speculation))
             for way, open_way in ways.items():
                 link = stack.enter_context(slow_link(url))
-                lines[way] = link, stack.enter_context(open_way(link.url))
+                write = stack.enter_context(open_way(link.url))
+                clock = partial(_process_time, pid, link) if given.process_time else perf_counter
+                lines[way] = Line(link, write, clock)
         rates = _rates(lines, texts, given.n, trips, given.repeat)
     _print(rates, trips)
     if given.plot is not None:
@@ -142,23 +152,45 @@ Write = Callable[[Text, int], Iterator[int]]
 OpenWay = Callable[[str], AbstractContextManager[Write]]
 
 
+@dataclass(frozen=True)
+class Line:
+    """A way to have texts, and what it goes over.
+
+    Attributes:
+        link: The line to the server.
+        write: Has a text written.
+        now: Seconds so far, from any beginning.
+    """
+
+    link: SlowLink
+    write: Write
+    now: Callable[[], float]
+
+
+def _process_time(server: int, link: SlowLink) -> float:
+    """Seconds that this process and the server have computed, and that trips took. In lockstep one
+    comes after the other; a stream takes no trips between its first token and its last."""
+    fields = Path(f"/proc/{server}/stat").read_text().rpartition(")")[2].split()
+    there = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+    return process_time() + there + 2 * link.delay * link.n_trips
+
+
 def _rates(
-    lines: dict[str, tuple[SlowLink, Write]],
+    lines: dict[str, Line],
     texts: Sequence[Text],
     n: int,
     trips: Sequence[float],
     repeat: int,
 ) -> Rates:
     """Return of each way and trip the median, over turns that take them one after another."""
-    for _, write in lines.values():
-        _rate(write, texts, n)
+    for line in lines.values():
+        _rate(line, texts, n)
     seen: dict[str, dict[float, list[float]]] = {way: {trip: [] for trip in trips} for way in lines}
     for turn in range(repeat):
         for trip in trips:
             for way in list(lines)[:: -1 if turn % 2 else 1]:
-                link, write = lines[way]
-                link.delay = trip / 2000
-                seen[way][trip].append(_rate(write, texts, n))
+                lines[way].link.delay = trip / 2000
+                seen[way][trip].append(_rate(lines[way], texts, n))
                 print(f"{trip:g} ms, {way}: {seen[way][trip][-1]:.2f}", file=sys.stderr)
     return {
         way: {trip: statistics.median(found) for trip, found in by_trip.items()}
@@ -166,11 +198,11 @@ def _rates(
     }
 
 
-def _rate(write: Write, texts: Sequence[Text], n: int) -> float:
-    clock = Clock()
+def _rate(line: Line, texts: Sequence[Text], n: int) -> float:
+    clock = Clock(line.now)
     for text in texts:
-        deque(write(text, WARM), maxlen=0)
-        clock.run(write(text, n))
+        deque(line.write(text, WARM), maxlen=0)
+        clock.run(line.write(text, n))
     return clock.n_tokens / clock.seconds
 
 
@@ -251,8 +283,8 @@ def _edit(edits: Sequence[Replay], session: SpecSession) -> Text:
 
 
 @contextmanager
-def _server(model: str, speculation: str) -> Iterator[str]:
-    """Run a server in a process of its own; gives where it listens."""
+def _server(model: str, speculation: str) -> Iterator[tuple[str, int]]:
+    """Run a server in a process of its own; gives where it listens, and its id."""
     command = [sys.executable, "-m", "specllama", "serve", "--port", "0", "-t", "1", "-np", "1"]
     command += ["-m", model, "-c", str(N_CTX), "-ngl", "0"]
     if speculation == "plain":  # which the command does not offer: nobody would want it
@@ -260,7 +292,7 @@ def _server(model: str, speculation: str) -> Iterator[str]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:
-            yield server.stderr.readline().split()[-1]
+            yield server.stderr.readline().split()[-1], server.pid
         finally:
             server.terminate()
 
