@@ -58,6 +58,9 @@ class CoreDrafter {
     virtual void observe(SequenceId /*sequence*/, const Draft& /*draft*/, int /*n_accepted*/,
                          Token /*next*/) {}
     virtual bool has_step_cost() const { return false; }
+    // For a drafter with a step cost: tokens that a step drafts. If there are several, a draft has
+    // one step.
+    virtual int tokens_per_step() const { return 1; }
     virtual int n_unprocessed(SequenceId /*sequence*/, int /*n_tokens*/) const { return 0; }
     virtual void end(SequenceId /*sequence*/) {}
 };

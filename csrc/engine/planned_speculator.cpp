@@ -32,7 +32,9 @@ PlannedSpeculator::PlannedSpeculator(Drafters drafters, int longest, const Tree:
                                      const Vocabulary& vocab, Planner planner, bool takes_guesses)
     : Speculator(std::move(drafters), longest, limits, vocab),
       planner_(std::move(planner)),
-      takes_guesses_(takes_guesses) {}
+      takes_guesses_(takes_guesses) {
+    planner_.draft_cost().set_tokens_per_step(this->drafters().back()->tokens_per_step());
+}
 
 void PlannedSpeculator::begin(Sequence& sequence, TokenSpan reference) {
     const double temperature = sequence.sampler().options().temperature;
@@ -131,7 +133,7 @@ bool PlannedSpeculator::ask_sequential(std::span<Sequence* const> sequences) {
     }
     const double seconds = ask(last, sequences);
     int n_steps = 0;
-    int n_drafted = 0;  // tokens that took a step
+    int n_drafted = 0;  // tokens or blocks that took a step
     int n_decoded = 0;
     int n_drafting = 0;  // sequences with tokens of the drafter's own
     std::int64_t n_context = 0;
@@ -144,7 +146,8 @@ bool PlannedSpeculator::ask_sequential(std::span<Sequence* const> sequences) {
         if (n > 0 || proposals[i].n_decoded > 0) plans_[i].without_draft_model = plans_[i].choice;
         n_decoded += proposals[i].n_decoded;
         if (n == 0) continue;
-        const int n_here = std::max(n - static_cast<int>(n_guessed), 1);
+        const int n_here =
+            std::max(planner_.draft_cost().n_steps(n - static_cast<int>(n_guessed), 0), 1);
         n_steps = std::max(n_steps, n_here);
         n_drafted += n_here;
         ++n_drafting;
@@ -162,6 +165,8 @@ bool PlannedSpeculator::keep_drafting(std::size_t i, const SampledDraft& draft) 
     if (!work_[i].replays && !draft.empty() && draft.drawn_from.back() == nullptr &&
         vocab().is_end(draft.tokens.back()))
         return false;
+    // The rest of a block is there.
+    if (drafts_blocks() && !draft.empty() && !draft.drawn()) return true;
     return planner_.should_continue(requests_[i], plans_[i], draft.evidence, asked_.seconds());
 }
 
@@ -189,8 +194,10 @@ void PlannedSpeculator::list_candidates(std::size_t i, Tree::Limits limits) {
                                                   : 0;
         const bool drawn = proposal.draft.drawn();
         // What the sequential drafter has drawn must be verified, whatever it is. And of its own
-        // choices it knows more than a copy does: where both agree, and where they do not.
-        const bool required = sequential && proposal.draft.size() > n_known;
+        // choices it knows more than a copy does: where both agree, and where they do not. A block
+        // is made without knowing the copy, so it competes.
+        const bool required =
+            sequential && proposal.draft.size() > n_known && (drawn || !drafts_blocks());
         const int n_rest = sequential ? work.n_rest : 0;
         request.candidates.push_back(
             {proposal.draft.evidence, {}, n_known, n_rest, drawn, required});

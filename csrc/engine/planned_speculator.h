@@ -16,7 +16,8 @@ namespace specllama {
 // drafts a second time, after these tokens. A drafter that takes a step for each token is asked
 // last, and asks before each token whether to go on. It is given what was chosen of the other
 // drafts, since it drafts such tokens faster. Its draft then takes the place of theirs; what one of
-// these has after the end of its draft is appended.
+// these has after the end of its draft is appended. But a drafter of blocks makes all tokens of a
+// draft in one step, and its draft is one among the others.
 class PlannedSpeculator final : public Speculator {
  public:
     // planner: new. takes_guesses: whether the sequential drafter can use what others have drafted.
@@ -50,6 +51,7 @@ class PlannedSpeculator final : public Speculator {
     void ask_all(std::span<Sequence* const> sequences) override;
     const Choice* expected(std::size_t i) const override { return &plans_[i].choice; }
     void learn(std::size_t i, const Verification& result) override;
+    bool drafts_blocks() const { return drafters().back()->tokens_per_step() > 1; }
     bool ask_sequential(std::span<Sequence* const> sequences);
     void give_chosen(std::size_t i);
     bool keep_drafting(std::size_t i, const SampledDraft& draft);

@@ -18,6 +18,7 @@ using Mtp = Architecture::Mtp;
 // - hidden_windows: the states of DeepSeek 4 do not go back as far as its windows reach.
 constexpr std::array kArchitectures = {
     Architecture{.name = "eagle3", .kind = Kind::eagle3},
+    Architecture{.name = "dflash", .kind = Kind::block},
     Architecture{.name = "gemma4-assistant", .kind = Kind::assistant},
 
     Architecture{.name = "bert", .kind = Kind::encoder},
@@ -34,7 +35,6 @@ constexpr std::array kArchitectures = {
     Architecture{.name = "t5encoder", .kind = Kind::encoder},
     Architecture{.name = "wavtokenizer-dec", .kind = Kind::encoder},
     Architecture{.name = "clip", .kind = Kind::encoder},
-    Architecture{.name = "dflash", .kind = Kind::encoder},
 
     Architecture{.name = "llama", .layer_inputs = true},
     Architecture{.name = "qwen3", .layer_inputs = true},

@@ -8,9 +8,10 @@ namespace specllama {
 // one row of a table. Most architectures need no row: the defaults are theirs.
 struct Architecture {
     // model: generates text token by token. encoder: makes vectors of a text, or needs an encoder
-    // pass first. The others only draft for a model. eagle3: from the inputs of some of its layers.
-    // assistant: from its hidden states and its KV memory.
-    enum class Kind { model, encoder, eagle3, assistant };
+    // pass first. The others only draft for a model. eagle3, block: from the inputs of some of its
+    // layers, token by token or several tokens at once. assistant: from its hidden states and its
+    // KV memory.
+    enum class Kind { model, encoder, eagle3, block, assistant };
 
     // An architecture of which one layer in `period` sees the whole text and the others have
     // sliding windows, unless the file says which; 0: there is no such pattern.
@@ -24,8 +25,8 @@ struct Architecture {
     Kind kind = Kind::model;
 
     // What drafts for it. layer_inputs: llama.cpp's graph hands out the inputs of the layers, one
-    // row per token, which EAGLE-3 heads read; last_output: also the output of the last layer, as
-    // the input of one more. assistant: an assistant may draft for it.
+    // row per token, which EAGLE-3 heads and block drafters read; last_output: also the output of
+    // the last layer, as the input of one more. assistant: an assistant may draft for it.
     bool layer_inputs = false;
     bool last_output = false;
     bool assistant = false;
@@ -47,7 +48,10 @@ struct Architecture {
     bool one_kv_type = false;
     Windows windows = {};
 
-    bool is_head() const { return kind == Kind::eagle3 || kind == Kind::assistant; }
+    // Whether it reads states of a target.
+    bool is_head() const {
+        return kind == Kind::eagle3 || kind == Kind::block || kind == Kind::assistant;
+    }
 };
 
 // The row of a name from general.architecture; the defaults if there is none.

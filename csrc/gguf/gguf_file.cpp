@@ -72,10 +72,8 @@ class File : private GgufReader {
         const double width = value("embedding_length");
         const double n_heads = value("attention.head_count");
         header.width = static_cast<int>(width);
-        header.target_width = static_cast<int>(value(header.is_prediction ? "embedding_length"
-                                                     : is_assistant()     ? "embedding_length_out"
-                                                                          : "target_hidden_size"));
-        header.shares_output = is_eagle3() && tensor("output.weight") == nullptr;
+        header.target_width = static_cast<int>(value(target_width_key()));
+        header.shares_output = (is_eagle3() || is_block()) && tensor("output.weight") == nullptr;
         if (value("expert_count") > 0)
             header.expert_share = value("expert_used_count") / value("expert_count");
         header.n_ctx_train = static_cast<int>(value("context_length"));
@@ -96,8 +94,14 @@ class File : private GgufReader {
         return architecture(text("general.architecture").value_or(""));
     }
     bool is_eagle3() const { return traits().kind == Architecture::Kind::eagle3; }
+    bool is_block() const { return traits().kind == Architecture::Kind::block; }
     // All layers of an assistant are said to be layers of multi-token prediction.
     bool is_assistant() const { return traits().kind == Architecture::Kind::assistant; }
+
+    const char* target_width_key() const {
+        if (is_block() || is_prediction()) return "embedding_length";
+        return is_assistant() ? "embedding_length_out" : "target_hidden_size";
+    }
 
     // Adds a tensor if activations are multiplied with it: no vector, and no table that rows are
     // taken from.
@@ -160,10 +164,13 @@ class File : private GgufReader {
             return name.find(part) != std::string::npos;
         };
         if (name.ends_with("_norm.weight") || name.ends_with(".bias") || name.ends_with(".ssm_a") ||
-            name.ends_with(".ssm_d") || contains(".ssm_conv1d") || contains(".shortconv.conv."))
+            name.ends_with(".ssm_d") || contains(".ssm_conv1d") || contains(".shortconv.conv.") ||
+            name.ends_with("_conv_base"))
             return true;
-        // A matrix with one output looks like a vector: the gate of a shared expert is one.
-        return tensor.sizes[1] * tensor.sizes[2] * tensor.sizes[3] == 1 && !contains("_gate_inp");
+        // A matrix with one output looks like a vector: the gate of a shared expert is one, and the
+        // confidence head of a block drafter.
+        return tensor.sizes[1] * tensor.sizes[2] * tensor.sizes[3] == 1 && !contains("_gate_inp") &&
+               name != "conf_proj.weight";
     }
 
     // llama.cpp computes with whatever type it finds, but has no code for some types.
@@ -171,7 +178,8 @@ class File : private GgufReader {
         static const std::vector<ggml_type> multiplied = multiplied_types();
         constexpr std::array kPlain = {GGML_TYPE_F32};
         // d2t lists the tokens of a head's own vocabulary.
-        if (tensor.name == "d2t" && tensor.type == GGML_TYPE_I64 && is_eagle3()) return;
+        if (tensor.name == "d2t" && tensor.type == GGML_TYPE_I64 && (is_eagle3() || is_block()))
+            return;
         if (is_plain(tensor))
             GgufReader::check_type(tensor, kPlain);
         else
@@ -186,7 +194,8 @@ class File : private GgufReader {
         if (traits().kind == Architecture::Kind::encoder)
             fail("its architecture, " + *architecture + ", does not generate text token by token");
         const std::string prefix = *architecture + ".";
-        if (const auto causal = boolean(prefix + "attention.causal"); causal && !*causal)
+        if (const auto causal = boolean(prefix + "attention.causal");
+            causal && !*causal && !is_block())
             fail("it is an embedding model (its attention is not causal)");
         for (const char* name : {"block_count", "embedding_length", "context_length"})
             if (!number(prefix + name)) fail("it does not say its " + prefix + name);
@@ -294,7 +303,14 @@ class File : private GgufReader {
 
 std::string Header::head_name() const {
     if (is_prediction) return "a file of multi-token prediction layers";
-    return traits.kind == Architecture::Kind::eagle3 ? "an EAGLE-3 head" : "an assistant";
+    switch (traits.kind) {
+        case Architecture::Kind::eagle3:
+            return "an EAGLE-3 head";
+        case Architecture::Kind::block:
+            return "a block drafter";
+        default:
+            return "an assistant";
+    }
 }
 
 std::uint64_t Matrix::n_bytes() const {

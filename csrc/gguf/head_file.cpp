@@ -6,98 +6,39 @@
 #include <optional>
 
 #include "ggml.h"
+#include "gguf/block_file.h"
 #include "gguf/gguf_reader.h"
-#include "llama/hidden_states.h"
+#include "gguf/layer_reader_file.h"
 
 namespace specllama {
 
 namespace {
 
-constexpr const char* kNoStates =
-    "this libllama does not hand out the hidden states that heads draft from";
-
 constexpr const char* kUnlike = "its layer of multi-token prediction is not as llama.cpp wants it";
 
-// llama.cpp hands out as many numbers of a state as embedding_length_out says, however many there
-// are. What is wrong with that, as the rest of a sentence about the file; "": nothing.
-std::string width_fault(const GgufReader& file) {
-    const std::string prefix = file.text("general.architecture").value_or("") + ".embedding_length";
-    const std::int64_t width = file.number(prefix).value_or(0);
-    const std::int64_t out = file.number(prefix + "_out").value_or(0);
-    if (out == 0 || out == width) return "";
-    return "its embedding_length_out is " + std::to_string(out) + ", but its states have " +
-           std::to_string(width) + " numbers";
-}
-
-class Eagle3File : private GgufReader {
+class Eagle3File : private LayerReaderFile {
  public:
-    using GgufReader::GgufReader;
+    using LayerReaderFile::LayerReaderFile;
 
     std::vector<int> check(const Header& target) const {
-        if (!hidden_states::available()) fail(kNoStates);
-        if (!target.traits.layer_inputs)
-            fail("llama.cpp does not tell what goes into the layers of " + target.path + " (" +
-                 target.architecture + ")");
-        if (const std::string fault = width_fault(*this); !fault.empty()) fail(fault);
+        check_states(target);
         if (number("eagle3.block_count") != 1) fail("an EAGLE-3 head has one layer");
         check_widths(target);
-        check_types();
-        check_vocabulary(target);
-        return layers(target);
+        check_vectors();
+        check_tokens(target);
+        const std::vector<int> read = layers(target);
+        if (read.size() != 3) fail("it does not name three layers in eagle3.target_layers");
+        return read;
     }
 
  private:
-    bool holds(const char* name) const { return tensor(name) != nullptr; }
-
-    std::vector<int> layers(const Header& target) const {
-        const std::vector<std::int64_t> given = numbers("eagle3.target_layers");
-        const int n_layers = static_cast<int>(target.layers.size());
-        if (given.size() != 3) fail("it does not name three layers in eagle3.target_layers");
-        const int last = target.traits.last_output ? n_layers : n_layers - 1;
-        for (const std::int64_t layer : given)
-            if (layer < 0 || layer > last)
-                fail("it reads what goes into layer " + std::to_string(layer) + ", but " +
-                     target.path + " has " + std::to_string(n_layers) + " layers");
-        return {given.begin(), given.end()};
-    }
-
     // Checks the widths of the states that the head reads, and of what it shares with the target.
     void check_widths(const Header& target) const {
         const std::int64_t width = *number("eagle3.embedding_length");
         const std::int64_t target_width = number("eagle3.target_hidden_size").value_or(0);
-        const bool shares = !holds("token_embd.weight") || !holds("output.weight");
-        if (target_width != target.width || (shares && width != target.width))
-            fail("its target's states have " + std::to_string(shares ? width : target_width) +
-                 " numbers, those of " + target.path + " " + std::to_string(target.width));
-        const auto key = number("eagle3.attention.key_length");
-        const auto value = number("eagle3.attention.value_length");
-        if (key.has_value() != value.has_value() || key != value)
-            fail("its attention's keys and values differ in length");
-    }
-
-    void check_types() const {
-        for (const Tensor& tensor : tensors()) {
-            const auto& n = tensor.sizes;
-            const ggml_type wanted = tensor.name == "d2t" ? GGML_TYPE_I64 : GGML_TYPE_F32;
-            if (n[1] * n[2] * n[3] == 1) check_type(tensor, {{wanted}});
-        }
-    }
-
-    // Checks the head's tokens, which may be fewer than the target's; d2t then lists them.
-    void check_vocabulary(const Header& target) const {
-        const int n_vocab = target.n_vocab;
-        if (const Tensor* embeddings = tensor("token_embd.weight");
-            embeddings != nullptr && embeddings->sizes[1] < n_vocab)
-            fail("it has embeddings for fewer tokens than there are");
-        const Tensor* d2t = tensor("d2t");
-        if (d2t == nullptr) return;
-        const auto n = static_cast<std::size_t>(d2t->sizes[0]);
-        if (!holds("output.weight") && n != static_cast<std::size_t>(n_vocab))
-            fail("it has a vocabulary of its own, but no output.weight for it");
-        for (const std::int64_t token : integers(*d2t))
-            if (token < 0 || token >= n_vocab)
-                fail("its d2t names token " + std::to_string(token) + "; there are " +
-                     std::to_string(n_vocab));
+        if (target_width != target.width || (shares() && width != target.width))
+            fail_width(shares() ? width : target_width, target);
+        check_heads();
     }
 };
 
@@ -108,7 +49,7 @@ class AssistantFile : private GgufReader {
     using GgufReader::GgufReader;
 
     void check(const Header& target) const {
-        if (!hidden_states::available()) fail(kNoStates);
+        if (const std::string fault = hidden_states_fault(); !fault.empty()) fail(fault);
         if (!target.traits.assistant)
             fail("it is an assistant of a Gemma 4, and " + target.path + " is of another kind (" +
                  target.architecture + ")");
@@ -164,7 +105,7 @@ class MtpFile : private GgufReader {
         if (n_ == 0) return "it brings no layers of multi-token prediction along";
         if (tensor(name(first_, "nextn.eh_proj.weight")) == nullptr)
             return "its layers of multi-token prediction were left out";
-        if (!hidden_states::available()) return kNoStates;
+        if (std::string fault = hidden_states_fault(); !fault.empty()) return fault;
         if (mtp == Architecture::Mtp::none)
             return "llama.cpp has no multi-token prediction for " + architecture_ + " models";
         if (std::string fault = width_fault(*this); !fault.empty()) return fault;
@@ -269,6 +210,8 @@ void check_head(const Header& head, const Header& target) {
         check_prediction(head, target);
     else if (head.traits.kind == Architecture::Kind::assistant)
         check_assistant(head.path, target);
+    else if (head.traits.kind == Architecture::Kind::block)
+        check_block_drafter(head.path, target);
     else
         check_eagle3(head.path, target);
 }

@@ -6,6 +6,13 @@
 
 namespace specllama {
 
+int DraftCost::n_steps(int n, int n_drafted) const {
+    const auto steps = [this](int tokens) {
+        return (tokens + tokens_per_step_ - 1) / tokens_per_step_;
+    };
+    return std::max(steps(n) - steps(n_drafted), 0);
+}
+
 double DraftCost::step(int n, int n_context) const {
     return curve().measured() ? curve().seconds(n, n_context) / n : 0;
 }

@@ -4,8 +4,9 @@
 
 namespace specllama {
 
-// What asking a draft model costs. It works in steps: each drafts one token for every sequence that
-// wants one, and the first step also takes in the tokens that the model has not seen yet.
+// What asking a draft model costs. It works in steps: each drafts one token, or one block of
+// tokens, for every sequence that wants one, and the first step also takes in the tokens that the
+// model has not seen yet.
 //
 // Also keeps a net gain of what asking has brought in all requests, since a model that is never
 // right should not read every prompt, and one that is never asked would never be known to be
@@ -17,7 +18,14 @@ class DraftCost {
     ThreadCurves& curves() { return curves_; }
     const CostCurve& curve() const { return curves_.now(); }
 
-    // Seconds per drafted token of a step for n sequences; 0 before anything was observed, so that
+    // Tokens that a step drafts for a sequence. If there are several, a draft has one step.
+    void set_tokens_per_step(int n) { tokens_per_step_ = n; }
+    // Most tokens of a draft.
+    int longest() const { return tokens_per_step_ == 1 ? kMaxSpecLength : tokens_per_step_; }
+    // Steps that a draft of n tokens takes after its first n_drafted tokens.
+    int n_steps(int n, int n_drafted) const;
+
+    // Seconds of a step for n sequences, for each of these; 0 before anything was observed, so that
     // the first step is taken.
     double step(int n, int n_context) const;
 
@@ -25,8 +33,8 @@ class DraftCost {
     // anything was observed.
     double prefill_cost(int n_unprocessed, int n_context) const;
 
-    // Learns from n_steps steps that took `seconds` together, drafted n_drafted tokens for all
-    // sequences and took in n_unprocessed tokens.
+    // Learns from n_steps steps that took `seconds` together, drafted n_drafted tokens, or blocks,
+    // for all sequences and took in n_unprocessed tokens.
     void observe(int n_steps, int n_drafted, int n_unprocessed, int n_context, double seconds);
 
     // Seconds that asking has saved; negative: lost.
@@ -37,6 +45,7 @@ class DraftCost {
 
  private:
     ThreadCurves curves_;
+    int tokens_per_step_ = 1;
     // Seconds per token of taking in at least CostCurve::kMaxTokens tokens, such as a prompt; 0:
     // not known. Such wide decodes are cheaper per token than any that the curve knows.
     double prefill_seconds_ = 0;

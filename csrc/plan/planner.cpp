@@ -97,7 +97,7 @@ void Planner::predict(const BatchContext& context, const RoundRequest& request, 
     const auto costs = decode_costs(context, context.n_rows + value.longest);
     const int n_drafted = static_cast<int>(draft.size());
     for (int g = 0; g <= value.longest; ++g)
-        value.seconds[g] = costs[context.n_rows + g] + std::max(g - n_drafted, 0) * step;
+        value.seconds[g] = costs[context.n_rows + g] + draft_cost_.n_steps(g, n_drafted) * step;
     const double plain = cost().seconds(1, request.n_tokens) + request.overhead;
     value.draft_budget =
         tuning::kDraftBudget * plain + std::max(-total_regret(*request.regime), 0.0);
@@ -222,7 +222,7 @@ const LengthValue& Planner::with_model(const RoundRequest& request, const Choice
         .n_context = request.n_tokens,
         .spent = request.spent + request.overhead + std::max(seconds - prefill_cost(request), 0.0)};
     LengthValue& value = values_[0];
-    value.longest = std::min(request.max_draft, kMaxSpecLength);
+    value.longest = std::min(request.max_draft, draft_cost_.longest());
     predict(context, request, prefix, risk_exponent(total_regret(*request.regime)), value,
             draft_cost_.step(n_sequences, request.n_tokens));
     return value;
@@ -247,7 +247,7 @@ bool Planner::should_continue(const RoundRequest& request, const RoundPlan& plan
                               EvidenceSpan draft, double seconds) {
     const Choice& choice = plan.choice;
     const int n_drafted = static_cast<int>(draft.size());
-    if (n_drafted >= std::min(request.max_draft, kMaxSpecLength)) return false;
+    if (n_drafted >= std::min(request.max_draft, draft_cost_.longest())) return false;
     const double step = draft_cost_.step(choice.n_sequences, request.n_tokens);
     const bool begins = draft.empty() || draft.back().source != Source::model;
     const double reading = begins ? prefill_cost(request) : 0;

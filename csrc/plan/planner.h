@@ -58,11 +58,12 @@ class Planner {
     // a row of that step, and saves a step if it is what the model would draft.
     int n_to_check(const RoundRequest& request, const Choice& choice);
 
-    // Whether a draft model should draft another token after `draft`, for which it has taken
-    // `seconds` so far, in addition to request.spent. It should if some continuation up to the cap
-    // is expected to save more than stopping now, that is, more than the choice and any beginning
-    // of `draft`. Before its first token, to be asked too, it may also be tried at the risk of a
-    // small loss: to check what was chosen (plan.n_to_check), or where it would pay in some regime.
+    // Whether a draft model should draft another token, or its block, after `draft`, for which it
+    // has taken `seconds` so far, in addition to request.spent. It should if some continuation up
+    // to the cap is expected to save more than stopping now, that is, more than the choice and any
+    // beginning of `draft`. Before its first token, to be asked too, it may also be tried at the
+    // risk of a small loss: to check what was chosen (plan.n_to_check), or where it would pay in
+    // some regime.
     bool should_continue(const RoundRequest& request, const RoundPlan& plan, EvidenceSpan draft,
                          double seconds);
 

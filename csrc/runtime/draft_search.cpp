@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "device/offload.h"
+#include "gguf/block_file.h"
 #include "gguf/head_file.h"
 #include "gguf/weights.h"
 #include "llama/backend.h"
@@ -120,6 +121,9 @@ std::optional<NearbyDraft> examine(const std::string& path, const Header& target
         check_head(header, target);
         draft.what = header.head_name();
         if (header.shares_output) draft.bytes += target.weights.output;
+        // One decode drafts a block.
+        if (header.traits.kind == Architecture::Kind::block)
+            draft.bytes /= check_block_drafter(path, target).n_draft();
         return draft;
     }
     const bool is_small = header.weights.total <= target.weights.total / kLeastRatio;

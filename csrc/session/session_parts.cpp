@@ -13,6 +13,7 @@
 #include "device/fit.h"
 #include "device/offload.h"
 #include "device/rope.h"
+#include "draft/block/block_drafter.h"
 #include "draft/head/head_drafter.h"
 #include "draft/model/assistant_drafter.h"
 #include "engine/local_target.h"
@@ -107,6 +108,11 @@ void add_draft_model(const SessionOptions& options, const DraftPlan& draft, cons
                                                                   options.load_progress);
         drafters.reader = assistant;
         drafters.all.push_back(assistant);
+    } else if (headers.draft->traits.kind == Architecture::Kind::block) {
+        const auto block = std::make_shared<BlockDrafter>(
+            target, draft, *headers.draft, longest_draft(options), options.load_progress);
+        drafters.reader = block;
+        drafters.all.push_back(block);
     } else {
         auto model =
             Model::load(draft.model, Kernels::fastest, *headers.draft, options.load_progress);

@@ -219,6 +219,13 @@ void bind_plan(py::module_& m) {
             },
             py::arg("round"))
         .def(
+            "set_tokens_per_step",
+            [](Planner& planner, int n) {
+                check_width(n);
+                planner.draft_cost().set_tokens_per_step(n);
+            },
+            py::arg("n"))
+        .def(
             "should_continue",
             [](Planner& planner, const PlannedRound& round, const std::vector<Evidence>& draft,
                double seconds) {

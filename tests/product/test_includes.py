@@ -49,6 +49,13 @@ MAY_INCLUDE = {
         "runtime",
         "sample",
     },
+    "csrc/draft/block": {
+        "device/context_plan.h",
+        "draft",
+        "gguf/block_file.h",
+        "runtime",
+        "sample",
+    },
     "csrc/constraint": {
         "constraint",
         "runtime",

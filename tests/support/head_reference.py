@@ -1,4 +1,4 @@
-"""What an EAGLE-3 head drafts, in plain numpy, for dense targets of the llama architecture."""
+"""What an EAGLE-3 head drafts, in plain numpy, for dense targets of llama and qwen3."""
 
 from __future__ import annotations
 
@@ -40,27 +40,47 @@ class Weights:
 
     def layer(self, n: str, h: Floats, x: Floats) -> Floats:
         """Layer `n` of what attention reads (h) and of what its result is added to (x), by row."""
-        n_rows, n_heads = len(h), self.fact("attention.head_count")
-        angles = self._angles(n_rows)
-        length = self.fact("rope.dimension_count")
-        q, k, v = (self.times(h, f"{n}.attn_{name}").reshape(n_rows, -1, length) for name in "qkv")
-        k, v = (np.repeat(x, n_heads // x.shape[1], axis=1) for x in (k, v))
-        scores = np.einsum("ihd,jhd->hij", rotated(q, angles), rotated(k, angles))
-        scores /= np.sqrt(q.shape[-1])
-        scores[:, ~np.tri(n_rows, dtype=bool)] = -np.inf
-        attended = np.einsum("hij,jhd->ihd", softmax(scores), v).reshape(n_rows, -1)
-        x = x + self.times(attended, f"{n}.attn_output")
-        h = self.normed(x, f"{n}.ffn_norm")
+        q, k, v = (self.heads(h, n, name) for name in "qkv")
+        x = x + self.times(attended(q, k, v, causal=True), f"{n}.attn_output")
+        return x + self.feed_forward(n, self.normed(x, f"{n}.ffn_norm"))
+
+    def heads(self, h: Floats, n: str, name: str, first: int = 0) -> Floats:
+        """The queries, keys or values of layer `n`, [row][head], those of rows from position
+        `first` on."""
+        x = self.times(h, f"{n}.attn_{name}")
+        x = x.reshape(len(h), -1, self.fact("rope.dimension_count"))
+        if name == "v":
+            return x
+        if f"{n}.attn_{name}_norm.weight" in self.tensors:
+            x = self.normed(x, f"{n}.attn_{name}_norm")
+        turn = rotated if self.architecture in ("llama", "eagle3") else rotated_by_halves
+        return turn(x, self._angles(first, len(h)))
+
+    def feed_forward(self, n: str, h: Floats) -> Floats:
         gate = self.times(h, f"{n}.ffn_gate")
         gate *= self.times(h, f"{n}.ffn_up") / (1 + np.exp(-gate))
-        return x + self.times(gate, f"{n}.ffn_down")
+        return self.times(gate, f"{n}.ffn_down")
 
-    def _angles(self, n_rows: int) -> Floats:
-        n = self.fact("rope.dimension_count") or (
-            self.fact("embedding_length") // self.fact("attention.head_count")
-        )
+    def _angles(self, first: int, n_rows: int) -> Floats:
+        n = self.fact("rope.dimension_count")
         base = self.fact("rope.freq_base", 10000.0)
-        return np.outer(np.arange(n_rows), base ** (-np.arange(0, n, 2) / n))[:, None]
+        positions = np.arange(first, first + n_rows)
+        return np.outer(positions, base ** (-np.arange(0, n, 2) / n))[:, None]
+
+
+def attended(q: Floats, k: Floats, v: Floats, *, causal: bool) -> Floats:
+    """What rows see of rows, all heads of a row side by side."""
+    k, v = (np.repeat(x, q.shape[1] // x.shape[1], axis=1) for x in (k, v))
+    scores = np.einsum("ihd,jhd->hij", q, k) / np.sqrt(q.shape[-1])
+    if causal:
+        scores[:, ~np.tri(len(q), len(k), len(k) - len(q), dtype=bool)] = -np.inf
+    return np.einsum("hij,jhd->ihd", softmax(scores), v).reshape(len(q), -1)
+
+
+def rotated_by_halves(x: Floats, angles: Floats) -> Floats:
+    low, high = np.split(x, 2, axis=-1)
+    cos, sin = np.cos(angles), np.sin(angles)
+    return np.concatenate((low * cos - high * sin, low * sin + high * cos), axis=-1)
 
 
 def rotated(x: Floats, angles: Floats) -> Floats:

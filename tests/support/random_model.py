@@ -42,7 +42,7 @@ QWEN35 = (
     | {"rope.dimension_count": HEAD, "rope.dimension_sections": [11, 11, 10, 0]}
 )
 
-FLOATS = ("ffn_gate_inp.weight", "conv1d.weight", "conv.weight", "ssm_a")
+FLOATS = ("ffn_gate_inp.weight", "conv1d.weight", "conv.weight", "ssm_a", "_conv_base")
 """Matrices that stay float32, as in real files; the others are Q8_0."""
 
 Tensors = dict[str, NDArray[Any]]
@@ -133,7 +133,8 @@ class RandomModel:
             "attention.layer_norm_rms_epsilon": 1e-5,
         }
         for name, value in (usual | fields).items():
-            add_value(writer, f"{architecture}.{name}", value)
+            key = name if name.startswith("tokenizer.") else f"{architecture}.{name}"
+            add_value(writer, key, value)
         for name, tensor in self.tensors.items():
             if np.issubdtype(tensor.dtype, np.integer):
                 writer.add_tensor(name, tensor)

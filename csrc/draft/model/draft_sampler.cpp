@@ -35,14 +35,15 @@ void DraftSampler::begin(SequenceId sequence) {
 }
 
 bool DraftSampler::extend(DraftRequest& proposal, std::span<float> logits,
-                          std::vector<Token>& tokens) {
-    if (!draw(proposal, logits, tokens)) return false;
+                          std::vector<Token>& tokens, std::optional<float> confidence) {
+    if (!draw(proposal, logits, tokens, confidence)) return false;
     tokens.push_back(proposal.draft.tokens.back());
     return true;
 }
 
 // Adds the next token, and the guesses beside it, to the draft; returns whether there is one.
-bool DraftSampler::draw(DraftRequest& proposal, std::span<float> logits, TokenSpan tokens) {
+bool DraftSampler::draw(DraftRequest& proposal, std::span<float> logits, TokenSpan tokens,
+                        std::optional<float> known_confidence) {
     Request& request = requests_.at(proposal.sequence);
     if (!request.sampler) request.sampler.emplace(sampler_like(*proposal.sampler));
     Sampler& sampler = *request.sampler;
@@ -60,8 +61,9 @@ bool DraftSampler::draw(DraftRequest& proposal, std::span<float> logits, TokenSp
     // Whether a drawn draft ends may depend on the distribution, but not on the token drawn from
     // it.
     const bool draws = sampler.rejects();
-    const auto confidence =
-        draws ? static_cast<float>(highest(drawn_from)) : probability(logits, token);
+    const auto confidence = known_confidence ? *known_confidence
+                            : draws          ? static_cast<float>(highest(drawn_from))
+                                             : probability(logits, token);
     if (confidence < options_.p_min) return false;
     const Distribution* const from = draws ? &drawn_from : nullptr;
     proposal.draft.push(token, {.source = Source::model, .confidence = confidence}, from);

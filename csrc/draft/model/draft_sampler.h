@@ -26,11 +26,12 @@ class DraftSampler {
 
     // Chooses the token after `tokens` (the sequence's, then the draft's) from the logits
     // [n_vocab], which are changed. Adds it to both, with up to proposal.max_alternatives other
-    // guesses beside it in the draft. Returns false if nothing is added: the token is less sure
-    // than p_min, all are forbidden, or the logits hold a NaN (then proposal.error is set). The
-    // distribution of a drawn token, to which the draft points, remains until the sequence's next
-    // draft.
-    bool extend(DraftRequest& proposal, std::span<float> logits, std::vector<Token>& tokens);
+    // guesses beside it in the draft. confidence: how likely a token of these logits is right;
+    // none: its probability. Returns false if nothing is added: the token is less sure than p_min,
+    // all are forbidden, or the logits hold a NaN (then proposal.error is set). The distribution of
+    // a drawn token, to which the draft points, remains until the sequence's next draft.
+    bool extend(DraftRequest& proposal, std::span<float> logits, std::vector<Token>& tokens,
+                std::optional<float> confidence = {});
 
  private:
     // What belongs to a sequence's request.
@@ -40,7 +41,8 @@ class DraftSampler {
     };
 
     Sampler sampler_like(const Sampler& target) const;
-    bool draw(DraftRequest& proposal, std::span<float> logits, TokenSpan tokens);
+    bool draw(DraftRequest& proposal, std::span<float> logits, TokenSpan tokens,
+              std::optional<float> known_confidence);
 
     DraftModelOptions options_;
     std::size_t n_vocab_;

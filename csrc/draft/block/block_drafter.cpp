@@ -1,0 +1,178 @@
+#include "draft/block/block_drafter.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "specllama/error.h"
+
+namespace specllama {
+
+BlockDrafter::BlockDrafter(const std::shared_ptr<const Model>& target, const DraftPlan& plan,
+                           const Header& model, int longest, const ProgressFunction& progress)
+    : sampler_(plan, target->vocab().size()),
+      context_options_(plan.context),
+      format_(check_block_drafter(plan.model.path, target->header())),
+      n_draft_(std::min(longest, format_.n_draft())),
+      model_(Model::load(plan.model, Kernels::fastest, model, progress)) {
+    check_vocabulary(*model_, *target, "The block drafter");
+}
+
+void BlockDrafter::attach(Context& target) {
+    target_ = &target;
+    context_.emplace(model_, format_, n_draft_, context_options_, target);
+    target.keep_states(format_.layers);
+}
+
+int BlockDrafter::Follower::n_common(TokenSpan prompt) const {
+    const TokenSpan seen = TokenSpan(tokens).first(n_seen);
+    return static_cast<int>(std::ranges::mismatch(seen, prompt).in1 - seen.begin());
+}
+
+void BlockDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
+    Follower& follower = followers_[sequence];
+    follower.waiting.resize(static_cast<std::size_t>(context_->n_batch()) * target_->n_features());
+    follower.tokens.reserve(target_->n_ctx() + kMaxSpecLength);
+    follower.held.reserve(target_->n_ctx());
+    sampler_.begin(sequence);
+    reuse(sequence, prompt);
+    keep(sequence, follower, follower.n_common(prompt));
+}
+
+// Copies the beginning of a prompt from another sequence's memory, if that holds over kShortestCopy
+// tokens more of it than this one's.
+void BlockDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
+    Follower& own = followers_.at(sequence);
+    int n_most = own.n_common(prompt) + Memory::kShortestCopy;
+    const Follower* from = nullptr;
+    SequenceId from_id = sequence;
+    for (const auto& [other, follower] : followers_) {
+        const int n = std::min(follower.n_common(prompt), follower.first());
+        if (n <= n_most) continue;
+        n_most = n;
+        from = &follower;
+        from_id = other;
+    }
+    if (from == nullptr) return;
+    own.tokens.assign(prompt.begin(), prompt.begin() + n_most);
+    own.n_seen = n_most;
+    own.n_waiting = 0;
+    own.held.assign(from->held.begin(), std::ranges::lower_bound(from->held, n_most));
+    context_->copy(from_id, sequence, own.n_held());
+}
+
+// Forgets all states of tokens after the first n.
+void BlockDrafter::keep(SequenceId sequence, Follower& follower, int n) {
+    if (n >= follower.n_seen) return;
+    follower.n_waiting = std::max(n - follower.first(), 0);
+    follower.n_seen = n;
+    while (!follower.held.empty() && follower.held.back() >= n) follower.held.pop_back();
+    context_->cut(sequence, follower.n_held());
+}
+
+void BlockDrafter::process(SequenceId sequence, TokenSpan tokens, Position first,
+                           std::span<const int> rows) {
+    Follower& follower = followers_.at(sequence);
+    const int last =
+        std::min(first + static_cast<int>(rows.size()), static_cast<int>(tokens.size()));
+    if (first > follower.n_seen) ingest(sequence, follower);
+    if (last <= follower.n_seen) return;
+    follower.tokens.resize(follower.n_seen);
+    follower.tokens.insert(follower.tokens.end(), tokens.begin() + follower.n_seen,
+                           tokens.begin() + last);
+    for (Position position = std::max(first, follower.n_seen); position < last; ++position) {
+        if (follower.n_waiting == context_->n_batch()) ingest(sequence, follower);
+        target_->copy_states(
+            rows[position - first],
+            follower.waiting.data() +
+                static_cast<std::size_t>(follower.n_waiting) * target_->n_features());
+        ++follower.n_waiting;
+        follower.n_seen = position + 1;
+    }
+}
+
+// What the target has decoded since the last draft is a part of every draft's cost.
+int BlockDrafter::n_unprocessed(SequenceId sequence, int /*n_tokens*/) const {
+    return std::max(followers_.at(sequence).n_waiting - n_draft_ - 1, 0);
+}
+
+void BlockDrafter::add_waiting(SequenceId sequence, const Follower& follower) {
+    for (int i = 0; i < follower.n_waiting; ++i)
+        context_->add_states(
+            follower.waiting.data() + static_cast<std::size_t>(i) * target_->n_features(),
+            follower.n_held() + i, sequence);
+}
+
+// Notes that all waiting states are in the memory.
+void BlockDrafter::taken_in(Follower& follower) {
+    for (Position position = follower.first(); position < follower.n_seen; ++position)
+        follower.held.push_back(position);
+    follower.n_waiting = 0;
+}
+
+// Takes in the waiting states of one sequence. If that fails, they are lost.
+void BlockDrafter::ingest(SequenceId sequence, Follower& follower) {
+    context_->clear();
+    add_waiting(sequence, follower);
+    try {
+        context_->inject();
+    } catch (...) {
+        context_->cut(sequence, follower.n_held());
+        follower.n_waiting = 0;
+        throw;
+    }
+    taken_in(follower);
+}
+
+void BlockDrafter::propose(std::span<DraftRequest> proposals) {
+    drafting_.clear();
+    context_->adapt_threads();
+    try {
+        start(proposals);
+        if (!drafting_.empty()) draft();
+    } catch (const Error& error) {
+        for (const Drafting& one : drafting_) {
+            one.proposal->error = error.what();
+            context_->cut(one.proposal->sequence, one.follower->n_held());
+        }
+    }
+}
+
+// Selects who drafts: only sequences whose states were seen up to the token before the last, since
+// a block follows these. Takes in what waits of them.
+void BlockDrafter::start(std::span<DraftRequest> proposals) {
+    for (DraftRequest& proposal : proposals) {
+        Follower& follower = followers_.at(proposal.sequence);
+        if (!proposal.draft.empty() || follower.n_seen == 0 ||
+            follower.n_seen + 1 != std::ssize(proposal.tokens) || !proposal.wants_more())
+            continue;
+        follower.tokens.resize(follower.n_seen);
+        follower.tokens.push_back(proposal.tokens.back());
+        drafting_.push_back({&proposal, &follower, 0});
+    }
+    for (const Drafting& one : drafting_) {
+        // What is more than a draft leaves behind was counted as unprocessed.
+        one.proposal->n_decoded = 1 + n_unprocessed(one.proposal->sequence, 0);
+        if (one.follower->n_waiting > 0) ingest(one.proposal->sequence, *one.follower);
+    }
+}
+
+void BlockDrafter::draft() {
+    context_->clear();
+    for (Drafting& one : drafting_)
+        one.row = context_->add_block(one.follower->tokens.back(), one.follower->n_held(),
+                                      one.proposal->sequence);
+    context_->decode();
+    for (const Drafting& one : drafting_) {
+        DraftRequest& proposal = *one.proposal;
+        std::vector<Token>& tokens = one.follower->tokens;
+        for (int i = 0; i < n_draft_; ++i) {
+            const bool extended =
+                sampler_.extend(proposal, context_->logits(one.row, i, proposal.draft.tokens),
+                                tokens, context_->confidence(one.row, i));
+            if (!extended || !proposal.wants_more()) break;
+        }
+        context_->cut(proposal.sequence, one.follower->n_held());
+    }
+}
+
+}  // namespace specllama
