@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import random_model
 from block_reference import BlockDrafts
-from blocks import BLOCK, KINDS, MASK, TARGETS, block_model, write_block
+from blocks import BLOCK, KINDS, MASK, TARGETS, block_model, write_block, write_target
 from random_model import N_VOCAB, WIDTH, RandomModel
 from session_options import Open
-from specllama import SpecSession
+from specllama import Generation
 
-PROMPTS = [[1, *range(5 + i, 40), *range(80, 50, -3 - i)] for i in range(3)]
-TOLERANCE = 0.01
+PROMPT = [1, *range(5, 40), *range(80, 50, -3)]
+TOLERANCE = 0.02
 EXACT_FLOATS: dict[str, Any] = {"kv_type": "f32", "flash_attn": False}
 
 
@@ -26,10 +26,9 @@ def _floats(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def compare(
-    session: SpecSession, target: Path, drafter: Path, prompt: list[int], length: int
+    generation: Generation, prompt: list[int], target: Path, drafter: Path, length: int
 ) -> int:
     """Check the drafts of a generation; how many tokens were."""
-    generation = session.generate(prompt, max_tokens=40, trace=True)
     assert generation.stats.drafter_errors == 0, generation.stats.last_drafter_error
     assert generation.trace is not None
     drafts = BlockDrafts(target, drafter, [*prompt, *generation.tokens])
@@ -40,6 +39,8 @@ def compare(
         expected = drafts.after(len(prompt) + one.position, length, MASK)
         assert len(one.draft) <= length
         for drafted, reference in zip(one.draft, expected, strict=False):
+            if reference.edge < 0.1:  # another candidate may take its place
+                break
             if drafted.token != reference.token:  # the two most likely ones are equals
                 assert reference.lead < TOLERANCE
                 break
@@ -79,22 +80,40 @@ def test_a_random_block_drafter_drafts_as_its_numpy_reference(
     model = block_model(kind)
     if variant == "no confidence head":
         del model.tensors["conf_proj.weight"], model.tensors["conf_proj.bias"]
-    target = TARGETS[architecture](tmp_path / "target.gguf")
+    target = write_target(tmp_path / "target.gguf", architecture)
     drafter = write_block(tmp_path / "draft.gguf", kind, model, **fields)
     from_anchor = kind == "dspark" and variant != "not from the anchor"
     length = BLOCK if from_anchor else BLOCK - 1
     session = open_session(target, drafter, spec_length=64, **EXACT_FLOATS)
-    compared = 0
-    for prompt in PROMPTS:
-        compared += compare(session, target, drafter, prompt, length)
-    assert compared > 60
+    generation = session.generate(PROMPT, max_tokens=30, trace=True)
+    assert compare(generation, PROMPT, target, drafter, length) > 40
 
 
 @pytest.mark.parametrize("kind", ["dflash", "dspark"])
 def test_a_block_drafter_with_tokens_of_its_own_drafts_as_its_numpy_reference(
     tmp_path: Path, open_session: Open, kind: str
 ) -> None:
-    target = TARGETS["llama"](tmp_path / "target.gguf")
+    target = write_target(tmp_path / "target.gguf", "llama")
     drafter = write_block(tmp_path / "draft.gguf", kind, with_own_tokens(kind))
     session = open_session(target, drafter, spec_length=3, **EXACT_FLOATS)
-    assert compare(session, target, drafter, PROMPTS[0], 3) > 30
+    generation = session.generate(PROMPT, max_tokens=30, trace=True)
+    assert compare(generation, PROMPT, target, drafter, 3) > 30
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_states_of_earlier_and_of_other_requests_draft_as_the_numpy_reference(
+    tmp_path: Path, open_session: Open, kind: str
+) -> None:
+    """A prompt that goes on, one that leaves it, several at once that copy from each other, and one
+    that is longer than what is taken in at once."""
+    target = write_target(tmp_path / "target.gguf", "llama")
+    drafter = write_block(tmp_path / "draft.gguf", kind)
+    session = open_session(target, drafter, spec_length=4, n_seq=3, **EXACT_FLOATS)
+    first = session.generate(PROMPT, max_tokens=20)
+    longer = [*PROMPT, *first.tokens, 7, 8]
+    branch = [*longer[:40], 9, 10, 11]
+    long = [*longer, *PROMPT, *PROMPT]
+    for prompts in ([longer], [branch], [longer, branch, long], [PROMPT]):
+        found = session.generate(prompts, max_tokens=12, trace=True)
+        for prompt, generation in zip(prompts, found, strict=True):
+            assert compare(generation, prompt, target, drafter, 4) > 15

@@ -187,5 +187,5 @@ def test_pure_rooms_are_built_without_llama_cpp() -> None:
     # Of the drafters, all but those that a pattern takes out.
     assert "${pure_drafters}" in pure
     assert set(re.findall(r'set\(on_runtime "(.*)"\)', listed)) == {
-        "draft/(head/|model/(assistant|model)_drafter|constraint/grammar_drafter)"
+        "draft/(block/|head/|model/(assistant|model)_drafter|constraint/grammar_drafter)"
     }

@@ -17,11 +17,13 @@ class Drafted:
         token: The most likely one.
         confidence: How likely it is right, as the drafter sees it.
         lead: How much less likely the second one is.
+        edge: How much the logit of the last candidate exceeds that of the first token that is none.
     """
 
     token: int
     confidence: float
     lead: float
+    edge: float = np.inf
 
 
 class BlockDrafts:
@@ -120,13 +122,15 @@ class BlockDrafts:
         own, top_k = self.own.tensors, self.own.fact("selector_top_k")
         drafted = []
         for row, state in zip(logits, x, strict=True):
-            candidates = np.argsort(-row)[:top_k]
+            candidates = np.argsort(-row)[: top_k + 1]
+            edge = float(row[candidates[-2]] - row[candidates[-1]])
+            candidates = candidates[:-1]
             gate = own["selector_hidden.weight"] @ state
             pairs = own["selector_successor.weight"][candidates] @ (
                 gate * own["selector_predecessor.weight"][last]
             )
             one = said(softmax(row[candidates] + pairs))
-            one.token = int(candidates[one.token])
+            one.token, one.edge = int(candidates[one.token]), edge
             drafted.append(one)
             last = one.token
         return drafted

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from random_model import HEAD, N_VOCAB, WIDTH, RandomModel, write_dense
+from random_model import EOS, HEAD, N_VOCAB, WIDTH, RandomModel, dense_model
 
 KINDS = ("dflash", "dflash2", "dspark")
 BLOCK, MASK = 6, 90
@@ -51,7 +51,7 @@ def block_model(kind: str, *, seed: int = 21, n_layers: int = 2) -> RandomModel:
     if kind == "dflash2":
         tensors["selector_hidden.weight"] = model.matrix(RANK, WIDTH)
         for name in ("predecessor", "successor"):
-            tensors[f"selector_{name}.weight"] = model.rng.standard_normal((N_VOCAB, RANK))
+            tensors[f"selector_{name}.weight"] = 0.6 * model.rng.standard_normal((N_VOCAB, RANK))
     if kind == "dspark":
         for name in ("w1", "w2"):
             tensors[f"markov_{name}.weight"] = model.rng.standard_normal((N_VOCAB, RANK))
@@ -60,9 +60,7 @@ def block_model(kind: str, *, seed: int = 21, n_layers: int = 2) -> RandomModel:
     return model
 
 
-def write_block(
-    path: Path, kind: str, model: RandomModel | None = None, *, mask: int | None = MASK, **fields: Any
-) -> Path:
+def write_block(path: Path, kind: str, model: RandomModel | None = None, **fields: Any) -> Path:
     """Write a block drafter; fields of None are left out."""
     facts: dict[str, Any] = {
         "rope.dimension_count": HEAD,
@@ -73,24 +71,20 @@ def write_block(
         facts |= SELECTOR
     model = model or block_model(kind)
     n_layers = sum(name.endswith("attn_norm.weight") for name in model.tensors)
-    facts |= {"tokenizer.ggml.mask_token_id": mask} | fields
+    facts |= {"tokenizer.ggml.mask_token_id": MASK} | fields
     given = {name: value for name, value in facts.items() if value is not None}
     return model.write(path, "dflash", n_layers, given)
 
 
-def qwen3_model(seed: int = 4, n_layers: int = 2) -> RandomModel:
-    """A Qwen 3."""
-    model = RandomModel(seed)
-    for layer in range(n_layers):
-        model.attention(layer)
-        model.feed_forward(layer)
-        for name in ("attn_q_norm", "attn_k_norm"):
-            model.tensors[f"blk.{layer}.{name}.weight"] = np.ones(HEAD)
-    return model
+def write_target(path: Path, architecture: str) -> Path:
+    """Write a target, a Llama or a Qwen 3, that never ends a text."""
+    model = dense_model(seed=1)
+    model.tensors["output.weight"][EOS] = 0
+    for layer in range(2):
+        if architecture == "qwen3":
+            for name in ("attn_q_norm", "attn_k_norm"):
+                model.tensors[f"blk.{layer}.{name}.weight"] = np.ones(HEAD)
+    return model.write(path, architecture, 2, {"rope.dimension_count": HEAD})
 
 
-def write_qwen3(path: Path) -> Path:
-    return qwen3_model().write(path, "qwen3", 2, {"rope.dimension_count": HEAD})
-
-
-TARGETS = {"llama": write_dense, "qwen3": write_qwen3}
+TARGETS = ("llama", "qwen3")

@@ -46,7 +46,7 @@ void BlockDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
     const Follower* from = nullptr;
     SequenceId from_id = sequence;
     for (const auto& [other, follower] : followers_) {
-        const int n = std::min(follower.n_common(prompt), follower.first());
+        const int n = follower.n_common(prompt);
         if (n <= n_most) continue;
         n_most = n;
         from = &follower;
@@ -55,7 +55,10 @@ void BlockDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
     if (from == nullptr) return;
     own.tokens.assign(prompt.begin(), prompt.begin() + n_most);
     own.n_seen = n_most;
-    own.n_waiting = 0;
+    own.n_waiting = std::max(n_most - from->first(), 0);
+    std::copy_n(from->waiting.begin(),
+                static_cast<std::size_t>(own.n_waiting) * target_->n_features(),
+                own.waiting.begin());
     own.held.assign(from->held.begin(), std::ranges::lower_bound(from->held, n_most));
     context_->copy(from_id, sequence, own.n_held());
 }
