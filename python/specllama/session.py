@@ -54,8 +54,9 @@ class SpecSession(Chats):
             `from_pretrained`). None: the bundled model.
         draft: Who proposes tokens: "ngram" (what followed the same tokens before); the path or
             name, as above, of a smaller GGUF with the same vocabulary, or of a head for the model
-            (EAGLE-3, an assistant of Gemma 4, layers of multi-token prediction); "mtp" (such layers
-            in the model's own file; see docs/heads.md); a `Drafter`; or None for plain decoding.
+            (EAGLE-3, a block drafter, an assistant of Gemma 4, layers of multi-token prediction);
+            "mtp" (such layers in the model's own file; see docs/heads.md); a `Drafter`; or None
+            for plain decoding.
             "auto": the bundled draft model for the bundled model; else "mtp" if the file has such
             layers, or a head or draft that is found next to the model and named on standard error;
             else "ngram". "hf://auto": the same, with the head in the model's repository on the Hub
