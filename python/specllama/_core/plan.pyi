@@ -144,7 +144,7 @@ class Planner:
     def choose(self, rounds: Sequence[PlannedRound]) -> None: ...
     def n_to_check(self, round: PlannedRound) -> int: ...
     def set_tokens_per_step(self, n: int) -> None:
-        """Let a step of the draft model draft n tokens (1 to 65); if n > 1, a draft has one step."""
+        """Let a step of the draft model draft n tokens (1 to 65); for n > 1, the only step."""
 
     def should_continue(
         self, round: PlannedRound, draft: Sequence[Evidence], seconds: float = 0.0
