@@ -91,12 +91,15 @@ void check_request(TokenSpan prompt, const GenerateOptions& options, const Vocab
 }
 
 void check_remote(const GenerateOptions& options) {
-    const auto refuse = [](const std::string& what) {
-        throw InvalidArgument(what + " needs the model in this process; the target is elsewhere.");
-    };
     if (options.sampling.acceptance == AcceptanceRule::rejection)
-        refuse("acceptance=\"rejection\"");
-    if (!options.replayed.empty()) refuse("replay");
+        refuse_remote("acceptance=\"rejection\"");
+    if (!options.replayed.empty()) refuse_remote("replay");
+}
+
+void refuse_remote(const std::string& what) {
+    throw InvalidArgument(what +
+                          " needs the model in this process, but the target is on a server; open "
+                          "the session with the model's file.");
 }
 
 void check_search(TokenSpan prompt, const BeamOptions& options, const Vocabulary& vocab,

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "specllama/beam.h"
 #include "specllama/generate_options.h"
 #include "specllama/types.h"
@@ -19,8 +21,10 @@ void check_prompt(TokenSpan prompt, const Vocabulary& vocab, int n_ctx);
 void check_request(TokenSpan prompt, const GenerateOptions& options, const Vocabulary& vocab,
                    int n_ctx);
 
-// Checks that a generation can be had of a target elsewhere.
+// Refuses the options of a generation that a target on a server does not support.
 void check_remote(const GenerateOptions& options);
+// Refuses what needs the model in this process. what: the subject of the sentence.
+[[noreturn]] void refuse_remote(const std::string& what);
 
 // Checks a prompt and the options of a beam search for which the context does not matter;
 // BeamSearch checks the others.

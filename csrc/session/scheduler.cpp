@@ -71,11 +71,6 @@ std::unique_ptr<Mask> Scheduler::make_mask(const SamplingOptions& options) const
     return model ? constraints_.make(model->vocab(), options) : nullptr;
 }
 
-void Scheduler::check_local(const std::string& what) const {
-    if (!context_)
-        throw InvalidArgument(what + " needs the model in this process; the target is elsewhere.");
-}
-
 const Scheduler& Scheduler::open() const {
     if (closed_) throw_closed();
     return *this;
@@ -292,7 +287,7 @@ BeamResult Scheduler::beam_search(TokenSpan prompt, const BeamOptions& options,
     check_search(prompt, options, *vocabulary(), info().n_ctx);
     const std::scoped_lock lock(lock_);
     check_open();
-    check_local("beam_search");
+    if (!context_) refuse_remote("beam_search");
     reap_finished();
     const Memory& memory = context_->memory();
     if (memory.n_cuttable() != Memory::kAnyNumber)
@@ -331,7 +326,7 @@ SavedState Scheduler::save(int slot) {
     check_slot(slot);
     const std::scoped_lock lock(lock_);
     check_open();
-    check_local("save_state");
+    if (!context_) refuse_remote("save_state");
     reap_finished();
     if (slot >= 0) check_free(slot);
     SlotPool::Left left = slot < 0 ? slots_->left() : slots_->left(slot);
@@ -344,7 +339,7 @@ SavedState Scheduler::save(int slot) {
 
 void Scheduler::load(const SavedState& saved, int slot) {
     check_slot(slot);
-    check_local("load_state");
+    if (!open().model()) refuse_remote("load_state");
     if (saved.key != state_key_)
         throw InvalidArgument("The state was saved by a session of another kind (" + saved.key +
                               "), not of this one (" + state_key_ + ").");

@@ -27,7 +27,7 @@
 namespace specllama {
 
 // Schedules the work of a session: lets one thread at a time work (see SessionLock), gives requests
-// their places in the KV memory, and has the engine advance all of them together. Shared by a
+// their slots in the KV memory, and has the engine advance all of them together. Shared by a
 // session and its streams.
 class Scheduler {
  public:
@@ -80,7 +80,6 @@ class Scheduler {
     const Scheduler& open() const;
     std::shared_ptr<const Model> model() const;
     std::unique_ptr<Mask> make_mask(const SamplingOptions& options) const;
-    void check_local(const std::string& what) const;
     void check_slot(int slot) const;
     // All below are called by a thread that has lock_.
     void check_open() const;

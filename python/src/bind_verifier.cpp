@@ -40,8 +40,9 @@ void bind_verifier(py::module_& m) {
         .def(py::init([](std::string description, std::string kernels, int n_ctx, int n_threads,
                          std::uint64_t vocabulary, Token bos, Token eos,
                          const std::vector<Token>& fim, std::optional<std::string> chat_template,
-                         int longest_draft, int most_guesses, int most_nodes, VocabularyTable table,
-                         std::vector<double> decode_seconds, std::vector<double> round_trips) {
+                         int max_draft_length, int max_candidates, int max_draft_tokens,
+                         VocabularyTable table, std::vector<double> decode_seconds,
+                         std::vector<double> round_trips) {
                  const auto n_vocab = static_cast<int>(table.pieces.size());
                  return VerifierInfo{.session = {.description = std::move(description),
                                                  .n_vocab = n_vocab,
@@ -54,17 +55,17 @@ void bind_verifier(py::module_& m) {
                                                  .n_seq = 0,
                                                  .n_threads = n_threads,
                                                  .cpu_kernels = std::move(kernels),
-                                                 .max_draft_length = longest_draft,
-                                                 .max_candidates = most_guesses,
-                                                 .max_draft_tokens = most_nodes},
+                                                 .max_draft_length = max_draft_length,
+                                                 .max_candidates = max_candidates,
+                                                 .max_draft_tokens = max_draft_tokens},
                                      .vocabulary = std::move(table),
                                      .decode_seconds = std::move(decode_seconds),
                                      .round_trips = std::move(round_trips)};
              }),
              py::kw_only(), py::arg("description"), py::arg("kernels"), py::arg("n_ctx"),
              py::arg("n_threads"), py::arg("vocabulary"), py::arg("bos"), py::arg("eos"),
-             py::arg("fim"), py::arg("chat_template"), py::arg("longest_draft"),
-             py::arg("most_guesses"), py::arg("most_nodes"), py::arg("table"),
+             py::arg("fim"), py::arg("chat_template"), py::arg("max_draft_length"),
+             py::arg("max_candidates"), py::arg("max_draft_tokens"), py::arg("table"),
              py::arg("decode_seconds"), py::arg("round_trips"));
     py::class_<VerifyAnswer>(m, "VerifyAnswer", "What a target elsewhere makes of a draft.")
         .def(py::init([](std::vector<Token> tokens, std::vector<TokenLogprobs> logprobs,

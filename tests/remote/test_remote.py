@@ -115,7 +115,7 @@ def test_drafts_keep_to_the_servers_longest_draft(server: Server, local: SpecSes
         drafter = Longest(expected.tokens, {}, n_most=64)
         options: dict[str, Any] = {"draft": drafter, **given}
         with SpecSession(target=server.url, **options) as session:
-            assert session._backend.longest_draft == FIXED["spec_length"]
+            assert session._backend.max_draft_length == FIXED["spec_length"]
             same(session.generate(MODULE, max_tokens=N), expected)
         assert drafter.longest == FIXED["spec_length"]
 
@@ -265,7 +265,7 @@ def test_what_needs_the_model_here_is_refused_of_a_served_target(connect: Connec
         lambda: session.beam_search(MODULE, n_beams=2),
         lambda: session.save_state("x"),
     ):
-        with pytest.raises(ArgumentError, match="needs the model in this process"):
+        with pytest.raises(ArgumentError, match="needs the model in this process, but the target"):
             call()
 
 

@@ -17,7 +17,7 @@ RIGHT: dict[str, Any] = {
     "seconds": 0.1, "done": False,
 }  # fmt: skip
 ABOUT: dict[str, Any] = {
-    "n_ctx": 512, "n_vocab": 1000, "bos": 1, "eos": 2, "n_threads": 1, "longest_draft": 8,
+    "n_ctx": 512, "n_vocab": 1000, "bos": 1, "eos": 2, "n_threads": 1, "max_draft_length": 8,
     "vocabulary": "0" * 16, "fim": [-1] * 5, "decode_seconds": [0.1], "chat_template": None,
     "description": "x", "kernels": "", "drafts": False,
 }  # fmt: skip

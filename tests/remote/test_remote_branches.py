@@ -112,7 +112,7 @@ def test_a_server_without_branches_verifies_the_main_path(
         drafter = Branching(local.n_vocab, place)
         drafter.coming = expected.tokens
         with SpecSession(target=chains.url, draft=drafter, **TREES) as session:
-            assert session._backend.most_guesses == 1
+            assert session._backend.max_candidates == 1
             found = session.generate(MODULE, max_tokens=N)
         same(found, expected)
         assert len(found.stats.drafted_by_rank) == 1

@@ -142,9 +142,9 @@ class Peer(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         about = {
-            "n_ctx": 512, "n_vocab": 1000, "bos": 1, "eos": 2, "n_threads": 1, "longest_draft": 8,
-            "vocabulary": "0" * 16, "fim": [-1] * 5, "decode_seconds": [], "chat_template": None,
-            "description": "x", "kernels": "", "drafts": False,
+            "n_ctx": 512, "n_vocab": 1000, "bos": 1, "eos": 2, "n_threads": 1,
+            "max_draft_length": 8, "vocabulary": "0" * 16, "fim": [-1] * 5, "decode_seconds": [],
+            "chat_template": None, "description": "x", "kernels": "", "drafts": False,
         }  # fmt: skip
         if self.path.endswith("vocabulary"):
             pieces = [f"{token} " for token in range(1000)]

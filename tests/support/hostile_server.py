@@ -231,8 +231,8 @@ def description() -> dict[str, Any]:
     return {
         "model": "x", "description": "x", "kernels": "", "n_ctx": 200, "n_vocab": N_VOCAB,
         "n_threads": 1, "vocabulary": "0123456789abcdef", "bos": 1, "eos": 2, "fim": [-1] * 5,
-        "chat_template": None, "decode_seconds": [0.01, 0.011], "longest_draft": 64, "guesses": 2,
-        "most_nodes": 128,
+        "chat_template": None, "decode_seconds": [0.01, 0.011], "max_draft_length": 64,
+        "max_candidates": 2, "max_draft_tokens": 128,
     }  # fmt: skip
 
 

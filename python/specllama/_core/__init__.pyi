@@ -512,9 +512,9 @@ class VerifierInfo:
         eos: int,
         fim: Sequence[int],
         chat_template: str | None,
-        longest_draft: int,
-        most_guesses: int,
-        most_nodes: int,
+        max_draft_length: int,
+        max_candidates: int,
+        max_draft_tokens: int,
         table: VocabularyTable,
         decode_seconds: list[float],
         round_trips: list[float],
@@ -615,11 +615,11 @@ class Session:
     chat_template: Final[str | None]
     vocabulary: Final[int]
     def decode_seconds(self) -> list[float]: ...
-    longest_draft: Final[int]
-    most_guesses: Final[int]
+    max_draft_length: Final[int]
+    max_candidates: Final[int]
+    max_draft_tokens: Final[int]
     drafts_by_model: Final[bool]
     drafts_by_ngram: Final[bool]
-    most_nodes: Final[int]
     n_threads: Final[int]
     model_description: Final[str]
     cpu_kernels: Final[str]

@@ -34,15 +34,15 @@ class Description:
     fim: tuple[int, ...]
     chat_template: str | None
     decode_seconds: list[float]
-    longest_draft: int
-    guesses: int
-    most_nodes: int
+    max_draft_length: int
+    max_candidates: int
+    max_draft_tokens: int
 
     @classmethod
     def read(cls, fields: Fields) -> Description:
         """Return the description in an answer. Raises RemoteError."""
         n_vocab = fields.integer("n_vocab", 1, _MOST_TOKENS)
-        longest = fields.integer("longest_draft", 0, _MOST_TOKENS)
+        longest = fields.integer("max_draft_length", 0, _MOST_TOKENS)
         vocabulary = fields.text("vocabulary", 16)
         if not _HASH.fullmatch(vocabulary):
             fields.refuse("vocabulary", vocabulary, "16 hexadecimal digits")
@@ -67,10 +67,10 @@ class Description:
                 fields.as_number("decode_seconds", one, 0, _MOST_SECONDS)
                 for one in fields.items("decode_seconds", most=_LONGEST_CURVE)
             ],
-            longest_draft=longest,
+            max_draft_length=longest,
             # A server that does not know branches does not mention them.
-            guesses=fields.integer("guesses", 0, _MOST_TOKENS, 1),
-            most_nodes=fields.integer("most_nodes", 0, _MOST_TOKENS, longest),
+            max_candidates=fields.integer("max_candidates", 0, _MOST_TOKENS, 1),
+            max_draft_tokens=fields.integer("max_draft_tokens", 0, _MOST_TOKENS, longest),
         )
 
 

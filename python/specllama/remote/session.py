@@ -57,7 +57,7 @@ def _info(target: Target) -> _core.VerifierInfo:
         began = time.monotonic()
         target.ping()
         trips.append(time.monotonic() - began)
-    longest = min(MOST_DRAFTED, about.longest_draft)
+    longest = min(MOST_DRAFTED, about.max_draft_length)
     return _core.VerifierInfo(
         description=f"{about.description} at {target.url}",
         kernels=about.kernels,
@@ -68,9 +68,9 @@ def _info(target: Target) -> _core.VerifierInfo:
         eos=about.eos,
         fim=about.fim,
         chat_template=about.chat_template,
-        longest_draft=longest,
-        most_guesses=about.guesses,
-        most_nodes=max(min(MOST_DRAFTED, about.most_nodes), longest),
+        max_draft_length=longest,
+        max_candidates=about.max_candidates,
+        max_draft_tokens=max(min(MOST_DRAFTED, about.max_draft_tokens), longest),
         table=target.table,
         decode_seconds=about.decode_seconds,
         round_trips=trips,

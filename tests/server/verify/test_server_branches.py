@@ -16,6 +16,12 @@ MODULE = PROMPTS["module"]
 MORE: dict[str, Any] = {"exact": EXACT_HERE, "verifies": True}
 
 
+def limits_of(server: Server) -> list[int]:
+    """What a server says of the drafts that it verifies: their length, width and size."""
+    about = server.get("/v1/verify").json()
+    return [about[name] for name in ("max_draft_length", "max_candidates", "max_draft_tokens")]
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     """One whose memory takes none."""
@@ -38,8 +44,7 @@ def branching() -> Iterator[Server]:
 
 
 def test_branches_are_verified_and_counted(branching: Server, expected: list[int]) -> None:
-    told = branching.get("/v1/verify").json()
-    assert (told["longest_draft"], told["guesses"], told["most_nodes"]) == (4, 3, 12)
+    assert limits_of(branching) == [4, 3, 12]
     client = Client(branching, prompt=MODULE)
     # Of five guesses at a position three are verified, and of twenty tokens twelve.
     told = client.round([3, 3, 3, 3], *([0, i, 3, 3, 3] for i in range(4, 8)))
@@ -61,8 +66,7 @@ def test_branches_are_verified_and_counted(branching: Server, expected: list[int
 def test_a_server_without_branches_verifies_the_draft_alone(
     server: Server, expected: list[int]
 ) -> None:
-    told = server.get("/v1/verify").json()
-    assert (told["longest_draft"], told["guesses"], told["most_nodes"]) == (4, 1, 4)
+    assert limits_of(server) == [4, 1, 4]
     client = Client(server, prompt=MODULE)
     told = client.round([3, 4], [0, *expected[1:4]])
     assert (told["tokens"], told["drafted"], told["accepted"]) == ([expected[1]], 2, 0)

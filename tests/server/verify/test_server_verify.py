@@ -118,7 +118,7 @@ def test_unknown_generations_are_gone(server: Server) -> None:
         ({"prompt": "x", "generated": [5], "options": {"max_tokens": 0}}, "generated"),
         ({"prompt": "x", "options": {"max_tokens": 10**30}}, "max_tokens"),
         ({"prompt": "x", "options": {"max_tokens": 5000}}, "max_tokens"),
-        ({"prompt": "x", "options": {"stop": 5}}, "stop"),
+        ({"prompt": "x", "options": {"stop": ["a"]}}, "stop"),
         ({"prompt": "x", "options": {"temperature": "hot"}}, "temperature"),
         ({"prompt": "x", "options": {"temperature": 1e999}}, None),
         ({"prompt": "x", "options": {"temperature": -1}}, "temperature"),
@@ -286,7 +286,7 @@ def test_verify_describes_the_target(server: Server) -> None:
     session = server.session
     assert (told["n_ctx"], told["n_vocab"]) == (session.n_ctx, session.n_vocab)
     assert int(told["vocabulary"], 16) == session._backend.vocabulary
-    assert told["longest_draft"] == FIXED["spec_length"]
+    assert told["max_draft_length"] == FIXED["spec_length"]
     # Of a session with a fixed length, too.
     assert told["decode_seconds"][0] > 0
     assert any(told["decode_seconds"][1 : FIXED["spec_length"] + 1])
@@ -295,10 +295,10 @@ def test_verify_describes_the_target(server: Server) -> None:
 def test_verify_describes_targets_without_drafters() -> None:
     with SpecSession(draft=None, **EXACT, verifies=True) as session, serve(session) as server:
         told = server.get("/v1/verify").json()
-        assert told["longest_draft"] == 64
+        assert told["max_draft_length"] == 64
         assert told["decode_seconds"][0] > 0
     with SpecSession(draft=None, **EXACT) as session:
-        assert session._backend.longest_draft == 0
+        assert session._backend.max_draft_length == 0
 
 
 def test_a_session_that_cannot_verify_gives_a_token_a_round() -> None:

@@ -56,7 +56,7 @@ class Rounds:
         self._n_cached: int | None = None
 
     def round(self, generated: list[int], draft: list[int], branches: list[Branch]) -> VerifyAnswer:
-        """Have a draft's trunk verified, up to the first token that the server does not know."""
+        """Have a main path verified, up to the first token that the server does not know."""
         draft = list(takewhile(lambda token: token < self._n_vocab, draft))
         before = [*self._text.prompt, *generated]
         began = time.monotonic()

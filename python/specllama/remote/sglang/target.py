@@ -62,9 +62,9 @@ class SGLang(Target):
             fim=tokenizer.fim,
             chat_template=tokenizer.chat_template,
             decode_seconds=[],
-            longest_draft=MOST_DRAFTED,
-            guesses=1,
-            most_nodes=MOST_DRAFTED,
+            max_draft_length=MOST_DRAFTED,
+            max_candidates=1,
+            max_draft_tokens=MOST_DRAFTED,
         )
         self.table = tokenizer.vocabulary_table()
 

@@ -98,9 +98,9 @@ class Verify:
             "fim": core.fim,
             "chat_template": session.chat_template_source,
             "decode_seconds": core.decode_seconds(),
-            "longest_draft": core.longest_draft,
-            "guesses": core.most_guesses,
-            "most_nodes": core.most_nodes,
+            "max_draft_length": core.max_draft_length,
+            "max_candidates": core.max_candidates,
+            "max_draft_tokens": core.max_draft_tokens,
         }
 
     async def _tell_vocabulary(self, request: Request) -> Response:

@@ -142,8 +142,6 @@ class Verification:
             fields["logprobs"] = [logprobs_to_wire(one) for one in result.logprobs[: len(new)]]
         if self.over:
             fields["finish_reason"] = result.finish_reason
-            if result.stop_string is not None:
-                fields["stop_string"] = result.stop_string
             fields["exact"] = stats.exact
             fields["reused"] = stats.reused_tokens
         return fields
