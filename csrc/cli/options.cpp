@@ -1,13 +1,47 @@
 #include "cli/options.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <sstream>
+#include <string_view>
 
-#include "cli/escapes.h"
 #include "cli/flags.h"
 
 namespace specllama::cli {
+
+namespace {
+
+constexpr std::string_view kEscapes = "nrt'\"\\";
+constexpr std::string_view kMeanings = "\n\r\t'\"\\";
+
+// Replaces the escapes \n, \r, \t, \', \", \\ and \x41 (one byte, two hexadecimal digits) in a text
+// by what they stand for, as llama.cpp's programs do. Any other backslash stays.
+std::string unescaped(std::string_view text) {
+    std::string result;
+    while (!text.empty()) {
+        std::size_t n_taken = 1;
+        char meant = text[0];
+        if (meant == '\\' && text.size() > 1) {
+            if (const auto at = kEscapes.find(text[1]); at != std::string_view::npos) {
+                meant = kMeanings[at];
+                n_taken = 2;
+            } else if (text[1] == 'x' && text.size() > 3) {
+                unsigned byte = 0;
+                const char* end = text.data() + 4;
+                if (std::from_chars(text.data() + 2, end, byte, 16).ptr == end) {
+                    meant = static_cast<char>(byte);
+                    n_taken = 4;
+                }
+            }
+        }
+        result += meant;
+        text.remove_prefix(n_taken);
+    }
+    return result;
+}
+
+}  // namespace
 
 void set_grammar(Options& options, const std::string& grammar) {
     if (grammar.empty()) throw UsageError("needs a grammar, not an empty text");

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kBlanks = " \t\r\n";
 
-// Where a text stands in the thought at its beginning, if there is one.
+// How far a text is with the thought at its beginning, if there is one.
 class Thought {
  public:
     Thought(const Vocab& vocab, const SamplingOptions& options)
@@ -26,29 +26,29 @@ class Thought {
           closing_(vocab, {options.reasoning_closing}),
           closing_tokens_(vocab.tokenize(options.reasoning_closing, false, true)),
           n_left_(options.reasoning_budget),
-          place_(opening_.empty() ? Place::thought : Place::opening) {
+          stage_(opening_.empty() ? Stage::thought : Stage::opening) {
         close_if_due();
     }
 
     // The token of the closing that has to come next; kNoToken: any may come.
-    Token due() const { return place_ == Place::closing ? closing_tokens_[n_closed_] : kNoToken; }
+    Token due() const { return stage_ == Stage::closing ? closing_tokens_[n_closed_] : kNoToken; }
 
     // The text goes on with a token.
     void push(Token token) {
-        if (place_ == Place::opening)
+        if (stage_ == Stage::opening)
             open(token);
-        else if (place_ == Place::thought)
+        else if (stage_ == Stage::thought)
             think(token);
-        else if (place_ == Place::closing && ++n_closed_ == closing_tokens_.size())
-            place_ = Place::answer;
+        else if (stage_ == Stage::closing && ++n_closed_ == closing_tokens_.size())
+            stage_ = Stage::answer;
         close_if_due();
     }
 
     // From now on any token may come.
-    void leave() { place_ = Place::answer; }
+    void leave() { stage_ = Stage::answer; }
 
  private:
-    enum class Place { opening, thought, closing, answer };
+    enum class Stage { opening, thought, closing, answer };
 
     // A text that does not begin with the opening, or blanks and the opening, is no thought.
     void open(Token token) {
@@ -56,17 +56,17 @@ class Thought {
         text_.erase(0, std::min(text_.find_first_not_of(kBlanks), text_.size()));
         if (text_.starts_with(opening_)) {
             // The token may end the opening and begin the closing.
-            place_ = closing_.push(token) ? Place::answer : Place::thought;
+            stage_ = closing_.push(token) ? Stage::answer : Stage::thought;
             text_.clear();
         } else if (!opening_.starts_with(text_)) {
-            place_ = Place::answer;
+            stage_ = Stage::answer;
         }
     }
 
     void think(Token token) {
         --n_left_;
         if (closing_.push(token)) {
-            place_ = Place::answer;
+            stage_ = Stage::answer;
             return;
         }
         vocab_->append_piece(token, text_);
@@ -78,9 +78,9 @@ class Thought {
     void close_if_due() {
         const auto n_closing = static_cast<int>(closing_tokens_.size());
         const bool may_close = closing_.begun() && n_left_ > -n_closing;
-        if (place_ == Place::thought && n_left_ <= 0 && text_.empty() && !may_close &&
+        if (stage_ == Stage::thought && n_left_ <= 0 && text_.empty() && !may_close &&
             n_closing > 0)
-            place_ = Place::closing;
+            stage_ = Stage::closing;
     }
 
     const Vocab* vocab_;
@@ -92,14 +92,14 @@ class Thought {
     // What may become the opening; in a thought, the first bytes of a character that is not whole.
     std::string text_;
     std::string whole_;  // kept so that its buffer is used again
-    Place place_;
+    Stage stage_;
 };
 
 class ThoughtLimit final : public Mask {
  public:
     ThoughtLimit(Thought thought, std::size_t n_vocab, std::unique_ptr<Mask> inner)
         : thought_(std::move(thought)), n_vocab_(n_vocab), inner_(std::move(inner)) {
-        settle();
+        update();
     }
 
     Bits allowed() override {
@@ -123,7 +123,7 @@ class ThoughtLimit final : public Mask {
     void accept(Token token) override {
         if (inner_) inner_->accept(token);
         thought_.push(token);
-        settle();
+        update();
     }
 
     bool begun() const override { return due_ != kNoToken || (inner_ && inner_->begun()); }
@@ -141,7 +141,7 @@ class ThoughtLimit final : public Mask {
     }
 
     // A text that follows a grammar is no thought.
-    void settle() {
+    void update() {
         if (inner_ && inner_->begun()) thought_.leave();
         due_ = thought_.due();
     }

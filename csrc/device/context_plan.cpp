@@ -1,10 +1,13 @@
 #include "device/context_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <string>
+#include <string_view>
+#include <utility>
 
-#include "device/rope.h"
+#include "llama.h"
 #include "specllama/error.h"
 #include "system/host.h"
 
@@ -14,6 +17,18 @@ namespace {
 
 constexpr int kMaxContext = 1 << 30;  // tokens of all sequences together
 constexpr int kMaxSnapshots = 16;     // each takes as much memory as the recurrent state itself
+
+constexpr std::array<std::pair<std::string_view, llama_rope_scaling_type>, 3> kScalings = {{
+    {"none", LLAMA_ROPE_SCALING_TYPE_NONE},
+    {"linear", LLAMA_ROPE_SCALING_TYPE_LINEAR},
+    {"yarn", LLAMA_ROPE_SCALING_TYPE_YARN},
+}};
+
+llama_rope_scaling_type scaling_type(std::string_view scaling) {
+    const auto* const found =
+        std::ranges::find(kScalings, scaling, [](const auto& one) { return one.first; });
+    return found->second;
+}
 
 }  // namespace
 
@@ -51,6 +66,23 @@ int batch_size(const ContextPlan& plan) {
 int snapshots(const ContextPlan& plan, int n_logits) {
     const int n_wanted = std::max(n_logits - 1, plan.never_alone ? 1 : 0);
     return std::clamp(batch_size(plan) - 2, 0, std::min(n_wanted, kMaxSnapshots));
+}
+
+void apply(const RopeOptions& options, llama_context_params& params) {
+    if (options.scaling) params.rope_scaling_type = scaling_type(*options.scaling);
+    if (options.scale) params.rope_freq_scale = static_cast<float>(1 / *options.scale);
+    if (options.freq_base) params.rope_freq_base = static_cast<float>(*options.freq_base);
+    if (options.yarn_orig_ctx) params.yarn_orig_ctx = *options.yarn_orig_ctx;
+}
+
+std::string in_words(const RopeOptions& options) {
+    std::string words;
+    if (options.scaling) words += ", scaling " + *options.scaling;
+    if (options.scale) words += ", scale " + std::to_string(*options.scale);
+    if (options.freq_base) words += ", base " + std::to_string(*options.freq_base);
+    if (options.yarn_orig_ctx)
+        words += ", trained with " + std::to_string(*options.yarn_orig_ctx) + " tokens";
+    return words;
 }
 
 }  // namespace specllama

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "device/kernels.h"
 #include "specllama/session_options.h"
+
+struct llama_context_params;
 
 namespace specllama {
 
@@ -62,5 +65,11 @@ int batch_size(const ContextPlan& plan);
 // How many snapshots of a recurrent state a context asks llama.cpp for, which gives none for
 // architectures without snapshots.
 int snapshots(const ContextPlan& plan, int n_logits);
+
+// Writes checked options to llama.cpp's parameters of a context.
+void apply(const RopeOptions& options, llama_context_params& params);
+
+// What is not as the model's file says, as parts of a sentence; "": all is.
+std::string in_words(const RopeOptions& options);
 
 }  // namespace specllama

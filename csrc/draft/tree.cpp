@@ -106,13 +106,13 @@ void Tree::count_leaves() {
     }
 }
 
-int n_in_trunk(std::span<const int> path) {
+int n_on_main_path(std::span<const int> path) {
     int n = 0;
     while (n < std::ssize(path) && path[n] == n) ++n;
     return n;
 }
 
-int Tree::n_trunk() const {
+int Tree::n_main_path() const {
     int n = 0;
     while (n < size() && nodes_[n].parent == n - 1) ++n;
     return n;

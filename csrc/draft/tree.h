@@ -39,12 +39,12 @@ class Tree {
 
     void clear();
 
-    // Adds a draft, trunk first: shares what is in the tree already and adds the rest, as far as
-    // the limits allow.
+    // Adds a draft, main path first: shares what is in the tree already and adds the rest, as far
+    // as the limits allow.
     void add(const SampledDraft& draft, const Limits& limits);
 
     // Replaces the tree by the nodes of another one that are kept and whose parents are kept; depth
-    // first and the elder sibling first, so that the first nodes are a chain, the trunk.
+    // first and the elder sibling first, so that the first nodes are a chain, the main path.
     void take(const Tree& other, const std::vector<bool>& kept);
 
     bool empty() const { return nodes_.empty(); }
@@ -56,9 +56,9 @@ class Tree {
     // The child with this token, or kNone.
     int child(int node, Token token) const;
 
-    // For a tree that `take` filled: the length of its trunk, and the number of its leaves, at
+    // For a tree that `take` filled: the length of its main path, and the number of its leaves, at
     // least 1.
-    int n_trunk() const;
+    int n_main_path() const;
     int n_leaves() const { return n_leaves_; }
 
  private:
@@ -72,10 +72,10 @@ class Tree {
     int first_ = kNone;            // first and last child of the root
     int last_ = kNone;
     int n_leaves_ = 1;
-    std::vector<int> path_;  // nodes along the trunk of the draft that is being added
+    std::vector<int> path_;  // nodes along the main path of the draft that is being added
 };
 
-// For a tree that `take` filled: how many nodes of a path from the root lie on the trunk.
-int n_in_trunk(std::span<const int> path);
+// For a tree that `take` filled: how many nodes of a path from the root lie on the main path.
+int n_on_main_path(std::span<const int> path);
 
 }  // namespace specllama

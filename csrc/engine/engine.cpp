@@ -96,7 +96,7 @@ void Engine::rewind(Round& round) {
         Seconds& seconds = sequence.stats.seconds;
         const Timer timer(sequence.in_prompt() ? seconds.prefill : seconds.verify);
         const int n_judged = sequence.n_tokens() - (one.last < 0 ? 1 : 0);
-        target_->rewind(sequence, std::min(one.n_before + n_in_trunk(one.path), n_judged));
+        target_->rewind(sequence, std::min(one.n_before + n_on_main_path(one.path), n_judged));
     });
 }
 

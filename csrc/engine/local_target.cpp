@@ -216,13 +216,14 @@ void LocalTarget::walk(Verification& one, int row) {
     (sequence.in_prompt() ? seconds.prefill : seconds.verify) += one.seconds;
     const int n_pending = sequence.n_pending();
     for (bool continues = true; continues;) {
-        guesses_.clear();
+        candidates_.clear();
         for (int at = draft.first_child(one.node()); at != Tree::kNone; at = draft[at].next)
-            guesses_.push_back({draft[at].token, draft[at].drawn_from});
+            candidates_.push_back({draft[at].token, draft[at].drawn_from});
         std::optional<TokenLogprobs> logprobs;
         {
             const Timer timer(seconds.choose);
-            one.last = sequence.choose(context_.logits(row + 1 + one.node()), guesses_, logprobs);
+            one.last =
+                sequence.choose(context_.logits(row + 1 + one.node()), candidates_, logprobs);
         }
         continues = one.last >= 0 && one.accept(one.last, std::move(logprobs));
     }

@@ -52,7 +52,7 @@ class LocalTarget final : public Target {
     std::vector<Sequence*> prompts_;  // of a batch of prompt tokens
     std::vector<int> chunks_;         // [i]: tokens of prompts_[i] in it
     std::vector<int> rows_;           // [i]: row of the logits after the last committed token
-    std::vector<Guess> guesses_;      // at the position being verified
+    std::vector<Guess> candidates_;   // at the position being verified
     std::vector<int> stay_;           // rows of a decode whose tokens stay
 };
 

@@ -29,10 +29,11 @@ bool draws(const DraftRequest& proposal) {
 }  // namespace
 
 PlannedSpeculator::PlannedSpeculator(Drafters drafters, int longest, const Tree::Limits& limits,
-                                     const Vocabulary& vocab, Planner planner, bool takes_guesses)
+                                     const Vocabulary& vocab, Planner planner,
+                                     bool checks_candidates)
     : Speculator(std::move(drafters), longest, limits, vocab),
       planner_(std::move(planner)),
-      takes_guesses_(takes_guesses) {
+      checks_candidates_(checks_candidates) {
     planner_.draft_cost().set_tokens_per_step(this->drafters().back()->tokens_per_step());
 }
 
@@ -101,22 +102,22 @@ void PlannedSpeculator::ask_all(std::span<Sequence* const> sequences) {
 }
 
 // Gives the sequential drafter what was chosen of the other drafts: what a grammar forces is sure,
-// and the rest is a guess.
+// and the rest are candidates.
 void PlannedSpeculator::give_chosen(std::size_t i) {
     Work& work = work_[i];
     DraftRequest& proposal = proposals_[drafters().size() - 1][i];
     const Tree& chosen = verified_[i];
-    work.guess.clear();
-    if (!takes_guesses_ || proposal.max_tokens == 0) return;
+    work.candidates.clear();
+    if (!checks_candidates_ || proposal.max_tokens == 0) return;
     int& n = work.n_prefix;
     for (; n < chosen.size() && chosen[n].evidence.source == Source::grammar; ++n)
         proposal.draft.push(chosen[n].token, chosen[n].evidence);
-    // What is drawn should not depend on guesses.
+    // What is drawn should not depend on candidates.
     if (draws(proposal)) return;
     const int n_checked = planner_.n_to_check(requests_[i], plans_[i].choice);
-    for (int t = n; t < n_checked; ++t) work.guess.push_back(chosen[t].token);
-    proposal.candidates = work.guess;
-    plans_[i].n_to_check = static_cast<int>(work.guess.size());
+    for (int t = n; t < n_checked; ++t) work.candidates.push_back(chosen[t].token);
+    proposal.candidates = work.candidates;
+    plans_[i].n_to_check = static_cast<int>(work.candidates.size());
 }
 
 // Returns whether the sequential drafter has drafted anything.
@@ -142,12 +143,12 @@ bool PlannedSpeculator::ask_sequential(std::span<Sequence* const> sequences) {
         const TokenSpan all(draft.tokens);  // none at all if something went wrong
         const TokenSpan own = all.subspan(std::min<std::size_t>(work_[i].n_prefix, all.size()));
         const auto n = static_cast<int>(own.size());
-        const auto n_guessed = std::ranges::mismatch(own, work_[i].guess).in1 - own.begin();
+        const auto n_agreed = std::ranges::mismatch(own, work_[i].candidates).in1 - own.begin();
         if (n > 0 || proposals[i].n_decoded > 0) plans_[i].without_draft_model = plans_[i].choice;
         n_decoded += proposals[i].n_decoded;
         if (n == 0) continue;
         const int n_here =
-            std::max(planner_.draft_cost().n_steps(n - static_cast<int>(n_guessed), 0), 1);
+            std::max(planner_.draft_cost().n_steps(n - static_cast<int>(n_agreed), 0), 1);
         n_steps = std::max(n_steps, n_here);
         n_drafted += n_here;
         ++n_drafting;
@@ -230,7 +231,7 @@ void PlannedSpeculator::learn(std::size_t i, const Verification& result) {
     RoundRequest& request = requests_[i];
     outcome_.n_accepted = static_cast<int>(result.path.size());
     outcome_.n_judged = static_cast<int>(result.tokens.size());
-    outcome_.n_repeated = outcome_.n_accepted - n_in_trunk(result.path);
+    outcome_.n_repeated = outcome_.n_accepted - n_on_main_path(result.path);
     outcome_.n_right.clear();
     for (std::size_t row = 0; row < request.candidates.size(); ++row) {
         const TokenSpan tokens = proposals_[row][i].draft.tokens;

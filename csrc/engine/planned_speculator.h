@@ -20,9 +20,10 @@ namespace specllama {
 // draft in one step, and its draft is one among the others.
 class PlannedSpeculator final : public Speculator {
  public:
-    // planner: new. takes_guesses: whether the sequential drafter can use what others have drafted.
+    // planner: new. checks_candidates: whether the sequential drafter can use what others have
+    // drafted.
     PlannedSpeculator(Drafters drafters, int longest, const Tree::Limits& limits,
-                      const Vocabulary& vocab, Planner planner, bool takes_guesses);
+                      const Vocabulary& vocab, Planner planner, bool checks_candidates);
 
     Planner* planner() override { return &planner_; }
     std::vector<CostCurve*> curves() override {
@@ -38,7 +39,7 @@ class PlannedSpeculator final : public Speculator {
     struct Work {
         bool replays = false;             // whether the sequence continues past end tokens
         std::vector<JoinedDraft> joined;  // [row of proposals_]
-        std::vector<Token> guess;         // what the sequential drafter is given
+        std::vector<Token> candidates;    // what the sequential drafter is given
         // Tokens of other drafts in the sequential drafter's draft: n_prefix, which a grammar
         // forces, before its own tokens, and n_rest after them.
         int n_prefix = 0;
@@ -60,7 +61,7 @@ class PlannedSpeculator final : public Speculator {
     void keep_chosen(std::size_t i, const Tree::Limits& limits);
 
     Planner planner_;
-    bool takes_guesses_;
+    bool checks_candidates_;
     std::vector<RoundPlan> plans_;  // [i]
     std::vector<Work> work_;        // [i]
     RoundOutcome outcome_;

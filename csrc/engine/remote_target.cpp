@@ -15,20 +15,20 @@ namespace {
 
 constexpr std::size_t kTrips = 15;
 
-// The trunk, and for each other leaf the part of its path that leaves the trunk.
+// The main path, and for each other leaf the part of its path that leaves the main path.
 void to_request(const Tree& tree, RequestDraft& draft) {
     draft.tokens.clear();
     draft.branches.clear();
-    const int n_trunk = tree.empty() ? 0 : tree.n_trunk();
+    const int n_main_path = tree.empty() ? 0 : tree.n_main_path();
     for (int node = 0; node < tree.size(); ++node) {
-        if (node < n_trunk) {
+        if (node < n_main_path) {
             draft.tokens.push_back(tree[node].token);
             continue;
         }
         if (tree.first_child(node) != Tree::kNone) continue;
         std::vector<Token> branch;
         int at = node;
-        for (; at >= n_trunk; at = tree[at].parent) branch.push_back(tree[at].token);
+        for (; at >= n_main_path; at = tree[at].parent) branch.push_back(tree[at].token);
         std::ranges::reverse(branch);
         draft.branches.emplace_back(at + 1, std::move(branch));
     }

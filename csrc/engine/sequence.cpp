@@ -13,7 +13,7 @@ namespace specllama {
 namespace {
 
 // With a bias for each token that is forbidden because it ends the text.
-SamplingOptions settled(SamplingOptions options, const Vocabulary& vocab) {
+SamplingOptions resolved(SamplingOptions options, const Vocabulary& vocab) {
     if (options.ignore_eos)
         for (const Token token : vocab.ends())
             options.logit_bias.emplace_back(token, -std::numeric_limits<float>::infinity());
@@ -38,7 +38,7 @@ Sequence::Sequence(const Vocabulary& vocab, TokenSpan prompt, const GenerateOpti
     : vocab_(&vocab),
       n_prompt_(static_cast<int>(prompt.size())),
       n_most_(n_ctx),
-      sampler_(settled(options.sampling, vocab), vocab.size(), std::move(mask),
+      sampler_(resolved(options.sampling, vocab), vocab.size(), std::move(mask),
                [&vocab](Token token, std::string& out) { vocab.append_piece(token, out, true); }),
       replayed_(options.replayed),
       text_(options.stop),
@@ -62,8 +62,8 @@ Sequence::Sequence(const Vocabulary& vocab, TokenSpan prompt, const GenerateOpti
     stats.by_round.reserve(n_most_ - prompt.size());
     stats.drafted_by_position.reserve(kMaxSpecLength);
     stats.accepted_by_position.reserve(kMaxSpecLength);
-    stats.drafted_by_rank.reserve(kMaxGuesses);
-    stats.accepted_by_rank.reserve(kMaxGuesses);
+    stats.drafted_by_rank.reserve(kMaxTreeWidth);
+    stats.accepted_by_rank.reserve(kMaxTreeWidth);
 
     tokens_.assign(prompt.begin(), prompt.end());
     stats.prompt_tokens = n_prompt_;

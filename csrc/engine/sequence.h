@@ -32,7 +32,7 @@ class Sequence {
     Sequence(const Vocabulary& vocab, TokenSpan prompt, const GenerateOptions& options, int n_ctx,
              std::unique_ptr<Mask> mask = nullptr);
 
-    // Gives the sequence its place in the KV memory, which already holds its first n_reused tokens:
+    // Gives the sequence its slot in the KV memory, which already holds its first n_reused tokens:
     // fewer than it has.
     void enter(SequenceId id, int n_reused);
     SequenceId id() const { return id_; }

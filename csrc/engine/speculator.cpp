@@ -186,9 +186,9 @@ void Speculator::observe(std::size_t i, const Verification& result) {
 void Speculator::notify(const Verification& result) {
     Sequence& sequence = *result.sequence;
     draft_.clear();
-    for (const Tree::Node& node : result.draft->nodes().first(result.draft->n_trunk()))
+    for (const Tree::Node& node : result.draft->nodes().first(result.draft->n_main_path()))
         draft_.push(node.token, node.evidence, node.drawn_from);
-    const int n_accepted = n_in_trunk(result.path);
+    const int n_accepted = n_on_main_path(result.path);
     for (const auto& drafter : drafters_)
         contained(sequence, [&] {
             drafter->observe(sequence.id(), draft_, n_accepted, result.tokens[n_accepted]);

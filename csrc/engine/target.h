@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "draft/tree.h"
 #include "engine/sequence.h"
 #include "specllama/types.h"
+#include "system/clock.h"
 
 namespace specllama {
 
@@ -58,7 +60,15 @@ struct Verification {
 
     // For the target: commits its next token. Returns whether it has more to say, since the token
     // is one of the draft's and the text goes on.
-    bool accept(Token token, std::optional<TokenLogprobs> logprobs = {});
+    bool accept(Token token, std::optional<TokenLogprobs> logprobs = {}) {
+        last = token;
+        tokens.push_back(token);
+        const int child = draft->child(node(), token);
+        const bool agrees = child != Tree::kNone;
+        if (agrees) path.push_back(child);
+        const Timer timer(sequence->stats.seconds.text);
+        return sequence->commit(token, agrees, std::move(logprobs)) && agrees;
+    }
 };
 
 // Where the tokens of the texts come from: a model in this process (LocalTarget) or a server.
@@ -92,7 +102,7 @@ class Target {
                          std::vector<Decode>& decodes) = 0;
 
     // Verifies the first of the drafts, as many as it verifies at once, and returns how many, at
-    // least one. n_padding: rows that the decode should have in addition (WidthChange); a target
+    // least one. n_padding: rows that the decode should have in addition (WidthSwitch); a target
     // may ignore them. Adds to `decodes`. An Error ends the sequences that it concerns.
     virtual std::size_t verify(std::span<Verification> drafts, int n_padding,
                                std::vector<Decode>& decodes) = 0;

@@ -1,13 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ggml.h"
 #include "gguf/architectures.h"
-#include "gguf/rotation.h"
 #include "gguf/weights.h"
+#include "llama.h"
 
 namespace specllama {
 
@@ -21,6 +22,17 @@ struct Matrix {
     bool of_experts = false;  // one slice per expert
     bool recurrent = false;   // in a recurrent layer, but not in its feed-forward part
     std::uint64_t n_bytes() const;
+};
+
+// What a model file states of how positions turn the numbers of its attention heads (RoPE).
+struct Rotation {
+    std::int64_t head_size = 0;  // numbers of a head; 0: there is no attention
+    // How many numbers of a head are turned. Where layers with sliding windows have a count of
+    // their own, it is the lower one. None: not stated, all are.
+    std::optional<std::int64_t> n_turned;
+    // How many pairs of numbers each of the four positions of a token turns, in models that have
+    // so many; empty: not stated.
+    std::vector<std::int64_t> sections;
 };
 
 // What must be known from the header of a model file before the file is loaded.
@@ -76,5 +88,9 @@ struct Header {
 // that generates text. Some damaged files would fail an assertion in llama.cpp, which would end the
 // process; what it asserts is checked here first.
 Header check_gguf(const std::string& path);
+
+// Why llama.cpp cannot turn heads that way, as the rest of a sentence about the file; "": it can.
+// type: what llama_model_rope_type tells of the model.
+std::string rotation_fault(const Rotation& rotation, llama_rope_type type);
 
 }  // namespace specllama

@@ -22,15 +22,15 @@ std::string description(std::string_view message) {
     constexpr std::string_view kBegin = "GGML_ASSERT(";
     constexpr std::string_view kEnd = ") failed";
     const auto colon = message.find(": ");
-    std::string_view place = message.substr(0, colon);
-    place.remove_prefix(place.rfind('/') + 1);  // npos + 1 is 0
+    std::string_view where = message.substr(0, colon);
+    where.remove_prefix(where.rfind('/') + 1);  // npos + 1 is 0
     std::string_view what =
         colon == std::string_view::npos ? std::string_view() : message.substr(colon + 2);
     if (what.starts_with(kBegin) && what.ends_with(kEnd)) {
         what.remove_prefix(kBegin.size());
         what.remove_suffix(kEnd.size());
     }
-    return "llama.cpp takes something for granted that does not hold (" + std::string(place) +
+    return "llama.cpp takes something for granted that does not hold (" + std::string(where) +
            ": " + std::string(what) +
            "); the file is damaged, or of a kind that this llama.cpp does not know";
 }

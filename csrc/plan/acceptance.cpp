@@ -91,7 +91,7 @@ auto& Acceptance::bin_of(auto& table, const Evidence& evidence) {
             return bins[part(confidence, bins.size())];
         }
         case Source::grammar:
-            if (confidence < 1) return table.habit[part(confidence, table.habit.size())];
+            if (confidence < 1) return table.by_history[part(confidence, table.by_history.size())];
             return table.forced[interval(kForcedEnds, length)];
         case Source::model:
             return table.model[part(confidence, table.model.size())];
@@ -155,8 +155,8 @@ Acceptance::Acceptance() {
     for (std::size_t i = 0; i < table.ngram.size(); ++i)
         believe(table.ngram[i], 0.3 * kOrderPrior[i], kOrderPrior[i]);
     for (std::size_t i = 0; i < table.forced.size(); ++i) table.forced[i].believe(kForcedPrior[i]);
-    // Frequencies of habits are by Laplace's rule, which knows nothing of white space.
-    believe(table.habit, 0.3, 1);
+    // Frequencies of bytes are by Laplace's rule, which knows nothing of white space.
+    believe(table.by_history, 0.3, 1);
     // Models are overconfident.
     believe(table.model, 0.1, 0.95);
     table.any_of_model.believe(0.7);

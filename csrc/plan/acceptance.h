@@ -139,7 +139,7 @@ class Acceptance {
         std::array<Bin, 14> corpus;
         std::array<std::array<Bin, 5>, 7> ngram;  // [order - 2], by frequency
         std::array<Bin, 6> forced;                // by the forced bytes behind the token
-        std::array<Bin, 5> habit;                 // a grammar's habits, by confidence (below 1)
+        std::array<Bin, 5> by_history;            // a byte that came before, by confidence
         std::array<Bin, 10> model;
         std::array<Bin, 10> other;
         Bin any_of_model;  // tokens of the draft model, whatever their confidence

@@ -24,7 +24,7 @@ struct LengthValue {
     // Seconds that a draft may add to the decode at most.
     double draft_budget = std::numeric_limits<double>::infinity();
 
-    // Set by weigh(). worth[regime]: seconds that a token is worth in that regime; token_value:
+    // Set by evaluate(). value[regime]: seconds that a token is worth in that regime; token_value:
     // their mean; tokens[g]: expected tokens over all regimes; gain[g]: seconds that those beyond
     // the first are worth.
     TextRegime::Weights value{};

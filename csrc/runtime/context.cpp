@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "device/rope.h"
 #include "llama/assert_guard.h"
 #include "llama/backend.h"
 #include "llama/hidden_states.h"
@@ -112,9 +111,9 @@ llama_context_ptr make_context(const Model& model, const ContextPlan& plan,
 // frees no cell that two sequences share; and some models rotate positions by an amount that
 // depends on the size of the whole memory.
 //
-// All that llama.cpp would lower or round by itself is settled here, before anything is computed
+// All that llama.cpp would lower or round by itself is resolved here, before anything is computed
 // from it: it cuts batches to the size of the memory.
-ContextPlan settled(ContextPlan plan, const Model& model) {
+ContextPlan resolved(ContextPlan plan, const Model& model) {
     check(plan);
     plan.n_batch = std::min(plan.n_batch, n_positions(plan));
     plan.per_sequence_streams =
@@ -129,7 +128,7 @@ ContextPlan settled(ContextPlan plan, const Model& model) {
 Context::Context(std::shared_ptr<const Model> model, const ContextPlan& plan, int n_logits,
                  int n_branches)
     : model_(std::move(model)),
-      plan_(settled(plan, *model_)),
+      plan_(resolved(plan, *model_)),
       one_by_one_(model_->header().traits.one_sequence),
       n_branches_(count_branches(*model_, plan_, n_branches)),
       params_(make_params(plan_, n_logits, n_branches_)),

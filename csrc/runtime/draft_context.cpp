@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <utility>
 
-#include "device/rope.h"
 #include "llama/assert_guard.h"
 #include "llama/backend.h"
 #include "llama/hidden_states.h"

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "sample/argmax.h"
-#include "sample/logprobs.h"
 #include "specllama/error.h"
 
 namespace specllama {
@@ -193,16 +192,17 @@ Token Sampler::judge_guesses(std::span<const float> logits, Position position,
 }
 
 Token Sampler::draft(std::span<float> logits, TokenSpan context, Distribution& drawn_from,
-                     std::span<Token> beside) {
+                     std::span<Token> alternatives) {
     const auto position = static_cast<Position>(context.size());
     shift(logits, context);
     const Noise noise(draft_stream(), seed(), position);
-    const Token token = beside.empty() ? pick(logits, noise) : pick(logits, noise, beside);
+    const Token token = pick(logits, noise, alternatives);
     if (token >= 0 && rejects()) {
         softmax(cut(logits), options_.temperature, drawn_from);
         // Tokens that have probability 0 there, being cut or too unlikely, are no guesses.
         std::ranges::replace_if(
-            beside, [&](Token other) { return probability(drawn_from, other) == 0; }, kNoToken);
+            alternatives, [&](Token other) { return probability(drawn_from, other) == 0; },
+            kNoToken);
     }
     return token;
 }
@@ -264,25 +264,10 @@ void Sampler::each_left(std::span<const float> logits, Noise noise, const double
     }
 }
 
-Token Sampler::pick(std::span<const float> logits, Noise noise) {
-    if (options_.temperature == 0) return pick_likeliest(logits);
-    const Token most_likely = likeliest(logits);
-    if (most_likely < 0) return most_likely;
-
-    double best = -kInfinity;
-    Token chosen = most_likely;
-    each_left(logits, noise, best, [&](double score, Token token) {
-        if (score <= best) return;
-        best = score;
-        chosen = token;
-    });
-    return chosen;
-}
-
-// The same; also fills `beside` with the tokens that score next, in order.
-Token Sampler::pick(std::span<float> logits, Noise noise, std::span<Token> beside) {
-    std::ranges::fill(beside, kNoToken);
-    if (options_.temperature == 0) return pick_likeliest(logits, beside);
+Token Sampler::pick(std::span<const float> logits, Noise noise, std::span<Token> alternatives) {
+    std::ranges::fill(alternatives, kNoToken);
+    const bool greedy = options_.temperature == 0;
+    if (greedy && alternatives.empty()) return pick_likeliest(logits);
     const Token most_likely = likeliest(logits);
     if (most_likely < 0) return most_likely;
 
@@ -290,16 +275,33 @@ Token Sampler::pick(std::span<float> logits, Noise noise, std::span<Token> besid
         double score = -kInfinity;
         Token token = kNoToken;
     };
-    std::array<Scored, kMaxGuesses> best;
-    const std::size_t n = beside.size() + 1;
-    each_left(logits, noise, best[n - 1].score, [&](double score, Token token) {
-        if (score <= best[n - 1].score) return;
+    const auto better = [](const Scored& a, const Scored& b) {
+        return a.score != b.score ? a.score > b.score : a.token < b.token;
+    };
+    std::array<Scored, kMaxTreeWidth> best;
+    const std::size_t n = alternatives.size() + 1;
+    const double& least = best[n - 1].score;
+    const auto consider = [&](double score, Token token) {
+        const Scored one{score, token};
+        if (!better(one, best[n - 1])) return;
         std::size_t at = n - 1;
-        for (; at > 0 && score > best[at - 1].score; --at) best[at] = best[at - 1];
-        best[at] = {score, token};
-    });
-    for (std::size_t i = 0; i < beside.size(); ++i) beside[i] = best[i + 1].token;
-    return best[0].token;
+        for (; at > 0 && better(one, best[at - 1]); --at) best[at] = best[at - 1];
+        best[at] = one;
+    };
+    if (!greedy) {
+        each_left(logits, noise, least, consider);
+    } else if (keeps_likeliest()) {
+        // Were the likeliest token forbidden, the next one would be the likeliest, whatever is cut.
+        for (std::size_t i = 0; i < peaks_.size(); ++i) {
+            if (peaks_[i] <= least) continue;
+            auto token = static_cast<Token>(i * kPartLogits);
+            for (const float logit : part(logits, i)) consider(logit, token++);
+        }
+    } else {
+        for (const Candidate& one : cut(logits)) consider(one.logit, one.token);
+    }
+    for (std::size_t i = 0; i < alternatives.size(); ++i) alternatives[i] = best[i + 1].token;
+    return best[0].token == kNoToken ? most_likely : best[0].token;
 }
 
 // What temperature 0 chooses.
@@ -307,48 +309,6 @@ Token Sampler::pick_likeliest(std::span<const float> logits) {
     const Token most_likely = likeliest(logits);
     if (most_likely < 0 || keeps_likeliest()) return most_likely;
     return std::ranges::min(cut(logits), likelier).token;
-}
-
-// Fills `beside` with the tokens that are the likeliest but for `first`, in order.
-void Sampler::next_likeliest(std::span<const Candidate> left, Token first,
-                             std::span<Token> beside) {
-    Candidate last = *std::ranges::find(left, first, &Candidate::token);
-    for (Token& token : beside) {
-        const Candidate* next = nullptr;
-        for (const Candidate& one : left)
-            if (likelier(last, one) && (next == nullptr || likelier(one, *next))) next = &one;
-        if (next == nullptr) return;
-        last = *next;
-        token = last.token;
-    }
-}
-
-// Finding the largest logit takes so little time that it is done once per token; those found before
-// are hidden meanwhile.
-Token Sampler::pick_likeliest(std::span<float> logits, std::span<Token> beside) {
-    const Token first = pick_likeliest(logits);
-    if (first < 0) return first;
-    if (!keeps_likeliest()) {
-        next_likeliest(cut(logits), first, beside);
-        return first;
-    }
-    const auto likeliest = [&] {
-        const Token token = argmax(logits);
-        return token >= 0 && logits[token] == -kInfinity ? kNothingLeft : token;
-    };
-    std::array<float, kMaxGuesses> hidden{};
-    std::size_t n = 0;  // number of tokens in `beside`
-    for (Token token = first; n < beside.size(); ++n) {
-        hidden[n] = std::exchange(logits[token], -std::numeric_limits<float>::infinity());
-        token = likeliest();
-        if (token < 0) break;
-        beside[n] = token;
-    }
-    for (std::size_t i = 0; i < beside.size() && i <= n; ++i) {
-        const Token token = i == 0 ? first : beside[i - 1];
-        logits[token] = hidden[i];
-    }
-    return first;
 }
 
 }  // namespace specllama

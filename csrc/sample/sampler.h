@@ -78,12 +78,12 @@ class Sampler {
     // (changed), by the same rule. It is coupled with `choose` by the same noise, except with
     // `rejects()`: then it has a noise stream of its own, and the distribution it was drawn from is
     // written to `drawn_from`. kNoToken and kNothingLeft as above. The mask is not asked.
-    // beside: at most kMaxGuesses - 1 places, filled with the tokens that would come if the
-    // returned one and those before in `beside` were forbidden; kNoToken where none is left. So
-    // guesses are drawn without replacement. (Kool, van Hoof, Welling, "Stochastic beams and where
-    // to find them", 2019, section 2.3.)
+    // alternatives: at most kMaxTreeWidth - 1 places, filled with the tokens that would come if the
+    // returned one and those before in `alternatives` were forbidden; kNoToken where none is left.
+    // So guesses are drawn without replacement. (Kool, van Hoof, Welling, "Stochastic beams and
+    // where to find them", 2019, section 2.3.)
     Token draft(std::span<float> logits, TokenSpan context, Distribution& drawn_from,
-                std::span<Token> beside = {});
+                std::span<Token> alternatives = {});
 
     // The same for a drafter that has probabilities; at temperature 0 the likeliest token.
     Token draft(const Distribution& distribution, Position position) const;
@@ -93,13 +93,10 @@ class Sampler {
     void penalise(std::span<float> logits, TokenSpan context);
     void penalise_repetitions(std::span<float> logits, TokenSpan context);
     std::span<const Candidate> cut(std::span<const float> logits);
-    Token pick(std::span<const float> logits, Noise noise);
-    Token pick(std::span<float> logits, Noise noise, std::span<Token> beside);
+    // Also fills `alternatives` with the tokens that score next, in order.
+    Token pick(std::span<const float> logits, Noise noise, std::span<Token> alternatives = {});
     bool keeps_likeliest() const { return !excludes_ && candidates_.keep_likeliest(); }
     Token pick_likeliest(std::span<const float> logits);
-    static void next_likeliest(std::span<const Candidate> left, Token first,
-                               std::span<Token> beside);
-    Token pick_likeliest(std::span<float> logits, std::span<Token> beside);
     Token choose_shifted(std::span<float> logits, Position position,
                          std::span<const Guess> guesses);
     Token judge_guesses(std::span<const float> logits, Position position,

@@ -27,7 +27,7 @@ constexpr int kRechecks = 5;
 using Probe = std::function<double(int n)>;
 
 // Decodes of n tokens before one of them tells how long they take. On a GPU kernels are loaded, or
-// compiled, when a decode first has n tokens; and see WidthChange.
+// compiled, when a decode first has n tokens; and see WidthSwitch.
 int n_unsettled(bool on_gpu, const CostCurve& curve) {
     if (!on_gpu) return 0;
     return curve.width_switch().seconds() > 0 ? WidthSwitch::kUnsteady : 1;

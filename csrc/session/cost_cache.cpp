@@ -24,8 +24,8 @@ namespace fs = std::filesystem;
 fs::path file(const std::string& key) {
     char name[32];
     std::snprintf(name, sizeof(name), "%016llx.curve", static_cast<unsigned long long>(fnv1a(key)));
-    const fs::path place = cache_folder();
-    return place.empty() ? place : place / name;
+    const fs::path folder = cache_folder();
+    return folder.empty() ? folder : folder / name;
 }
 
 std::optional<CurvePoints> read(const std::string& key) {

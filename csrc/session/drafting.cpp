@@ -6,7 +6,6 @@
 
 #include "draft/corpus/corpus_drafter.h"
 #include "draft/ngram/ngram_drafter.h"
-#include "draft/no_drafter.h"
 #include "engine/fixed_speculator.h"
 #include "engine/planned_speculator.h"
 #include "llama/kv_type.h"
@@ -20,6 +19,13 @@ namespace {
 
 // Most leaves of the planned trees of all sequences: llama.cpp holds a row of logits for each.
 constexpr int kPlannedLeaves = 16;
+
+// Drafts nothing. A session whose requests bring their drafts, and that has no drafter of its own,
+// is laid out for verifying by this one.
+class NoDrafter final : public CoreDrafter {
+ public:
+    void propose(std::span<DraftRequest>) override {}
+};
 
 }  // namespace
 
@@ -100,7 +106,7 @@ void Drafters::add(std::shared_ptr<const Model> draft_model, const DraftPlan& pl
 
 std::unique_ptr<Speculator> make_speculator(const SessionOptions& options, Drafters& drafters,
                                             const Tree::Limits& limits, const Vocabulary& vocab,
-                                            Planner planner, bool takes_guesses) {
+                                            Planner planner, bool checks_candidates) {
     if (options.spec_length || drafters.all.empty()) {
         // Clients of a server plan by what its decodes cost.
         std::optional<CostCurve> cost;
@@ -109,7 +115,8 @@ std::unique_ptr<Speculator> make_speculator(const SessionOptions& options, Draft
                                                  limits, vocab, std::move(cost));
     }
     return std::make_unique<PlannedSpeculator>(std::move(drafters.all), longest_draft(options),
-                                               limits, vocab, std::move(planner), takes_guesses);
+                                               limits, vocab, std::move(planner),
+                                               checks_candidates);
 }
 
 void measure(ModelDrafter& draft_model, const SessionOptions& options, Planner& planner) {

@@ -44,10 +44,10 @@ std::optional<DraftPlan> plan_draft(const SessionOptions& options);
 Drafters make_drafters(const SessionOptions& options, std::uint64_t text_fingerprint,
                        std::shared_ptr<Drafter> given);
 
-// Takes the drafters over. takes_guesses: see PlannedSpeculator.
+// Takes the drafters over. checks_candidates: see PlannedSpeculator.
 std::unique_ptr<Speculator> make_speculator(const SessionOptions& options, Drafters& drafters,
                                             const Tree::Limits& limits, const Vocabulary& vocab,
-                                            Planner planner, bool takes_guesses);
+                                            Planner planner, bool checks_candidates);
 
 // Gives the planner the time of the draft model's decodes.
 void measure(ModelDrafter& draft_model, const SessionOptions& options, Planner& planner);

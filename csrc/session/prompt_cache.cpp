@@ -26,9 +26,9 @@ std::size_t free_beside(std::size_t n_bytes) {
 
 PromptCache::Prefix PromptCache::longest(TokenSpan prompt) {
     Prefix best{entries_.end(), 0};
-    for (auto place = entries_.begin(); place != entries_.end(); ++place) {
-        const int n = place->backup.rewindable(common_prefix(place->tokens, prompt));
-        if (n > best.n_tokens) best = {place, n};
+    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+        const int n = entry->backup.rewindable(common_prefix(entry->tokens, prompt));
+        if (n > best.n_tokens) best = {entry, n};
     }
     return best;
 }
@@ -56,18 +56,18 @@ void PromptCache::clear() {
     n_bytes_ = 0;
 }
 
-PromptCache::Entry PromptCache::take(Place place) {
-    Entry entry = std::move(*place);
-    n_bytes_ -= entry.backup.n_bytes();
-    entries_.erase(place);
-    return entry;
+PromptCache::Entry PromptCache::take(Iterator entry) {
+    Entry taken = std::move(*entry);
+    n_bytes_ -= taken.backup.n_bytes();
+    entries_.erase(entry);
+    return taken;
 }
 
 void PromptCache::put(Entry entry) {
-    for (auto place = entries_.begin(); place != entries_.end();) {
-        const auto next = std::next(place);
-        if (gives(entry, place->tokens)) take(place);
-        place = next;
+    for (auto other = entries_.begin(); other != entries_.end();) {
+        const auto next = std::next(other);
+        if (gives(entry, other->tokens)) take(other);
+        other = next;
     }
     const std::size_t n_bytes = entry.backup.n_bytes();
     if (!make_room(n_bytes, free_beside(n_bytes_ + n_bytes))) return;

@@ -16,7 +16,7 @@ inline int common_prefix(TokenSpan a, TokenSpan b) {
 }
 
 // Copies, in main memory, of what requests left in the KV memory, made when others take their
-// places there. A prompt that begins like one of these texts is not decoded again as far as that
+// slots there. A prompt that begins like one of these texts is not decoded again as far as that
 // goes. What was not needed for the longest goes first.
 class PromptCache {
  public:
@@ -28,21 +28,21 @@ class PromptCache {
         std::vector<Token> tokens;
         Memory::Backup backup;
     };
-    using Place = std::list<Entry>::iterator;
+    using Iterator = std::list<Entry>::iterator;
 
     // The entry that can give the most leading tokens of a prompt.
     struct Prefix {
-        Place place;
+        Iterator entry;
         int n_tokens = 0;  // 0: no entry can give any
     };
     Prefix longest(TokenSpan prompt);
 
     // Makes an entry of what a sequence holds, whose tokens these are, unless it does not fit or
-    // another entry can take its place.
+    // another entry can give as much.
     void keep(Memory& memory, SequenceId sequence, TokenSpan tokens);
 
     // Takes an entry out. put(): puts it in again, as the one that was needed last.
-    Entry take(Place place);
+    Entry take(Iterator entry);
     void put(Entry entry);
     void clear();
 

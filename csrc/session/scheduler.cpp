@@ -354,7 +354,7 @@ void Scheduler::load(const SavedState& saved, int slot) {
 
 int Scheduler::erase(int slot) {
     check_slot(slot);
-    check_local("Erasing a slot");
+    if (!open().model()) refuse_remote("Erasing a slot");
     const std::scoped_lock lock(lock_);
     check_open();
     reap_finished();

@@ -12,7 +12,6 @@
 #include "device/exact.h"
 #include "device/fit.h"
 #include "device/offload.h"
-#include "device/rope.h"
 #include "draft/block/block_drafter.h"
 #include "draft/head/head_drafter.h"
 #include "draft/model/assistant_drafter.h"
@@ -218,14 +217,14 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
     if (draft) add_draft_model(options, *draft, headers, model, drafters);
     auto context = std::make_unique<Context>(model, plan.context, plan.n_logits, wanted.leaves - 1);
     // A head has no states of tokens that others drafted.
-    const bool takes_guesses = !drafters.reader;
+    const bool checks_candidates = !drafters.reader;
     auto local = std::make_unique<LocalTarget>(*context, std::move(drafters.reader));
     const Memory& memory = context->memory();
     const int most_leaves = std::min(wanted.leaves, 1 + memory.n_branches());
     Planner planner(memory.per_sequence_streams(), most_rows_together(plan.model, plan.context));
     std::unique_ptr<Speculator> speculator =
         make_speculator(options, drafters, tree_limits(options, most_leaves), model->vocab(),
-                        std::move(planner), takes_guesses);
+                        std::move(planner), checks_candidates);
     auto engine = std::make_unique<Engine>(std::move(local), std::move(speculator));
     if (plan.context.never_alone && memory.n_cuttable() == 0)
         throw InvalidArgument("Exact decoding is not possible for " + options.model.path +

@@ -75,7 +75,7 @@ int SlotPool::fill(const Sequence& sequence, int& id) {
     // Reserved here so that take_out cannot fail.
     slots_[id].left.reserve(sequence.n_tokens() + sequence.n_tokens_left());
     const int n_cached =
-        from_copy ? fill(id, cache_.take(copy.place), copy.n_tokens) : fill(id, prefix, prompt);
+        from_copy ? fill(id, cache_.take(copy.entry), copy.n_tokens) : fill(id, prefix, prompt);
     return sequence.caches_prompt() ? n_cached : memory_->rewind(id, 0);
 }
 

@@ -12,7 +12,7 @@
 
 namespace specllama {
 
-// The places in a context's memory, one per sequence, and what they hold.
+// The slots of a context's memory, one per sequence, and what they hold.
 //
 // A free slot keeps what its last request left there, until the slot is needed; then a copy is kept
 // elsewhere. If a prompt begins like what any slot, free or taken, or a copy holds, only the rest

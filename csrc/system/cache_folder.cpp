@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <system_error>
+#include <vector>
 
 #include "system/regular_file.h"
 
@@ -29,9 +30,12 @@ fs::path cache_folder() {
 #endif
 }
 
-std::string read_cache_file(const fs::path& path) {
+std::string read_cache_file(const fs::path& path) try {
     constexpr std::size_t kMost = std::size_t{1} << 20;
-    return read_if_regular(path.string(), kMost);
+    const std::vector<std::byte> bytes = read_regular(path.string(), kMost);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+} catch (const std::system_error&) {
+    return "";
 }
 
 void write_cache_file(const fs::path& path, const std::string& text) {

@@ -9,36 +9,46 @@
 
 namespace specllama {
 
-RegularFile::RegularFile(const std::string& path)
-    : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    const auto fail = [](int code) { throw std::system_error(code, std::generic_category()); };
-    if (descriptor_ < 0) fail(errno);
-    struct stat status = {};
-    const int error = fstat(descriptor_, &status) != 0 ? errno : 0;
-    if (error == 0 && S_ISREG(status.st_mode)) {
-        size_ = static_cast<std::size_t>(status.st_size);
-        return;
-    }
-    close(descriptor_);
-    fail(error != 0 ? error : EINVAL);
+namespace {
+
+void check(bool good, int code) {
+    if (!good) throw std::system_error(code, std::generic_category());
 }
 
-RegularFile::~RegularFile() { close(descriptor_); }
-
-std::string read_if_regular(const std::string& path, std::size_t most) try {
-    const RegularFile file(path);
-    if (file.size() > most) return "";
-    std::string content(file.size(), '\0');
-    std::size_t n_read = 0;
-    while (n_read < content.size()) {
-        const ssize_t n = read(file.descriptor(), content.data() + n_read, content.size() - n_read);
-        if (n == 0 || (n < 0 && errno != EINTR)) break;  // cut short meanwhile, or not readable
-        if (n > 0) n_read += static_cast<std::size_t>(n);
+class Descriptor {
+ public:
+    explicit Descriptor(const std::string& path)
+        : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+        check(descriptor_ >= 0, errno);
     }
-    content.resize(n_read);
+    ~Descriptor() { close(descriptor_); }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+
+    int get() const { return descriptor_; }
+
+ private:
+    int descriptor_;
+};
+
+}  // namespace
+
+std::vector<std::byte> read_regular(const std::string& path, std::size_t most) {
+    const Descriptor file(path);
+    struct stat status = {};
+    check(fstat(file.get(), &status) == 0, errno);
+    check(S_ISREG(status.st_mode), EINVAL);
+    const auto size = static_cast<std::size_t>(status.st_size);
+    check(size <= most, EFBIG);
+    std::vector<std::byte> content(size);
+    std::size_t n = 0;
+    while (n < content.size()) {
+        const ssize_t n_read = read(file.get(), content.data() + n, content.size() - n);
+        check(n_read >= 0 || errno == EINTR, errno);
+        if (n_read == 0) content.resize(n);
+        if (n_read > 0) n += static_cast<std::size_t>(n_read);
+    }
     return content;
-} catch (const std::system_error&) {
-    return "";
 }
 
 }  // namespace specllama

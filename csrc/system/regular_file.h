@@ -2,29 +2,14 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace specllama {
 
-// A regular file that is open to be read.
-class RegularFile {
- public:
-    // Opening never waits: not for the writer of a pipe, either. Throws std::system_error unless
-    // `path` names a regular file, or a link to one.
-    explicit RegularFile(const std::string& path);
-    ~RegularFile();
-    RegularFile(const RegularFile&) = delete;
-    RegularFile& operator=(const RegularFile&) = delete;
-
-    int descriptor() const { return descriptor_; }
-    std::size_t size() const { return size_; }  // in bytes, when it was opened
-
- private:
-    int descriptor_;
-    std::size_t size_ = 0;
-};
-
-// The content of a regular file of `most` bytes at most; "": there is no such file, or it cannot be
-// read. For files that nobody named and that are not needed.
-std::string read_if_regular(const std::string& path, std::size_t most);
+// The bytes of a regular file, as many as it has when it is opened; fewer if it is cut short
+// meanwhile. (Mapped instead, it would then end the process.) Opening never waits: not for the
+// writer of a pipe, either. Throws std::system_error unless `path` names a readable regular file of
+// `most` bytes at most, or a link to one.
+std::vector<std::byte> read_regular(const std::string& path, std::size_t most);
 
 }  // namespace specllama

@@ -34,13 +34,14 @@ class Followed {
     }
 
     // Of each node: its token, its evidence, and its parent (-1: the sequence's last token).
-    std::vector<std::tuple<Token, Evidence, int>> tree(int n, int n_beside) {
-        if (n_beside < 0 || n_beside >= kMaxGuesses)
-            throw InvalidArgument("n_beside must be from 0 to " + std::to_string(kMaxGuesses - 1) +
-                                  ", not " + std::to_string(n_beside) + ".");
+    std::vector<std::tuple<Token, Evidence, int>> tree(int n, int max_alternatives) {
+        if (max_alternatives < 0 || max_alternatives >= kMaxTreeWidth)
+            throw InvalidArgument("max_alternatives must be from 0 to " +
+                                  std::to_string(kMaxTreeWidth - 1) + ", not " +
+                                  std::to_string(max_alternatives) + ".");
         Tree tree;
-        tree.add(proposed(n, n_beside),
-                 {.nodes = kMostNodes, .leaves = kMostNodes, .siblings = 1 + n_beside});
+        tree.add(proposed(n, max_alternatives),
+                 {.nodes = kMostNodes, .leaves = kMostNodes, .siblings = 1 + max_alternatives});
         std::vector<std::tuple<Token, Evidence, int>> nodes;
         for (const Tree::Node& node : tree.nodes())
             nodes.emplace_back(node.token, node.evidence, node.parent);
@@ -50,12 +51,12 @@ class Followed {
  private:
     static constexpr int kMostNodes = 1000;  // more than there can be
 
-    SampledDraft proposed(int n, int n_beside) {
+    SampledDraft proposed(int n, int max_alternatives) {
         check_draft_length(n);
         DraftRequest proposal;
         proposal.tokens = tokens_;
         proposal.max_tokens = n;
-        proposal.max_alternatives = n_beside;
+        proposal.max_alternatives = max_alternatives;
         follower_.follow(tokens_);
         follower_.draft(proposal);
         return proposal.draft;
@@ -84,7 +85,7 @@ void bind_follower(py::module_& m) {
             [](Followed& followed, const Tokens& tokens) { followed.append(tokens); },
             py::arg("tokens"))
         .def("draft", &Followed::draft, py::arg("n") = 4)
-        .def("tree", &Followed::tree, py::arg("n") = 4, py::arg("n_beside") = 1);
+        .def("tree", &Followed::tree, py::arg("n") = 4, py::arg("max_alternatives") = 1);
 }
 
 }  // namespace specllama

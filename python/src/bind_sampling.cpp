@@ -50,8 +50,8 @@ std::vector<Token> some_context(int first, int count) {
 // and then the token that the target chose.
 py::array_t<Token> speculate_many(Sampler& sampler, const Logits& logits, const Logits& draft,
                                   int first, int count, bool point_mass, int n_guesses) {
-    if (n_guesses < 1 || n_guesses > kMaxGuesses)
-        throw InvalidArgument("n_guesses must be from 1 to " + std::to_string(kMaxGuesses) +
+    if (n_guesses < 1 || n_guesses > kMaxTreeWidth)
+        throw InvalidArgument("n_guesses must be from 1 to " + std::to_string(kMaxTreeWidth) +
                               ", not " + std::to_string(n_guesses) + ".");
     check(sampler, logits);
     check(sampler, draft);

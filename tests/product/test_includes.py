@@ -30,8 +30,7 @@ MAY_INCLUDE = {
     "csrc/plan": {"plan"},
     "csrc/draft": {"draft", "sample"},
     "csrc/draft/ngram": {"draft", "sample"},
-    "csrc/draft/corpus": {"draft", "sample"},
-    "csrc/draft/corpus/file_content": {"draft", "system"},
+    "csrc/draft/corpus": {"draft", "sample", "system/regular_file.h"},
     "csrc/draft/constraint": {"draft", "sample"},
     "csrc/draft/constraint/grammar_drafter": {"draft", "sample", "text/vocabulary.h"},
     "csrc/draft/model": {
@@ -187,5 +186,5 @@ def test_pure_rooms_are_built_without_llama_cpp() -> None:
     # Of the drafters, all but those that a pattern takes out.
     assert "${pure_drafters}" in pure
     assert set(re.findall(r'set\(on_runtime "(.*)"\)', listed)) == {
-        "draft/(block/|head/|model/(assistant|model)_drafter|constraint/grammar_drafter)"
+        "draft/(block/|head/|model/(assistant|model)_drafter)"
     }

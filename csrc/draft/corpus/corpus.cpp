@@ -3,16 +3,26 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
+#include <system_error>
 
-#include "draft/corpus/file_content.h"
 #include "fnv.h"
 #include "specllama/error.h"
+#include "system/regular_file.h"
 
 namespace specllama {
 
 namespace {
 
 using corpus_file::Header;
+
+std::vector<std::byte> content_of(const std::string& path) try {
+    return read_regular(path, std::numeric_limits<std::size_t>::max());
+} catch (const std::system_error& error) {
+    const bool is_other = error.code() == std::errc::invalid_argument;
+    throw InvalidArgument(path + " cannot be read: " +
+                          (is_other ? "it is not a regular file" : error.code().message()) + ".");
+}
 
 Header checked(const std::string& path, std::span<const std::byte> bytes) {
     const auto refuse = [&](const std::string& why) {
@@ -38,7 +48,7 @@ Header checked(const std::string& path, std::span<const std::byte> bytes) {
 }  // namespace
 
 Corpus::Corpus(const std::string& path)
-    : content_(file_content(path)), header_(checked(path, content_)) {
+    : content_(content_of(path)), header_(checked(path, content_)) {
     const std::byte* at = content_.data() + sizeof(Header);
     const auto take = [&at]<typename Word>(std::span<const Word>& words, std::size_t n) {
         words = {reinterpret_cast<const Word*>(at), n};

@@ -26,7 +26,7 @@ struct Index {
 };
 
 // Indices of the tokens with at least kMinMatch tokens of their own text before them.
-std::vector<std::uint32_t> places(TokenSpan tokens) {
+std::vector<std::uint32_t> indexed(TokenSpan tokens) {
     std::vector<std::uint32_t> found;
     int n_before = 0;
     for (std::uint32_t i = 0; i < tokens.size(); ++i) {
@@ -38,18 +38,18 @@ std::vector<std::uint32_t> places(TokenSpan tokens) {
 }
 
 Index index(TokenSpan tokens) {
-    const std::vector<std::uint32_t> found = places(tokens);
+    const std::vector<std::uint32_t> found = indexed(tokens);
     const std::size_t n_buckets = found.size() / corpus_file::kEntriesPerBucket + 1;
-    const auto bucket = [&](std::uint32_t place) {
-        return bucket_of(tokens.subspan(place - kMinMatch, kMinMatch), n_buckets);
+    const auto bucket = [&](std::uint32_t at) {
+        return bucket_of(tokens.subspan(at - kMinMatch, kMinMatch), n_buckets);
     };
     // Counting sort by bucket.
     std::vector<std::uint32_t> starts(n_buckets + 1);
-    for (const std::uint32_t place : found) ++starts[bucket(place) + 1];
+    for (const std::uint32_t at : found) ++starts[bucket(at) + 1];
     std::partial_sum(starts.begin(), starts.end(), starts.begin());
     std::vector<std::uint32_t> entries(found.size());
     std::vector<std::uint32_t> ends(starts.begin(), starts.end() - 1);
-    for (const std::uint32_t place : found) entries[ends[bucket(place)]++] = place;
+    for (const std::uint32_t at : found) entries[ends[bucket(at)]++] = at;
 
     for (std::size_t b = 0; b < n_buckets; ++b)
         std::stable_sort(entries.begin() + starts[b], entries.begin() + starts[b + 1],

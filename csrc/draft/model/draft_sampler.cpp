@@ -49,10 +49,10 @@ bool DraftSampler::draw(DraftRequest& proposal, std::span<float> logits, TokenSp
     Sampler& sampler = *request.sampler;
     const int depth = proposal.draft.size();
     Distribution& drawn_from = request.drawn_from[depth];
-    std::array<Token, kMaxGuesses - 1> others;
-    const auto beside = std::span(others).first(
+    std::array<Token, kMaxTreeWidth - 1> others;
+    const auto alternatives = std::span(others).first(
         std::clamp(proposal.max_alternatives, 0, static_cast<int>(others.size())));
-    const Token token = sampler.draft(logits, tokens, drawn_from, beside);
+    const Token token = sampler.draft(logits, tokens, drawn_from, alternatives);
     if (token == kNothingLeft) return false;
     if (token == kNoToken) {
         proposal.error = "The draft model gave logits that are no numbers.";
@@ -69,7 +69,7 @@ bool DraftSampler::draw(DraftRequest& proposal, std::span<float> logits, TokenSp
     proposal.draft.push(token, {.source = Source::model, .confidence = confidence}, from);
     // The confidence of another guess: its probability given that all guesses before it are wrong.
     float left = 1 - confidence;
-    for (const Token other : beside) {
+    for (const Token other : alternatives) {
         if (other == kNoToken) break;
         float believed = 0;
         if (!draws) {

@@ -10,7 +10,7 @@ constexpr std::size_t kInitialSlots = 64;
 
 IndexMap::IndexMap() : slots_(kInitialSlots), mask_(kInitialSlots - 1) {}
 
-void IndexMap::place(Slot slot) {
+void IndexMap::put(Slot slot) {
     std::size_t at = slot.hash & mask_;
     while (slots_[at].index != kNone) at = (at + 1) & mask_;
     slots_[at] = slot;
@@ -22,9 +22,9 @@ void IndexMap::insert(std::uint32_t hash, std::uint32_t index) {
         std::swap(old, slots_);
         mask_ = slots_.size() - 1;
         for (const Slot& slot : old)
-            if (slot.index != kNone) place(slot);
+            if (slot.index != kNone) put(slot);
     }
-    place({hash, index});
+    put({hash, index});
     ++size_;
 }
 

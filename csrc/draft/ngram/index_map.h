@@ -36,7 +36,7 @@ class IndexMap {
         std::uint32_t index = kNone;
     };
 
-    void place(Slot slot);
+    void put(Slot slot);
 
     std::vector<Slot> slots_;  // a power of two of them, at most 3/4 in use
     std::size_t mask_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "specllama/types.h"
@@ -25,10 +26,18 @@ inline constexpr int kMinMatch = 4;
 inline constexpr int kMaxMatch = 64;
 
 // Number of last tokens that a and b have in common, at most kMaxMatch.
-int common_suffix(TokenSpan a, TokenSpan b);
+inline int common_suffix(TokenSpan a, TokenSpan b) {
+    const auto n = std::min({a.size(), b.size(), std::size_t{kMaxMatch}});
+    const auto end = a.rbegin() + static_cast<std::ptrdiff_t>(n);
+    return static_cast<int>(std::mismatch(a.rbegin(), end, b.rbegin()).first - a.rbegin());
+}
 
 // Whether a comes before b when they are compared from the last token backwards, at most kMaxMatch
 // tokens. In this order a text stands beside those that share the longest end with it.
-bool backwards_less(TokenSpan a, TokenSpan b);
+inline bool backwards_less(TokenSpan a, TokenSpan b) {
+    const auto n = static_cast<std::size_t>(common_suffix(a, b));
+    if (n == kMaxMatch || n == b.size()) return false;
+    return n == a.size() || a[a.size() - 1 - n] < b[b.size() - 1 - n];
+}
 
 }  // namespace specllama

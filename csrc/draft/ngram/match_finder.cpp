@@ -132,13 +132,13 @@ Match MatchFinder::find(TokenSpan text) const {
 std::size_t MatchFinder::find_all(TokenSpan text, std::span<Match> out) const {
     std::size_t n = 0;
     each(text, [&](int agree, Index next) {
-        std::size_t place = n;
-        while (place > 0 && out[place - 1].length < agree) --place;
-        if (place == out.size()) return;
+        std::size_t at = n;
+        while (at > 0 && out[at - 1].length < agree) --at;
+        if (at == out.size()) return;
         n = std::min(n + 1, out.size());
-        const std::span<Match> behind = out.first(n).subspan(place);
+        const std::span<Match> behind = out.first(n).subspan(at);
         std::shift_right(behind.begin(), behind.end(), 1);
-        out[place] = {agree, tokens().subspan(next)};
+        out[at] = {agree, tokens().subspan(next)};
     });
     return n;
 }

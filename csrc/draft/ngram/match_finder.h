@@ -43,10 +43,10 @@ class MatchFinder {
     // The part of the text that is held: its end. Valid until the finder changes.
     TokenSpan tokens() const { return tokens_; }
 
-    // The tokens from index `place` of the text on; empty if that token is forgotten or not there.
-    TokenSpan from(std::size_t place) const {
-        if (place < n_forgotten_ || place > size()) return {};
-        return tokens().subspan(place - n_forgotten_);
+    // The tokens from `index` of the text on; empty if that token is forgotten or not there.
+    TokenSpan from(std::size_t index) const {
+        if (index < n_forgotten_ || index > size()) return {};
+        return tokens().subspan(index - n_forgotten_);
     }
 
     // The best earlier occurrence of the text's own end. Never allocates.

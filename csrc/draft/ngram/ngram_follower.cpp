@@ -144,30 +144,30 @@ void NGramFollower::add_alternatives(DraftRequest& proposal, int first) const {
     std::array<Match, MatchFinder::kMaxCandidates> other;
     const std::size_t n_own = own_.find_all(own_.tokens(), own);
     const std::size_t n_other = reference_.find_all(own_.tokens(), other);
-    struct Place {
+    struct Fork {
         int depth;
         Token token;
     };
-    std::array<Place, kMaxAlternatives> places;
-    std::size_t n_places = 0;
+    std::array<Fork, kMaxAlternatives> forks;
+    std::size_t n_forks = 0;
     const TokenSpan copied = TokenSpan(draft.tokens).subspan(first);
-    for (std::size_t i = 0, j = 0; (i < n_own || j < n_other) && n_places < kMaxAlternatives;) {
+    for (std::size_t i = 0, j = 0; (i < n_own || j < n_other) && n_forks < kMaxAlternatives;) {
         const bool is_own = j == n_other || (i < n_own && own[i].length >= other[j].length);
         const Found found = is_own ? Found{&own_, own[i++]} : Found{&reference_, other[j++]};
         const std::size_t n_most = n_copied(found, copied.size());
         std::size_t at = 0;
         while (at < n_most && found.match.token(at) == copied[at]) ++at;
         if (at == n_most) continue;
-        const Place place{first + static_cast<int>(at), found.match.token(at)};
-        const auto there = std::span(places).first(n_places);
-        const auto n_there = std::ranges::count(there, place.depth, &Place::depth);
-        const bool said = std::ranges::any_of(there, [&](const Place& one) {
-            return one.depth == place.depth && one.token == place.token;
+        const Fork fork{first + static_cast<int>(at), found.match.token(at)};
+        const auto there = std::span(forks).first(n_forks);
+        const auto n_there = std::ranges::count(there, fork.depth, &Fork::depth);
+        const bool said = std::ranges::any_of(there, [&](const Fork& one) {
+            return one.depth == fork.depth && one.token == fork.token;
         });
         if (said || n_there == proposal.max_alternatives) continue;
-        places[n_places++] = place;
-        draft.push_branch(place.depth, place.token, evidence(found, at));
-        for (++at; at < n_most && at < place.depth - first + kAlternativeTokens; ++at)
+        forks[n_forks++] = fork;
+        draft.push_branch(fork.depth, fork.token, evidence(found, at));
+        for (++at; at < n_most && at < fork.depth - first + kAlternativeTokens; ++at)
             draft.extend_branch(found.match.token(at), evidence(found, at));
     }
 }

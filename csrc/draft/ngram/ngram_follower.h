@@ -20,7 +20,7 @@ namespace specllama {
 // frequent next token (NGramPredictor), until the drafted tokens make a match. Copied tokens that
 // had themselves broken off a copy are marked (Evidence::confidence 0).
 //
-// Where other guesses may stand beside the trunk (DraftRequest::max_alternatives), they are the
+// Where other guesses may stand beside the main path (DraftRequest::max_alternatives), they are the
 // second most frequent token, and what other matches have where they first differ from the copy,
 // the longest matches first.
 class NGramFollower {

@@ -350,7 +350,7 @@ void list_options(const SessionOptions*, Visit&& option) {
                     "Drafts are always chains with recurrent and hybrid models, sliding windows, "
                     "and exact=True with n_seq above 1 (docs/trees.md).",
             .low = 1,
-            .high = kMaxGuesses,
+            .high = kMaxTreeWidth,
             .special = "1: off",
             .unset = "auto",
             .words = "off=1",

@@ -89,13 +89,22 @@ struct Stats {
     Seconds seconds;
 
     // accepted / drafted; 0 when nothing was drafted.
-    double acceptance_rate() const;
+    double acceptance_rate() const { return ratio(accepted, drafted); }
     // chosen_tokens / rounds; 0 before the first round.
-    double tokens_per_round() const;
+    double tokens_per_round() const { return ratio(chosen_tokens, rounds); }
     // Tokens generated per second after the prefill; 0 when there were none.
-    double tokens_per_second() const;
+    double tokens_per_second() const {
+        return ratio(generated_tokens - prefill_generated_tokens, seconds.total - seconds.prefill);
+    }
     // Prompt tokens decoded per second of prefill; 0 when there were none.
-    double prompt_tokens_per_second() const;
+    double prompt_tokens_per_second() const {
+        return rounds > 0 ? ratio(prompt_tokens - reused_tokens, seconds.prefill) : 0;
+    }
+
+ private:
+    static double ratio(double numerator, double denominator) {
+        return denominator > 0 ? numerator / denominator : 0;
+    }
 };
 
 }  // namespace specllama

@@ -24,8 +24,8 @@ inline constexpr Token kNoToken = -1;
 // Longest draft that any drafter may propose.
 inline constexpr int kMaxSpecLength = 64;
 
-// Most guesses at one position of a draft.
-inline constexpr int kMaxGuesses = 8;
+// Most candidates for one position of a draft.
+inline constexpr int kMaxTreeWidth = 8;
 
 // Default for the most tokens of a text.
 inline constexpr int kDefaultMaxTokens = 256;

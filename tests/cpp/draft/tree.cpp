@@ -9,11 +9,11 @@ using namespace specllama;
 
 namespace {
 
-// A trunk, and chains that branch off behind some of its tokens.
-SampledDraft draft_of(const std::vector<Token>& trunk,
+// A main path, and chains that branch off behind some of its tokens.
+SampledDraft draft_of(const std::vector<Token>& main_path,
                       const std::vector<std::pair<int, std::vector<Token>>>& sides = {}) {
     SampledDraft draft;
-    for (const Token token : trunk) draft.push(token, {});
+    for (const Token token : main_path) draft.push(token, {});
     for (const auto& [depth, tokens] : sides) {
         draft.push_branch(depth, tokens.front(), {});
         for (std::size_t i = 1; i < tokens.size(); ++i) draft.extend_branch(tokens[i], {});
@@ -59,7 +59,7 @@ TEST(nodes_are_depth_first_with_leaves_of_a_node_together) {
     tree.add(draft_of({1, 2, 3}, {{0, {4}}, {1, {5, 6}}, {2, {7}}, {1, {8}}}), kWide);
     const Tree all = taken(tree);
     CHECK(tokens_of(all) == (std::vector<Token>{1, 2, 3, 7, 5, 6, 8, 4}));
-    CHECK(all.n_trunk() == 3);
+    CHECK(all.n_main_path() == 3);
     CHECK(all.n_leaves() == 5);
     const std::vector<int> leaf = {0, 0, 0, 1, 2, 2, 3, 4};
     const std::vector<int> n_leaves = {4, 2, 1, 1, 1, 1, 1, 1};
@@ -75,12 +75,12 @@ TEST(the_first_kept_path_is_the_main_path) {
     Tree some;
     some.take(tree, {false, false, true, true});
     CHECK(tokens_of(some) == (std::vector<Token>{4, 5}));
-    CHECK(some.n_trunk() == 2);
+    CHECK(some.n_main_path() == 2);
     CHECK(some.n_leaves() == 1);
     CHECK(some[0].rank == 1);
-    CHECK(n_in_trunk(std::vector<int>{0, 1}) == 2);
-    CHECK(n_in_trunk(std::vector<int>{0, 2}) == 1);
-    CHECK(n_in_trunk(std::vector<int>{1}) == 0);
+    CHECK(n_on_main_path(std::vector<int>{0, 1}) == 2);
+    CHECK(n_on_main_path(std::vector<int>{0, 2}) == 1);
+    CHECK(n_on_main_path(std::vector<int>{1}) == 0);
 }
 
 TEST(limits_drop_the_last_nodes) {

@@ -34,7 +34,7 @@ double weakened(double chance, double exponent) {
 
 }  // namespace
 
-TEST(a_round_gives_one_token_and_what_is_right_of_its_draft) {
+TEST(a_round_gives_one_token_and_the_right_ones_of_its_draft) {
     const Acceptance acceptance;
     const TextRegime regime = acceptance.begin(0, 10);
     double before = 1;
@@ -55,7 +55,7 @@ TEST(longer_matches_promise_more) {
     CHECK(eight < sixty);
 }
 
-TEST(what_the_target_says_is_learned) {
+TEST(rates_follow_the_tokens_of_the_target) {
     for (const bool right : {true, false}) {
         Acceptance acceptance;
         TextRegime regime = acceptance.begin(0, 10);
@@ -71,7 +71,7 @@ TEST(what_the_target_says_is_learned) {
     }
 }
 
-TEST(what_a_grammar_forces_is_sure_but_for_its_last_token) {
+TEST(forced_tokens_are_nearly_certain_except_the_last) {
     const Acceptance acceptance;
     const TextRegime regime = acceptance.begin(0, 10);
     const double last = expected(acceptance, regime, 10, {{Source::grammar, 0, 1}});
@@ -82,7 +82,7 @@ TEST(what_a_grammar_forces_is_sure_but_for_its_last_token) {
     CHECK(habit < other);
 }
 
-TEST(it_tells_nothing_of_copies) {
+TEST(outcomes_of_grammar_drafts_change_no_rate_of_copies) {
     Acceptance acceptance;
     TextRegime regime = acceptance.begin(0, 10);
     const double before = expected(acceptance, regime, 11, copy(4, 4));
@@ -91,7 +91,7 @@ TEST(it_tells_nothing_of_copies) {
     CHECK(std::abs(expected(acceptance, regime, 11, copy(4, 4)) - before) < 1e-6);
 }
 
-TEST(phases_are_probabilities_whatever_was_observed) {
+TEST(regimes_have_probabilities_after_any_observations) {
     Acceptance acceptance;
     TextRegime regime = acceptance.begin(1, 0);
     const std::vector<Evidence> odd = {{Source::match, 0, 0},    {Source::ngram, 99, 2},
@@ -106,7 +106,7 @@ TEST(phases_are_probabilities_whatever_was_observed) {
     }
 }
 
-TEST(caution_raises_chances_to_a_power) {
+TEST(the_risk_exponent_raises_chances_to_a_power) {
     for (const double chance : {0.0, 0.1, 0.5, 0.9, 0.99, 1.0}) {
         CHECK(weakened(chance, 1) == chance);
         for (const int whole : {2, 3, 7, 20})
@@ -114,13 +114,13 @@ TEST(caution_raises_chances_to_a_power) {
     }
 }
 
-TEST(between_whole_exponents_it_goes_in_a_straight_line) {
+TEST(the_power_is_linear_between_whole_exponents) {
     const double two = weakened(0.7, 2);
     const double three = weakened(0.7, 3);
     CHECK(std::abs(weakened(0.7, 2.25) - (0.75 * two + 0.25 * three)) < 1e-6);
 }
 
-TEST(however_great_the_debt_what_is_sure_stays_sure) {
+TEST(certain_tokens_stay_certain_at_any_regret) {
     for (const double exponent : {1e3, 1e6, 1e300}) {
         CHECK(weakened(1, exponent) == 1);
         CHECK(weakened(0.9, exponent) == 0);

@@ -22,7 +22,7 @@ TEST(an_unmeasured_curve_rises) {
         CHECK(curve.seconds(n, 0) > 0 && curve.seconds(n + 1, 0) > curve.seconds(n, 0));
 }
 
-TEST(what_was_measured_is_met) {
+TEST(measured_widths_have_their_measured_times) {
     CostCurve curve;
     for (int i = 0; i < 5; ++i)
         for (const int n : {1, 2, 4, 8, 16}) curve.observe(n, 0, 0.01 * (1 + 0.2 * (n - 1)));
@@ -31,7 +31,7 @@ TEST(what_was_measured_is_met) {
     CHECK(curve.doubt(8, 1) < CostCurve().doubt(8, 1));
 }
 
-TEST(what_is_in_doubt_counts_as_less) {
+TEST(doubtful_widths_are_taken_to_be_cheaper) {
     CostCurve curve;
     for (int i = 0; i < 5; ++i)
         for (const int n : {2, 4, 8, 1}) curve.observe(n, 0, 0.01 * (1 + 0.2 * (n - 1)));
@@ -47,7 +47,7 @@ TEST(what_is_in_doubt_counts_as_less) {
     CHECK(part(32) > before && part(32) < 1);
 }
 
-TEST(times_that_cannot_be_are_ignored) {
+TEST(impossible_times_are_ignored) {
     CostCurve curve;
     curve.observe(1, 0, 0.01);
     const double before = curve.seconds(4, 100);

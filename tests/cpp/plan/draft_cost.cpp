@@ -28,7 +28,7 @@ TEST(a_step_costs_nothing_until_it_is_measured) {
     CHECK(near(cost.step(1, 0), 0.3));
 }
 
-TEST(reading_a_prompt_is_measured_apart_from_the_steps) {
+TEST(the_prefill_is_measured_apart_from_the_steps) {
     DraftCost cost = of_steps();
     const double guess = cost.prefill_cost(1000, 0);
     cost.observe(4, 4, 500, 0, 4 * 0.1 + 5);
@@ -37,7 +37,7 @@ TEST(reading_a_prompt_is_measured_apart_from_the_steps) {
     CHECK(near(cost.curve().seconds(1, 0), 0.1));
 }
 
-TEST(what_a_wide_step_and_others_took_is_shared_out_by_what_is_believed) {
+TEST(the_time_of_several_steps_is_divided_by_their_expected_costs) {
     DraftCost cost = of_steps();
     const auto all = [&] { return cost.curve().seconds(5, 0) + 2 * cost.curve().seconds(1, 0); };
     const double before = all();
@@ -47,21 +47,21 @@ TEST(what_a_wide_step_and_others_took_is_shared_out_by_what_is_believed) {
     CHECK(cost.curve().seconds(1, 0) > one);
 }
 
-TEST(steps_that_always_take_in_something_are_measured) {
+TEST(steps_that_always_process_tokens_are_measured) {
     DraftCost cost;
     for (int i = 0; i < 20; ++i) cost.observe(1, 1, 1, 0, 0.1);
     CHECK(cost.curve().measured());
     CHECK(near(cost.curve().seconds(2, 0), 0.1));
 }
 
-TEST(less_time_than_the_steps_take_says_nothing_about_reading) {
+TEST(a_time_shorter_than_the_steps_changes_no_prefill_cost) {
     DraftCost cost = of_steps();
     const double guess = cost.prefill_cost(1000, 0);
     cost.observe(4, 4, 500, 0, 0.2);
     CHECK(cost.prefill_cost(1000, 0) == guess);
 }
 
-TEST(what_a_model_has_lost_is_forgiven_slowly) {
+TEST(a_net_loss_is_forgiven_slowly) {
     DraftCost cost;
     cost.account(-10, 1, 1);
     CHECK(cost.net_gain() == -10 + tuning::kNegligible);
@@ -69,7 +69,7 @@ TEST(what_a_model_has_lost_is_forgiven_slowly) {
     CHECK(cost.net_gain() == 0);
 }
 
-TEST(what_a_model_has_saved_is_forgotten) {
+TEST(a_net_gain_is_forgotten) {
     DraftCost cost;
     cost.account(10, 1, 1);
     CHECK(cost.net_gain() < 10);
@@ -79,7 +79,7 @@ TEST(what_a_model_has_saved_is_forgotten) {
     CHECK(cost.net_gain() >= 0);
 }
 
-TEST(many_tokens_at_once_leave_no_debt_behind) {
+TEST(forgetting_many_tokens_at_once_leaves_no_loss) {
     DraftCost cost;
     cost.account(10, 1, 10'000);
     CHECK(cost.net_gain() == 0);

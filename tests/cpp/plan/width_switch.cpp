@@ -25,7 +25,7 @@ WidthSwitch costly() {
 
 }  // namespace
 
-TEST(where_changes_cost_nothing_decodes_take_what_they_take) {
+TEST(without_a_switch_cost_the_steady_costs_count) {
     WidthSwitch width_switch;
     width_switch.set_padding(true);
     width_switch.note(16);
@@ -35,7 +35,7 @@ TEST(where_changes_cost_nothing_decodes_take_what_they_take) {
     CHECK(width_switch.steady());
 }
 
-TEST(a_draft_pays_for_the_way_there_and_back) {
+TEST(a_draft_pays_for_two_switches) {
     const WidthSwitch width_switch = costly();
     const std::vector<double> all = steady(20);
     const auto decode_costs = width_switch.decode_costs(all, 1);
@@ -43,7 +43,7 @@ TEST(a_draft_pays_for_the_way_there_and_back) {
     CHECK(decode_costs[8] == all[8] + 4);
 }
 
-TEST(the_way_back_has_been_paid_and_until_then_drafts_cost_nothing) {
+TEST(a_draft_at_the_last_width_costs_no_switch) {
     WidthSwitch width_switch = costly();
     width_switch.note(16);
     const std::vector<double> all = steady(20);
@@ -57,7 +57,7 @@ TEST(the_way_back_has_been_paid_and_until_then_drafts_cost_nothing) {
     CHECK(width_switch.width(all, 4, 1) == 4 && width_switch.decode_costs(all, 1)[4] == all[4] + 4);
 }
 
-TEST(decodes_are_settled_from_the_third_of_a_width_on) {
+TEST(decodes_are_steady_from_the_third_of_a_width_on) {
     WidthSwitch width_switch = costly();
     for (const bool is_settled : {false, false, true, true}) {
         width_switch.note(5);
@@ -67,7 +67,7 @@ TEST(decodes_are_settled_from_the_third_of_a_width_on) {
     CHECK(!width_switch.steady());
 }
 
-TEST(nobody_pads_to_the_width_of_a_prompt) {
+TEST(no_decode_is_padded_to_the_width_of_a_prompt) {
     WidthSwitch width_switch = costly();
     width_switch.note(512);
     CHECK(width_switch.last() == 0);
@@ -76,7 +76,7 @@ TEST(nobody_pads_to_the_width_of_a_prompt) {
     CHECK(!width_switch.steady());
 }
 
-TEST(where_one_drafted_row_pays_that_is_home) {
+TEST(one_drafted_row_is_the_base_width_if_it_pays) {
     WidthSwitch width_switch = costly();
     const std::vector<double> all = steady(20);
     const std::vector<double> promising = {0, 0.6, 0.9};
@@ -88,7 +88,7 @@ TEST(where_one_drafted_row_pays_that_is_home) {
     CHECK(width_switch.decode_costs(all, 1)[1] == all[1]);
 }
 
-TEST(of_many_sequences_each_has_a_drafted_row_at_home) {
+TEST(the_base_width_has_a_drafted_row_for_each_sequence) {
     WidthSwitch width_switch = costly();
     const std::vector<double> all = steady(20);
     std::vector<double> tokens = {0};
