@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from any_model import architectures, write
+from blocks import write_block
 from heads import eagle3_model, write_eagle3, write_qwen
 from prediction_files import write_own, write_side, write_without
 from random_model import WIDTH, words, write_dense
@@ -78,6 +79,17 @@ def test_of_several_drafts_the_one_that_reads_least_is_taken(tmp_path: Path) -> 
     assert found(model) == str(first)
     second = write_eagle3(tmp_path / "z-eagle3-.gguf")
     assert found(model) == str(second)
+
+
+def test_a_block_drafter_is_taken_as_its_weights_are_read_once(tmp_path: Path) -> None:
+    model = write_dense(tmp_path / "model.gguf")
+    head = write_eagle3(tmp_path / "eagle3-.gguf")
+    assert found(model) == str(head)
+    block = write_block(tmp_path / "dflash-.gguf", "dflash")
+    assert found(model) == str(block)
+    block.unlink()
+    write_block(tmp_path / "dspark-.gguf", "dspark", target_layers=[0, 9])
+    assert found(model) == str(head)
 
 
 def test_the_models_own_prediction_layers_are_taken_if_they_read_less(tmp_path: Path) -> None:
