@@ -14,6 +14,7 @@ from typing import Any
 import llama_cpp
 import pytest
 from adapters import random_pairs, write_adapter
+from blocks import KINDS, write_block
 from drafters import SometimesRight
 from heads import write_eagle3
 from near_ties import tie
@@ -207,9 +208,16 @@ def test_many_texts_of_the_bundled_pair_give_the_tokens_of_each_alone(open_gpu: 
         assert distance(expected, stream.result().tokens) < FAR, name
 
 
-def test_a_head_drafts_the_same_from_states_of_the_gpu(tmp_path: Path, open_gpu: Open) -> None:
+@pytest.mark.parametrize("kind", ["eagle3", *KINDS])
+def test_a_head_drafts_the_same_from_states_of_the_gpu(
+    tmp_path: Path, open_gpu: Open, kind: str
+) -> None:
     """Drafts are those that the head makes of states from the processor."""
-    target, head = write_dense(tmp_path / "target.gguf"), write_eagle3(tmp_path / "head.gguf")
+    target, head = write_dense(tmp_path / "target.gguf"), tmp_path / "head.gguf"
+    if kind == "eagle3":
+        write_eagle3(head)
+    else:
+        write_block(head, kind)
     prompt = [1, *words(40, seed=1)]
     plain = open_gpu(target, None).generate(prompt, max_tokens=40, **NO_END)
     rounds = []

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from blocks import BLOCK, KINDS, TARGETS, block_model, write_block, write_target
-from random_model import N_VOCAB, WIDTH, RandomModel, dense_model, words
+from random_model import N_VOCAB, WIDTH, WRITERS, RandomModel, dense_model, words
 from session_options import EXACT_HERE, Open
 from specllama import ArgumentError
 
@@ -63,6 +63,17 @@ def test_drafts_of_random_blocks_change_none_of_many_tokens(
     pair: dict[str, Any], open_session: Open, n_seq: int
 ) -> None:
     compare_with_plain(open_session, pair, 20_000, n_seq, spec_length=64)
+
+
+@pytest.mark.parametrize("target", ["experts", "hybrid with snapshots", "delta net"])
+def test_block_drafts_change_no_token_of_other_architectures(
+    tmp_path: Path, open_session: Open, kind: str, target: str
+) -> None:
+    model = WRITERS[target](tmp_path / "target.gguf")
+    sections = {"rope.dimension_sections": [32, 0, 0, 0]} if target == "delta net" else {}
+    drafter = write_block(tmp_path / "draft.gguf", kind, **sections)
+    pair = {"model": model, "draft": drafter}
+    compare_with_plain(open_session, pair, 100, 1, spec_length=4)
 
 
 def test_trees_of_block_drafts_change_no_token(pair: dict[str, Any], open_session: Open) -> None:

@@ -67,6 +67,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "one layer of the target, twice": ("dflash", {"target_layers": [1, 1]}),
     "not from the anchor": ("dspark", {"sample_from_anchor": False}),
     "no confidence head": ("dspark", {}),
+    "positions with sections": ("dflash", {"rope.dimension_sections": [32, 0, 0, 0]}),
     "other rotation": ("dflash2", {"rope.freq_base": 500.0}),
 }
 
