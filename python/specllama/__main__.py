@@ -120,13 +120,15 @@ def _parsed(argv: Sequence[str], parser: _Parser) -> argparse.Namespace:
     arguments, rest = parser.parse_known_args([*argv[:n], *own])
     if rest:
         command.error(advice(rest[0].partition("=")[0], known, options_of_commands))
+    arguments.typed = own  # the command's own options, in its words
     return arguments
 
 
 def _name_model(arguments: argparse.Namespace) -> None:
     """Set the model of a command that opens one and names none, here or elsewhere."""
     given = vars(arguments)
-    if "model" in given and given["model"] is None and given.get("target_url") is None:
+    named_otherwise = any(given.get(name) for name in ("target_url", "models", "models_dir"))
+    if "model" in given and given["model"] is None and not named_otherwise:
         arguments.model = default_model("specllama", chats=given.get("chats", False))
 
 

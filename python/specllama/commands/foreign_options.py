@@ -21,6 +21,7 @@ _SWITCHES = (
     "--jinja --metrics --slots --no-slots --props -cb --cont-batching --no-webui --no-ui --webui "
     "--ui --warmup --no-warmup --perf --no-perf --show-timings --no-show-timings "
     "--no-context-shift --no-escape --no-display-prompt --simple-io --swa-full --check-tensors "
+    "--models-autoload "
     "-kvu --kv-unified -no-kvu --no-kv-unified --log-prefix --no-log-prefix --log-timestamps "
     "--no-log-timestamps --log-disable --no-mmproj --no-mmproj-auto --cache-prompt --op-offload "
     "--kv-offload -kvo --repack"
@@ -61,6 +62,7 @@ _SAME: dict[str, str] = {
     "--spec-draft-hf": "--hf-repo-draft",
     "-hfrd": "--hf-repo-draft",
     "-hfr": "--hf-repo",
+    "--models-preset": "--models",
     "--cors-origins": "--cors-origin",
     "--reverse-prompt": "--stop",
     "-to": "--timeout",
@@ -124,8 +126,6 @@ _REFUSED: dict[str, tuple[bool, str]] = {
     "--prompt-cache-all": (False, "prompts are not kept in files; leave it out"),
     "--api-key-file": (True, "say --api-key KEY, or set the variable SPECLLAMA_API_KEY"),
     "--log-file": (True, "redirect standard error with 2> FILE"),
-    **dict.fromkeys(("--models-dir", "--models-preset", "--models-max"),
-                    (True, "a server has one model; say -m FILE")),
     "--path": (True, "the page is the server's own; leave it out"),
     "--api-prefix": (True, "put a proxy before the server"),
     "--override-kv": (True, "the model's file decides; leave it out"),
@@ -221,7 +221,9 @@ def _positive(value: str | None) -> bool:
         return False
 
 
-def _takes_value(name: str, known: Mapping[str, bool]) -> bool:
+def takes_value(name: str, known: Mapping[str, bool]) -> bool:
+    """Return whether a value follows an option, of a command with the options `known` or of another
+    program."""
     if name in known:
         return known[name]
     return (
@@ -245,7 +247,7 @@ def read(arguments: Sequence[str], known: Mapping[str, bool]) -> Iterator[Given]
         name, equals, value = argument.partition("=")
         if equals and name.startswith("-"):
             yield Given(name, value, [argument])
-        elif argument.startswith("-") and _takes_value(argument, known):
+        elif argument.startswith("-") and takes_value(argument, known):
             after = next(rest, None)
             yield Given(argument, after, [argument, *([] if after is None else [after])])
         else:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import logging
+import math
 import os
 import re
 import socket
+from collections.abc import Iterable
 from contextlib import ExitStack
 from ipaddress import ip_network
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from specllama._core import list_devices
 from specllama.commands import _arguments
@@ -21,6 +24,9 @@ from specllama.requests.options import FIELDS, GenerateOptions
 from specllama.server.settings import Settings
 from specllama.session import SpecSession
 
+if TYPE_CHECKING:
+    from specllama.server.models.router import Router
+
 _STDERR = 2
 
 _FOR_REQUESTS = [name for name, field in FIELDS.items() if field.field and field.flags]
@@ -30,15 +36,41 @@ _FOR_REQUESTS = [name for name, field in FIELDS.items() if field.field and field
 def run(arguments: argparse.Namespace) -> int:
     """Serve until a signal ends it; return the exit code."""
     try:
-        from specllama.dialogue.conversation import described_format
         from specllama.server.app import App
         from specllama.server.error import log
-        from specllama.server.graceful import GracefulServer
-        from specllama.server.nonblocking_log import NonblockingHandler
+        from specllama.server.graceful import Application, GracefulServer
     except ImportError as error:
         raise ArgumentError(
             f"The server needs {error.name}; run: pip install 'specllama[server]'"
         ) from None
+    settings = _settings(arguments)
+    several = _router(arguments, settings)
+    log_file = None if arguments.log_file is None else _opened(arguments.log_file)
+    with ExitStack() as opened:
+        listening = [opened.enter_context(one) for one in _listening(arguments)]
+        application: Application
+        if several is None:
+            session = opened.enter_context(_session(arguments, settings))
+            application, description = App(session, settings), _description(session, arguments)
+        else:
+            application, description = several
+        _log_to([_STDERR, *([] if log_file is None else [log_file])])
+        log.setLevel(logging.DEBUG if arguments.verbose else logging.INFO)
+        url, *others = map(_url, listening)
+        what = settings.name if several is None else "several models"
+        log.info("Serving %s; API: %s/v1; page: %s", what, url, url)
+        for other in others:
+            log.info("For clients of Ollama's API also: %s", other)
+        for line in description:
+            log.info("%s", line)
+        GracefulServer(
+            application, arguments.shutdown_timeout, arguments.forwarded_allow_ips
+        ).serve_at(listening)
+    return 0
+
+
+def _settings(arguments: argparse.Namespace) -> Settings:
+    """Return the server's settings. Raises ArgumentError."""
     for origin in arguments.cors_origin:
         if not re.fullmatch(r"\*|null|[a-z][a-z0-9+.-]*://[^/\s]+", origin):
             raise ArgumentError(
@@ -55,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
             "An API key (--api-key or SPECLLAMA_API_KEY) is empty, has spaces around it, or has "
             "characters that are not printable."
         )
-    settings = Settings(
+    return Settings(
         name=arguments.alias or model_name(str(arguments.model or BUNDLED_MODEL)),
         host=arguments.host,
         api_keys=api_keys,
@@ -67,43 +99,51 @@ def run(arguments: argparse.Namespace) -> int:
         slot_save_path=_folder(arguments.slot_save_path),
         sampling=sampling,
     )
-    log_file = None if arguments.log_file is None else _opened(arguments.log_file)
-    ports = [arguments.port]
-    if arguments.ollama_port is not None:
-        ports.append(arguments.ollama_port)
-    with ExitStack() as opened:
-        listening = [opened.enter_context(_listen(arguments.host, port)) for port in ports]
-        session = opened.enter_context(
-            SpecSession(
-                **{"n_seq": _slots(arguments)} | _arguments.session_options(arguments),
-                **_arguments.template_options(arguments),
-                max_queue=arguments.max_queue,
-                verifies=True,
-            )
-        )
-        # A trial: raises what every answer would be refused for.
-        trial: GenerateOptions = {**sampling, "max_tokens": 1}
-        session.stream([0], **trial).close()
-        # The root logger's handler, so it also gets what asyncio logs: nothing else on the event
-        # loop may write to stderr and block it.
-        for descriptor in (_STDERR, *([] if log_file is None else [log_file])):
-            handler = NonblockingHandler(descriptor)
-            handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
-            logging.getLogger().addHandler(handler)
-        log.setLevel(logging.DEBUG if arguments.verbose else logging.INFO)
-        url, *others = map(_url, listening)
-        log.info("Serving %s; API: %s/v1; page: %s", settings.name, url, url)
-        for other in others:
-            log.info("For clients of Ollama's API also: %s", other)
-        if found := described_format(session):
-            calls = found["tool_calls"]
-            log.info("Tool calls (known from: %s) look like %r", calls["from"], calls["example"])
-            log.info("Thoughts are between %s", found["reasoning"] or "nothing")
-        log.info("%s", _description(session, arguments))
-        GracefulServer(
-            App(session, settings), arguments.shutdown_timeout, arguments.forwarded_allow_ips
-        ).serve_at(listening)
-    return 0
+
+
+def _router(arguments: argparse.Namespace, settings: Settings) -> tuple[Router, list[str]] | None:
+    """Return the application of a server of several models, and lines about it; None if the server
+    has one model. Raises ArgumentError."""
+    if arguments.models is None and arguments.models_dir is None:
+        if math.isfinite(arguments.sleep_idle_seconds):
+            raise ArgumentError("--sleep-idle-seconds requires --models or --models-dir.")
+        return None
+    if arguments.model is not None or arguments.alias is not None:
+        raise ArgumentError("--models and --models-dir exclude -m, -hf and --alias.")
+    from specllama.commands.presets import read_models
+    from specllama.server.models.loaded_models import LoadedModels
+    from specllama.server.models.router import Router
+
+    entries = read_models(arguments)
+    most = arguments.models_max or len(entries)
+    models = LoadedModels(entries, most, arguments.sleep_idle_seconds, arguments.max_queue)
+    names = ", ".join(one.name for one in entries)
+    return Router(models, settings), [f"Models, at most {most} loaded at once: {names}"]
+
+
+def _session(arguments: argparse.Namespace, settings: Settings) -> SpecSession:
+    """Return the session of a server of one model."""
+    session = SpecSession(
+        **{"n_seq": _slots(arguments)} | _arguments.session_options(arguments),
+        **_arguments.template_options(arguments),
+        max_queue=arguments.max_queue,
+        verifies=True,
+    )
+    # A trial: raises what every answer would be refused for.
+    trial: GenerateOptions = {**settings.sampling, "max_tokens": 1}
+    session.stream([0], **trial).close()
+    return session
+
+
+def _log_to(descriptors: Iterable[int]) -> None:
+    """Have the log written to files. The root logger's handlers do that, so they also get what
+    asyncio logs: nothing else on the event loop may write to stderr and block it."""
+    from specllama.server.nonblocking_log import NonblockingHandler
+
+    for descriptor in descriptors:
+        handler = NonblockingHandler(descriptor)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
+        logging.getLogger().addHandler(handler)
 
 
 def model_name(model: str) -> str:
@@ -121,13 +161,21 @@ def _slots(arguments: argparse.Namespace) -> int:
     return 8 if has_gpu else 4 if (os.cpu_count() or 1) >= 8 else 2
 
 
-def _description(session: SpecSession, arguments: argparse.Namespace) -> str:
-    """Return one line about what serves."""
+def _description(session: SpecSession, arguments: argparse.Namespace) -> list[str]:
+    """Return lines about what serves."""
+    from specllama.dialogue.conversation import described_format
+
     drafts = arguments.draft_model or arguments.drafter
-    return (
+    lines = []
+    if found := described_format(session):
+        calls = found["tool_calls"]
+        lines.append(f"Tool calls (known from: {calls['from']}) look like {calls['example']!r}")
+        lines.append(f"Thoughts are between {found['reasoning'] or 'nothing'}")
+    return [
+        *lines,
         f"{session.model_description}; slots: {session.n_seq}, with {session.n_ctx} tokens of "
-        f"context each; threads: {session.n_threads}; drafts: {drafts}"
-    )
+        f"context each; threads: {session.n_threads}; drafts: {drafts}",
+    ]
 
 
 def _folder(path: Path | None) -> Path | None:
@@ -143,6 +191,19 @@ def _opened(path: Path) -> int:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     except OSError as error:
         raise SpecllamaError(f"Cannot write {path}: {error.strerror}.") from None
+
+
+def _listening(arguments: argparse.Namespace) -> list[socket.socket]:
+    """Return the listening sockets, the one for the API first."""
+    if arguments.listen_fd is not None:
+        from specllama.server.models.parent import end_with_parent
+
+        end_with_parent()
+        return [socket.socket(fileno=arguments.listen_fd)]
+    ports = [arguments.port]
+    if arguments.ollama_port is not None:
+        ports.append(arguments.ollama_port)
+    return [_listen(arguments.host, port) for port in ports]
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -180,6 +241,28 @@ def _addresses(value: str) -> list[str]:
     return addresses
 
 
+def _add_models(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a server of several models."""
+    parser.add_argument(
+        "--models", type=_arguments.path, metavar="FILE",
+        help="instead of -m: several models, a section for each, in TOML or as a preset of "
+        "llama.cpp's; requests name one",
+    )  # fmt: skip
+    parser.add_argument(
+        "--models-dir", type=_arguments.path, metavar="DIR", help="the GGUF files of a folder, too"
+    )
+    parser.add_argument(
+        "--models-max", type=whole(0), default=4, metavar="N",
+        help="most of them in memory at once (4); 0: all",
+    )  # fmt: skip
+    parser.add_argument(
+        "--sleep-idle-seconds", type=whole(1, words={"-1": math.inf}), metavar="N",
+        default=math.inf, help="unload a model that nobody has asked for so long (never)",
+    )  # fmt: skip
+    # For processes that a server of several models starts: where to listen.
+    parser.add_argument("--listen-fd", type=whole(0), help=argparse.SUPPRESS)
+
+
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `serve` to the command line."""
     parser = commands.add_parser(
@@ -187,6 +270,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     _arguments.add_session(parser)
     _arguments.add_chat_template(parser)
+    _add_models(parser)
     parser.add_argument(
         "-a", "--alias", type=_name, help="name of the model in answers (its file's)"
     )

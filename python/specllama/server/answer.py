@@ -56,7 +56,7 @@ class Answer:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         sending = asyncio.ensure_future(self._send(scope, receive, send))
-        gone = asyncio.ensure_future(_disconnect(receive))
+        gone = asyncio.ensure_future(disconnected(receive))
         timer = asyncio.get_running_loop().call_later(self._timeout, self.cancel)
         try:
             await asyncio.wait(
@@ -127,6 +127,7 @@ class Answer:
         await send({"type": "http.response.body", "body": part, "more_body": True})
 
 
-async def _disconnect(receive: Receive) -> None:
+async def disconnected(receive: Receive) -> None:
+    """Wait until the client has left."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -7,10 +7,6 @@ import weakref
 from collections.abc import Sequence
 from functools import partial
 
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -21,60 +17,19 @@ from specllama.requests.background import queue_load, submitted
 from specllama.requests.queued_request import QueuedRequest
 from specllama.server import page
 from specllama.server.answer import Answer
-from specllama.server.anthropic.endpoint import MessagesEndpoint
-from specllama.server.authorization import Authorization
+from specllama.server.asgi import application
 from specllama.server.body_reader import BodyReader, reported
-from specllama.server.chat_completion import ChatCompletion
-from specllama.server.completion import Completion
 from specllama.server.endpoint import Endpoint
 from specllama.server.error import ApiError
 from specllama.server.fields import Fields
-from specllama.server.infill import Infill
 from specllama.server.introspection import Introspection
 from specllama.server.metrics import Metrics
-from specllama.server.native_completion import NativeCompletion
-from specllama.server.ollama.chat import OllamaChat
-from specllama.server.ollama.generate import OllamaGenerate
 from specllama.server.ollama.models import OllamaModels
-from specllama.server.request_log import RequestLog, state_of
-from specllama.server.responses.endpoint import ResponsesEndpoint
+from specllama.server.paths import ENDPOINTS
+from specllama.server.request_log import state_of
 from specllama.server.settings import Settings
 from specllama.server.slots import Slots
 from specllama.server.verify.routes import Verify
-
-# Paths in /v1 are also served without it, for clients whose base URL lacks it.
-_ENDPOINTS: dict[str, type[Endpoint]] = {
-    "/v1/completions": Completion,
-    "/v1/chat/completions": ChatCompletion,
-    "/v1/responses": ResponsesEndpoint,
-    "/v1/messages": MessagesEndpoint,
-    "/api/chat": OllamaChat,
-    "/api/generate": OllamaGenerate,
-    "/completion": NativeCompletion,
-    "/infill": Infill,
-}
-
-_INSTEAD = {
-    **dict.fromkeys(
-        (
-            "/embedding",
-            "/embeddings",
-            "/v1/embeddings",
-            "/rerank",
-            "/v1/rerank",
-            "/api/embed",
-            "/api/embeddings",
-        ),
-        "there are neither embeddings nor rankings",
-    ),
-    **dict.fromkeys(
-        ("/api/create", "/api/pull", "/api/push", "/api/copy", "/api/delete"),
-        "models are those that the server was started with",
-    ),
-}
-"""Advice for paths of llama.cpp's server and of Ollama's that are not served here."""
-
-_MISTAKE = ApiError(500, "The server made a mistake.")
 
 
 class App:
@@ -94,17 +49,8 @@ class App:
         self._verify = Verify(session, settings, self._body_reader, self._metrics)
         self._began = int(time.time())
         self._ending = False
-        middleware = [Middleware(Authorization, settings)]
-        if settings.cors_origins:
-            cors = Middleware(
-                CORSMiddleware,
-                allow_origins=list(settings.cors_origins),
-                allow_methods=["GET", "POST"],
-                allow_headers=["*"],
-            )
-            middleware.insert(0, cors)
-        self._starlette = Starlette(
-            routes=[
+        self._application = application(
+            [
                 *page.routes(),
                 Route("/health", self._health),
                 Route("/v1/health", self._health),
@@ -119,8 +65,7 @@ class App:
                 ),
                 *(
                     Route(path, partial(self._answer, kind), methods=["POST"])
-                    for name, kind in _ENDPOINTS.items()
-                    for path in {name, name.removeprefix("/v1")}
+                    for path, kind in ENDPOINTS.items()
                 ),
                 *(
                     Route(path, self._cancel, methods=["POST"])
@@ -132,18 +77,11 @@ class App:
                 *Slots(session, settings, self._body_reader).routes,
                 *self._verify.routes,
             ],
-            middleware=middleware,
-            exception_handlers={
-                ApiError: lambda request, error: error.response(request.scope),
-                HTTPException: _http_error,
-                Exception: lambda request, _: _MISTAKE.response(request.scope),
-            },
+            settings,
         )
 
-        self._log = RequestLog(self._starlette)
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._log(scope, receive, send)
+        await self._application(scope, receive, send)
 
     @property
     def n_answers(self) -> int:
@@ -224,13 +162,3 @@ class App:
     async def _show_metrics(self, request: Request) -> Response:
         text = self._metrics.text(queue_load(self._session))
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
-
-
-def _http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    what = f"{request.method} {request.url.path} is not served here."
-    if (instead := _INSTEAD.get(request.url.path)) is not None:
-        what = f"{request.url.path} is not served here; {instead}."
-    response = ApiError(error.status_code, what).response(request.scope)
-    response.headers.update(error.headers or {})
-    return response

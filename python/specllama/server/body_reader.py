@@ -34,7 +34,10 @@ class BodyReader:
 
     async def fields(self, request: Request) -> Fields:
         """Return the fields of a request's body. Raises ApiError."""
-        body = await self._body(request)
+        return await self.parsed(request, await self.body(request))
+
+    async def parsed(self, request: Request, body: bytes) -> Fields:
+        """Return the fields of a body that has been read. Raises ApiError."""
         if len(body) <= _QUICK:
             return Fields.parse(body)
         return await self.run(request, lambda: Fields.parse(body), len(body))
@@ -46,7 +49,7 @@ class BodyReader:
         Raises:
             ApiError: The function raised it, or a SpecllamaError; or it took too long.
         """
-        body = await self._body(request)
+        body = await self.body(request)
 
         def make() -> T:
             fields = Fields.parse(body)
@@ -78,7 +81,7 @@ class BodyReader:
             for one in awaited:
                 one.cancel()
 
-    async def _body(self, request: Request) -> bytes:
+    async def body(self, request: Request) -> bytes:
         """Return the body of a request. Raises ApiError if it is too long or comes too slowly.
 
         A body that is too long is read to its end, up to a bound, else its sender would not get the

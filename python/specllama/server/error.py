@@ -126,12 +126,21 @@ class ApiError(Exception):
         too: not every client shows it."""
         self.note(scope)
         headers = {"Retry-After": "1"} if self.status == 503 else None
-        body = self.body
-        if _OF_ANTHROPIC.fullmatch(scope["path"]):
-            body = self.anthropic_body
-        elif _OF_OLLAMA.fullmatch(scope["path"]):
-            body = self.ollama_body
-        return JSONResponse(body, self.status, headers)
+        return JSONResponse(self._body_for(scope["path"]), self.status, headers)
+
+    def in_stream(self, scope: Scope, media_type: bytes) -> bytes | None:
+        """Return the error as a part of an answer that comes in parts; None if an answer of this
+        type does not."""
+        body = self._body_for(scope["path"])
+        if media_type.startswith(b"text/event-stream"):
+            named = f"event: {body['type']}\n".encode() if "type" in body else b""
+            return named + b"data: " + encoded(body) + b"\n\n"
+        return encoded(body) + b"\n" if media_type.startswith(b"application/x-ndjson") else None
+
+    def _body_for(self, path: str) -> dict[str, Any]:
+        if _OF_ANTHROPIC.fullmatch(path):
+            return self.anthropic_body
+        return self.ollama_body if _OF_OLLAMA.fullmatch(path) else self.body
 
 
 @lru_cache(maxsize=1024)

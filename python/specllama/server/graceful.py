@@ -7,11 +7,12 @@ import signal
 import socket
 from collections.abc import Sequence
 from types import FrameType
+from typing import Protocol
 
 import uvicorn
+from starlette.types import Receive, Scope, Send
 
 from specllama.server.acceptor import Acceptor
-from specllama.server.app import App
 from specllama.server.connection import Connection, prepare
 from specllama.server.error import log
 
@@ -19,6 +20,19 @@ _MARGIN = 5.0  # seconds to send what was generated
 # Seconds that a connection stays open without a request. Longer than clients keep one (httpx and
 # OpenAI's client 5, Node's fetch 4), else a request could meet a connection that is being closed.
 _KEEP_ALIVE = 75
+
+
+class Application(Protocol):
+    """What such a server serves."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    @property
+    def n_answers(self) -> int:
+        """Number of answers that are under way."""
+
+    def end_answers(self) -> None:
+        """End them; every client gets what was generated."""
 
 
 class GracefulServer(uvicorn.Server):
@@ -35,7 +49,7 @@ class GracefulServer(uvicorn.Server):
 
     def __init__(
         self,
-        app: App,
+        app: Application,
         seconds: float,
         proxies: Sequence[str] = (),
         most_connections: int | None = None,
@@ -45,7 +59,7 @@ class GracefulServer(uvicorn.Server):
                 app,
                 http=Connection,
                 ws="none",
-                lifespan="off",
+                lifespan="on",
                 log_config=None,  # `serve` sets up logging, see NonblockingHandler
                 log_level="warning",
                 timeout_keep_alive=_KEEP_ALIVE,

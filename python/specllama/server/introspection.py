@@ -17,6 +17,7 @@ from specllama.server.body_reader import BodyReader
 from specllama.server.conversation import read_chat
 from specllama.server.error import encoded
 from specllama.server.fields import Fields
+from specllama.server.paths import COUNT_TOKENS
 from specllama.server.settings import Settings
 
 
@@ -42,10 +43,7 @@ class Introspection:
             Route("/tokenize", self._tokenize, methods=["POST"]),
             Route("/detokenize", self._detokenize, methods=["POST"]),
             Route("/apply-template", self._apply_template, methods=["POST"]),
-            *(
-                Route(path, self._count_tokens, methods=["POST"])
-                for path in ("/v1/messages/count_tokens", "/messages/count_tokens")
-            ),
+            *(Route(path, self._count_tokens, methods=["POST"]) for path in COUNT_TOKENS),
             Route("/props", self._props),
         ]
 

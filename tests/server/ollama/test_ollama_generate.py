@@ -7,6 +7,8 @@ from typing import Any
 import ollama
 import pytest
 from serving import Server
+from specllama.server.fields import Fields
+from specllama.server.ollama.fields import keep_alive
 
 Clients = dict[str, ollama.Client]
 GREEDY = {"temperature": 0}
@@ -67,3 +69,9 @@ def test_a_bad_request_is_refused(
     answer = servers["thinks"].post("/api/generate", {"prompt": "u"} | wrong)
     assert answer.status_code == 400
     assert said in answer.json()["error"]
+
+
+def test_keep_alive_is_seconds_or_a_duration() -> None:
+    for given, seconds in (("1h30m", 5400), ("300", 300), (5, 5), ("-1s", -1), ("1.5ms", 0.0015)):
+        assert keep_alive(Fields({"keep_alive": given})) == pytest.approx(seconds)
+    assert keep_alive(Fields({})) is None

@@ -26,7 +26,11 @@ _OF_REQUESTS = (
 _LONGEST_LIST = 200
 """Characters of a list of names in the log."""
 
-_DURATION = re.compile(r"[+-]?(\d+(\.\d*)?(ns|us|µs|ms|s|m|h))+|[+-]?\d+")
+_DURATION = re.compile(r"([+-]?)((?:\d{1,20}(?:\.\d{0,20})?(?:ns|us|µs|ms|s|m|h))+|\d{1,20})")
+_PART = re.compile(r"(\d+\.?\d*)(ns|us|µs|ms|s|m|h|$)")
+_SECONDS = {
+    "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0,
+}  # fmt: skip
 
 
 def translated(fields: Fields) -> Fields:
@@ -39,9 +43,7 @@ def translated(fields: Fields) -> Fields:
     ignored = sorted(name for name, value in options.items() if name not in _HONOURED and value)
     if ignored:
         leave_out(f"the options {', '.join(ignored):.{_LONGEST_LIST}}")
-    if "keep_alive" in fields:
-        _check_duration(fields)
-        leave_out("keep_alive, as the server decides how long a model stays loaded")
+    keep_alive(fields)
     given = {name: fields.any(name) for name in _OF_REQUESTS if name in fields}
     return Fields({"stream": True, **given, **honoured})
 
@@ -68,10 +70,16 @@ def template_args(fields: Fields) -> dict[str, Any]:
     return {"reasoning_effort": wanted}
 
 
-def _check_duration(fields: Fields) -> None:
-    """Raise ApiError unless `keep_alive` is a number of seconds, or a duration such as "5m"."""
+def keep_alive(fields: Fields) -> float | None:
+    """Return `keep_alive`: after how many seconds without a request a model may be unloaded; below
+    0: never; None: the request does not say. It is a number, or a duration such as "1h30m". Raises
+    ApiError."""
     given = fields.any("keep_alive")
-    if isinstance(given, str) and (not given or _DURATION.fullmatch(given)):
-        return
-    if isinstance(given, bool) or not isinstance(given, (int, float)):
+    if given in (None, ""):
+        return None
+    if isinstance(given, str) and (found := _DURATION.fullmatch(given)):
+        seconds = sum(float(one[1]) * _SECONDS[one[2]] for one in _PART.finditer(found[2]))
+        return -seconds if found[1] == "-" else seconds
+    if isinstance(given, str):
         fields.refuse("keep_alive", 'seconds, or a duration such as "5m"')
+    return fields.number("keep_alive")

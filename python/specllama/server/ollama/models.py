@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
@@ -13,21 +12,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-import specllama
 from specllama import SpecSession
-from specllama.model.found import look
 from specllama.model.loaded_model import path_of
 from specllama.server.body_reader import BodyReader
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
+from specllama.server.ollama.card import DEFAULT_TAG, VERSION, listed, shown
 from specllama.server.ollama.endpoint import zulu
 from specllama.server.settings import Settings
 
-_LIKE = "0.13.0"
-"""The version of Ollama whose API this is; clients refuse to work with some that are too old."""
-
 _NEVER = datetime(2300, 1, 1, tzinfo=timezone.utc)
-_DEFAULT_TAG = ":latest"
 
 
 class OllamaModels:
@@ -43,24 +36,19 @@ class OllamaModels:
         self._session = session
         self._name = settings.name
         self._body_reader = body_reader
-        self._began = datetime.now(timezone.utc)
 
     @property
     def routes(self) -> list[Route]:
         """The routes of these paths."""
         return [
-            Route("/api/version", self._version),
+            Route("/api/version", version),
             Route("/api/tags", self._tags),
             Route("/api/ps", self._loaded),
             Route("/api/show", self._show, methods=["POST"]),
         ]
 
-    async def _version(self, request: Request) -> Response:
-        return JSONResponse({"version": _LIKE, "specllama": specllama.__version__})
-
     async def _tags(self, request: Request) -> Response:
-        entry = await run_in_threadpool(lambda: self._entry)
-        return JSONResponse({"models": [entry]})
+        return JSONResponse({"models": [await run_in_threadpool(lambda: self._entry)]})
 
     async def _loaded(self, request: Request) -> Response:
         entry = await run_in_threadpool(lambda: self._entry)
@@ -69,34 +57,18 @@ class OllamaModels:
         return JSONResponse({"models": [{**entry, **more, "context_length": self._session.n_ctx}]})
 
     async def _show(self, request: Request) -> Response:
-        def asked(fields: Fields) -> str:
-            name = fields.text("model") or fields.text("name")
-            return name.removesuffix(_DEFAULT_TAG)
-
-        name = asked(await self._body_reader.fields(request))
-        if name != self._name.removesuffix(_DEFAULT_TAG):
+        fields = await self._body_reader.fields(request)
+        name = fields.text("model") or fields.text("name")
+        if name.removesuffix(DEFAULT_TAG) != self._name.removesuffix(DEFAULT_TAG):
             raise ApiError(404, f"There is no model {name!r:.80} here, only {self._name!r}.")
         return JSONResponse(await run_in_threadpool(self._described))
 
     def _described(self) -> dict[str, Any]:
-        session, entry = self._session, self._entry
-        family = entry["details"]["family"]
-        return {
-            "modified_at": entry["modified_at"],
-            "details": entry["details"],
-            "template": session.chat_template_source or "",
-            "modelfile": "",
-            "parameters": "",
-            "license": "",
-            "capabilities": self._capabilities,
-            "model_info": {
-                "general.architecture": family,
-                "general.basename": self._name,
-                "general.parameter_count": self._file_says["n_parameters"],
-                f"{family}.context_length": session.n_ctx,
-                f"{family}.vocab_size": session.n_vocab,
-            },
-        }
+        session = self._session
+        return shown(
+            self._entry, self._capabilities, session.chat_template_source or "",
+            context_length=session.n_ctx, vocab_size=session.n_vocab,
+        )  # fmt: skip
 
     @property
     def _capabilities(self) -> list[str]:
@@ -112,38 +84,11 @@ class OllamaModels:
         return found
 
     @cached_property
-    def _file_says(self) -> dict[str, Any]:
-        file = look(Path(path_of(self._session))).file
-        if file is None:
-            return {"architecture": "", "weight_type": "", "n_parameters": 0, "weight_bytes": 0}
-        names = ("architecture", "weight_type", "n_parameters", "weight_bytes")
-        return {name: getattr(file, name) for name in names}
-
-    @cached_property
     def _entry(self) -> dict[str, Any]:
-        """The model as it is in lists. Reading its file takes a while, the first time."""
-        file, name = self._file_says, self._name
-        said = (name, self._session.model_description, *file.values(), *self._capabilities)
-        return {
-            "name": name,
-            "model": name,
-            "modified_at": zulu(self._began),
-            "size": file["weight_bytes"],
-            # Clients remember by it what a model can do.
-            "digest": hashlib.sha256("\0".join(map(str, said)).encode()).hexdigest(),
-            "details": {
-                "parent_model": "",
-                "format": "gguf",
-                "family": file["architecture"],
-                "families": [file["architecture"]],
-                "parameter_size": _rounded(file["n_parameters"]),
-                "quantization_level": file["weight_type"],
-            },
-        }
+        """The model as it is in lists."""
+        return listed(self._name, Path(path_of(self._session)), self._capabilities)
 
 
-def _rounded(n_parameters: int) -> str:
-    """Return a number of parameters as Ollama writes it, such as 1.5B."""
-    if n_parameters >= 1e9:
-        return f"{n_parameters / 1e9:.1f}B"
-    return f"{n_parameters / 1e6:.2f}M"
+async def version(request: Request) -> Response:
+    """Answer GET /api/version."""
+    return JSONResponse(VERSION)

@@ -12,10 +12,10 @@ async function ask(path, options) {
   }
 }
 
-/** Return the model; null if a key is needed, or another one. */
-export async function model(key) {
+/** Return the models; null if a key is needed, or another one. */
+export async function models(key) {
   const response = await ask("/v1/models", {headers: headers(key)});
-  return response.status === 401 ? null : (await response.json()).data[0];
+  return response.status === 401 ? null : (await response.json()).data;
 }
 
 /** Return how many requests are running, and how many wait. */

@@ -340,27 +340,37 @@ at("modes").addEventListener("change", () => {
 });
 
 async function connect() {
+  let models;
   try {
-    model = await api.model(at("key").value);
+    models = await api.models(at("key").value);
   } catch (error) {
     at("model").textContent = error.message;
     return;
   }
-  if (model === null) {
+  if (models === null) {
+    model = null;
     at("model").textContent = "an API key is needed";
     at("settings").open = true;
     at("key").focus();
     return;
   }
-  const {description, n_ctx} = model.meta;
-  at("model").textContent = `${model.id} · ${description} · ${n_ctx} tokens of context`;
+  const chosen = at("models").value;
+  model = models.find(one => one.id === chosen) ?? models[0];
+  at("models").hidden = models.length === 1;
+  at("models").replaceChildren(
+    ...models.map(one => new Option(one.id, one.id, false, one === model)));
+  // What a model is shows once it was loaded.
+  const {description, n_ctx, chat} = model.meta ?? {chat: true};
+  at("model").textContent = description === undefined ? `${model.id} · not loaded yet`
+    : `${model.id} · ${description} · ${n_ctx} tokens of context`;
   const [chatting, completing] = document.getElementsByName("mode");
-  chatting.disabled = !model.meta.chat;
-  chatting.parentElement.title = model.meta.chat ? "" : "The model has no chat template.";
-  if (!model.meta.chat) completing.checked = true;
+  chatting.disabled = !chat;
+  chatting.parentElement.title = chat ? "" : "The model has no chat template.";
+  if (!chat) completing.checked = true;
   showMode();
 }
 at("key").addEventListener("change", connect);
+at("models").addEventListener("change", connect);
 
 async function look() {
   try {

@@ -14,6 +14,7 @@ export function wanted() {
   const body = {temperature: 0};
   for (const name of NUMBERS) if (at(name).value !== "") body[name] = Number(at(name).value);
   if (at("stop").value) body.stop = at("stop").value;
+  if (at("models").value) body.model = at("models").value;
   return body;
 }
 

@@ -1,0 +1,86 @@
+"""What is said about a model in the form of Ollama's lists."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import specllama
+from specllama.model.found import look
+from specllama.server.ollama.endpoint import zulu
+
+VERSION = {"version": "0.13.0", "specllama": specllama.__version__}
+"""The version of Ollama whose API this is; clients refuse to work with some that are too old."""
+
+DEFAULT_TAG = ":latest"
+"""What clients may add to a name."""
+
+_STARTED = datetime.now(timezone.utc)
+
+
+def listed(name: str, path: Path, capabilities: Sequence[str]) -> dict[str, Any]:
+    """Return a model as it is in lists. Reads its file, which takes a while.
+
+    Args:
+        name: The model's name.
+        path: The model's file; it need not be there.
+        capabilities: What the model can do, in Ollama's words.
+    """
+    file = look(path).file
+    architecture, weight_type = (file.architecture, file.weight_type) if file else ("", "")
+    n_parameters, size = (file.n_parameters, file.weight_bytes) if file else (0, 0)
+    said = (name, architecture, weight_type, n_parameters, size, *capabilities)
+    return {
+        "name": name,
+        "model": name,
+        "modified_at": zulu(_STARTED),
+        "size": size,
+        # Clients remember by it what a model can do.
+        "digest": hashlib.sha256("\0".join(map(str, said)).encode()).hexdigest(),
+        "details": {
+            "parent_model": "",
+            "format": "gguf",
+            "family": architecture,
+            "families": [architecture],
+            "parameter_size": _rounded(n_parameters),
+            "quantization_level": weight_type,
+        },
+    }
+
+
+def shown(
+    entry: dict[str, Any], capabilities: Sequence[str], template: str = "", **info: int
+) -> dict[str, Any]:
+    """Return a model as /api/show describes it.
+
+    Args:
+        entry: What `listed` returned.
+        capabilities: What the model can do.
+        template: Its chat template.
+        info: Further numbers, by names of GGUF metadata without the architecture.
+    """
+    family = entry["details"]["family"]
+    return {
+        "modified_at": entry["modified_at"],
+        "details": entry["details"],
+        "template": template,
+        "modelfile": "",
+        "parameters": "",
+        "license": "",
+        "capabilities": list(capabilities),
+        "model_info": {
+            "general.architecture": family,
+            "general.basename": entry["name"],
+            **{f"{family}.{name}": value for name, value in info.items()},
+        },
+    }
+
+
+def _rounded(n_parameters: int) -> str:
+    """Return a number of parameters as Ollama writes it, such as 1.5B."""
+    if n_parameters >= 1e9:
+        return f"{n_parameters / 1e9:.1f}B"
+    return f"{n_parameters / 1e6:.2f}M"

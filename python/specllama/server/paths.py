@@ -1,0 +1,37 @@
+"""The paths at which a model is asked for something, all by POST."""
+
+from __future__ import annotations
+
+from specllama.server.anthropic.endpoint import MessagesEndpoint
+from specllama.server.chat_completion import ChatCompletion
+from specllama.server.completion import Completion
+from specllama.server.endpoint import Endpoint
+from specllama.server.infill import Infill
+from specllama.server.native_completion import NativeCompletion
+from specllama.server.ollama.chat import OllamaChat
+from specllama.server.ollama.generate import OllamaGenerate
+from specllama.server.responses.endpoint import ResponsesEndpoint
+
+_ENDPOINTS: dict[str, type[Endpoint]] = {
+    "/v1/completions": Completion,
+    "/v1/chat/completions": ChatCompletion,
+    "/v1/responses": ResponsesEndpoint,
+    "/v1/messages": MessagesEndpoint,
+    "/api/chat": OllamaChat,
+    "/api/generate": OllamaGenerate,
+    "/completion": NativeCompletion,
+    "/infill": Infill,
+}
+
+# Paths in /v1 are also served without it, for clients whose base URL lacks it.
+ENDPOINTS = {
+    path: kind
+    for name, kind in _ENDPOINTS.items()
+    for path in dict.fromkeys((name, name.removeprefix("/v1")))
+}
+"""Requests for which something is generated."""
+
+COUNT_TOKENS = ("/v1/messages/count_tokens", "/messages/count_tokens")
+
+POST_PATHS = (*ENDPOINTS, *COUNT_TOKENS, "/tokenize", "/detokenize", "/apply-template")
+"""All of these paths."""
