@@ -1,4 +1,4 @@
-"""What copied drafts are worth on real text, and how fast MatchFinder is.
+"""What copied drafts are worth on real text, and how fast MatchFinder and History are.
 
     python benchmarks/bench_match.py
 
@@ -21,8 +21,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 from bench_ngram import real_tokens
 from specllama import MatchFinder, NGramPredictor, SpecSession
+from specllama._core import History
 from specllama._core.plan import NGramFollower
 
 
@@ -165,8 +167,37 @@ def print_speed(tokens: list[int]) -> None:
         )
 
 
+def print_history_speed(tokens: list[int]) -> None:
+    """Ten million tokens remembered: the same text ten times, each time with other token ids.
+    Seconds of the processor, without those of the call from Python."""
+    n = 1_000_000
+    text, following = np.array(tokens[:n]), np.array(tokens[n:])
+    names = [np.random.default_rng(i).permutation(1 + max(tokens)) for i in range(10)]
+    history = History(10_100_000)
+    start = time.process_time()
+    for name in names:
+        for part in np.array_split(name[text], n // 2000):
+            history.append(part)
+    appended = (time.process_time() - start) / (10 * n)
+    ends = [names[i % 10][following[i : i + 64]] for i in range(len(following) - 64)]
+
+    def seconds(of: History) -> float:
+        start = time.process_time()
+        for end in ends:
+            of.predict(end, 0)
+        return (time.process_time() - start) / len(ends)
+
+    lookup = seconds(history) - seconds(History(1024))
+    print(
+        f"\nhistory of {history.n_tokens:,} tokens, {history.size_bytes / 1e6:.0f} MB: "
+        f"{lookup * 1e6:.2f} us a lookup, {appended * 1e6:.2f} us an appended token"
+    )
+
+
 def main() -> None:
-    print_speed(real_tokens(1_002_000))
+    tokens = real_tokens(1_002_000)
+    print_speed(tokens)
+    print_history_speed(tokens)
     with SpecSession(draft=None, n_gpu_layers=0) as session:
         workloads = tasks(session)
     for name, replayed in workloads.items():

@@ -36,9 +36,9 @@ inline std::uint32_t fold(std::uint64_t hash) {
     return static_cast<std::uint32_t>(hash >> 32);
 }
 
-// Index of the bucket, of n, that these tokens belong to.
-inline std::size_t bucket_of(TokenSpan tokens, std::size_t n) {
-    return std::uint64_t{fold(fnv1a(tokens))} * n >> 32;
+// Index of the bucket, of n, that these tokens belong to. `hash`: of what else decides it.
+inline std::size_t bucket_of(TokenSpan tokens, std::size_t n, std::uint64_t hash = kFnvBasis) {
+    return std::uint64_t{fold(fnv1a(tokens, hash))} * n >> 32;
 }
 
 }  // namespace specllama

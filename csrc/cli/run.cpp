@@ -25,6 +25,8 @@ void name_models(Options& options) {
     if (options.draft == "none") {
         session.draft.path.clear();
         session.corpus.clear();
+        session.memory = 0;
+        session.memory_file.clear();
     } else if (session.draft.path.empty()) {
         const std::string draft =
             options.draft != "auto"

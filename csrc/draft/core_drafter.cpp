@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "draft/ngram/match.h"
+
 namespace specllama {
 
 int add_rest(SampledDraft& draft, const SampledDraft& other, int most) {
@@ -13,6 +15,23 @@ int add_rest(SampledDraft& draft, const SampledDraft& other, int most) {
         return 0;
     for (int t = n_own; t < n; ++t) draft.push(other.tokens[t], other.evidence[t]);
     return n - n_own;
+}
+
+int share_evidence(SampledDraft& draft, const SampledDraft& other) {
+    if (draft.empty() || other.empty() || draft.drawn() || other.drawn()) return 0;
+    const Evidence& first = other.evidence.front();
+    if (first.source != Source::match || first.length < draft.evidence.front().length) return 0;
+    const auto n = std::ranges::mismatch(draft.tokens, other.tokens).in1 - draft.tokens.begin();
+    std::copy_n(other.evidence.begin(), n, draft.evidence.begin());
+    return static_cast<int>(n);
+}
+
+TokenSpan DraftRequest::with_draft(std::vector<Token>& buffer) const {
+    if (draft.empty()) return tokens;
+    const TokenSpan last = tokens.last(std::min<std::size_t>(tokens.size(), kMaxMatch));
+    buffer.assign(last.begin(), last.end());
+    buffer.insert(buffer.end(), draft.tokens.begin(), draft.tokens.end());
+    return buffer;
 }
 
 ExternalDrafter::ExternalDrafter(std::shared_ptr<Drafter> drafter) : drafter_(std::move(drafter)) {}

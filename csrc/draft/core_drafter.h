@@ -32,12 +32,18 @@ struct DraftRequest {
     // The request's choice rule. A drafter that chooses tokens by Sampler::draft agrees with the
     // target as often as possible.
     Sampler* sampler = nullptr;
+    // Of the sequence, see GenerateOptions::memory_owner; -1: it has none.
+    int memory_owner = -1;
     // If tokens are drawn for rejection sampling, the length must not depend on the token drawn
     // last: a draft that ends before a token because of that very token would distort the output.
     SampledDraft draft;
     // Tokens that a draft model decoded; for the statistics.
     int n_decoded = 0;
     std::string error;
+
+    // The sequence's tokens with those of the draft after them; of a text with a draft, only as
+    // much as a match can have. Valid until `buffer` changes.
+    TokenSpan with_draft(std::vector<Token>& buffer) const;
 
     // Whether there is room for another token, and it is wanted.
     bool wants_more() const {

@@ -77,4 +77,9 @@ struct SampledDraft : Draft {
 // would then depend on what was drawn.
 int add_rest(SampledDraft& draft, const SampledDraft& other, int most);
 
+// If `other` was copied from the request's own text, by a match at least as long as the one that
+// `draft` was copied by: the tokens with which both begin are the request's own, and `draft` takes
+// over their evidence. Returns their number.
+int share_evidence(SampledDraft& draft, const SampledDraft& other);
+
 }  // namespace specllama

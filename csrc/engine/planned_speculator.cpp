@@ -75,6 +75,7 @@ void PlannedSpeculator::begin_round(std::span<Sequence* const> sequences) {
         plans_[i].without_draft_model.reset();
         work_[i].replays = sequence.replays();
         work_[i].n_prefix = work_[i].n_rest = 0;
+        work_[i].n_shared.assign(proposals_.size(), 0);
     }
 }
 
@@ -95,10 +96,25 @@ void PlannedSpeculator::ask_all(std::span<Sequence* const> sequences) {
             if (!ask_sequential(sequences) && tree_limits().siblings == 1) return;
         } else {
             ask(d, sequences);
-            if (d == 0) ask_after_forced(after_forced(), sequences);
+            if (d == 0)
+                ask_after_forced(after_forced(), sequences);
+            else
+                share_with_earlier(d);
         }
     }
     choose(sequences, tree_limits());
+}
+
+// Other texts are often right where the request itself has as good a match. Judged by that, they
+// would seem to be right more often than they are on their own.
+void PlannedSpeculator::share_with_earlier(std::size_t row) {
+    for (std::size_t i = 0; i < work_.size(); ++i) {
+        SampledDraft& draft = proposals_[row][i].draft;
+        int& n_shared = work_[i].n_shared[row];
+        for (std::size_t earlier = 0; earlier < row && n_shared == 0; ++earlier)
+            n_shared = share_evidence(draft, proposals_[earlier][i].draft);
+        if (n_shared == draft.size()) draft.clear();
+    }
 }
 
 // Gives the sequential drafter what was chosen of the other drafts: what a grammar forces is sure,
@@ -192,7 +208,7 @@ void PlannedSpeculator::list_candidates(std::size_t i, Tree::Limits limits) {
         const bool sequential = proposal.keep_drafting != nullptr;
         const int n_known = row == after_forced() ? proposals_[forced()][i].draft.size()
                             : sequential          ? work.n_prefix
-                                                  : 0;
+                                                  : work.n_shared[row];
         const bool drawn = proposal.draft.drawn();
         // What the sequential drafter has drawn must be verified, whatever it is. And of its own
         // choices it knows more than a copy does: where both agree, and where they do not. A block

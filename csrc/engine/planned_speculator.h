@@ -39,6 +39,7 @@ class PlannedSpeculator final : public Speculator {
     struct Work {
         bool replays = false;             // whether the sequence continues past end tokens
         std::vector<JoinedDraft> joined;  // [row of proposals_]
+        std::vector<int> n_shared;        // [row]: first tokens that an earlier row has
         std::vector<Token> candidates;    // what the sequential drafter is given
         // Tokens of other drafts in the sequential drafter's draft: n_prefix, which a grammar
         // forces, before its own tokens, and n_rest after them.
@@ -54,6 +55,7 @@ class PlannedSpeculator final : public Speculator {
     void learn(std::size_t i, const Verification& result) override;
     bool drafts_blocks() const { return drafters().back()->tokens_per_step() > 1; }
     bool ask_sequential(std::span<Sequence* const> sequences);
+    void share_with_earlier(std::size_t row);
     void give_chosen(std::size_t i);
     bool keep_drafting(std::size_t i, const SampledDraft& draft);
     void choose(std::span<Sequence* const> sequences, const Tree::Limits& limits);

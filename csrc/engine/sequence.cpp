@@ -43,6 +43,7 @@ Sequence::Sequence(const Vocabulary& vocab, TokenSpan prompt, const GenerateOpti
       replayed_(options.replayed),
       text_(options.stop),
       caches_prompt_(options.cache_prompt),
+      memory_owner_(options.remember && !options.draft ? options.memory_owner : -1),
       traces_(options.trace),
       spec_length_(
           options.spec_type == SpecType::none ? 0 : options.spec_length.value_or(kMaxSpecLength)),

@@ -81,6 +81,8 @@ class Sequence {
     }
     // The slot that the request asks for; -1: any.
     SequenceId wanted_slot() const { return wanted_slot_; }
+    // Whose memory of earlier requests it drafts from, and will be part of; -1: nobody's.
+    int memory_owner() const { return memory_owner_; }
     // The draft that the request brings, whose verification is all that it asks for; null: it asks
     // for a generation.
     const SampledDraft* given() const { return given_ ? &*given_ : nullptr; }
@@ -138,6 +140,7 @@ class Sequence {
     std::vector<Token> replayed_;
     TextStream text_;
     bool caches_prompt_;
+    int memory_owner_;
     bool traces_;
     std::optional<SampledDraft> given_;
     int spec_length_;

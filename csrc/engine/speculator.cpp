@@ -86,6 +86,7 @@ void Speculator::prepare(std::size_t row, std::span<Sequence* const> sequences) 
         proposal.sampler = &sequence.sampler();
         proposal.sequence = sequence.id();
         proposal.tokens = sequence.tokens();
+        proposal.memory_owner = sequence.memory_owner();
         proposal.draft.clear();
         proposal.n_decoded = 0;
         proposal.error.clear();

@@ -10,6 +10,7 @@
 namespace specllama {
 
 std::size_t source_group(Source source) {
+    if (source == Source::history) return 3;
     if (source == Source::grammar) return 2;
     return source == Source::model || source == Source::other ? 1 : 0;
 }
@@ -22,6 +23,10 @@ constexpr std::array<int, 13> kMatchEnds = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24,
 // P(next token right) by length of the match, measured on greedy text; linear in between.
 constexpr std::array<std::pair<double, double>, 8> kMatchPrior = {
     {{0, 0.15}, {1, 0.3}, {2, 0.5}, {3, 0.62}, {4, 0.7}, {8, 0.87}, {12, 0.92}, {16, 0.95}}};
+// The same for a match in an earlier request where the request itself has none as long, measured on
+// answers to questions that have little in common.
+constexpr std::array<std::pair<double, double>, 8> kHistoryPrior = {
+    {{0, 0.03}, {1, 0.06}, {3, 0.13}, {4, 0.2}, {6, 0.48}, {9, 0.57}, {14, 0.65}, {32, 0.8}}};
 // A match in a corpus is right as often as a match in the text itself that is shorter by this
 // factor (measured on the standard library's modules, each with the others as the corpus).
 constexpr double kCorpusDiscount = 2.5;
@@ -36,14 +41,16 @@ constexpr std::array<double, 7> kOrderPrior = {0.35, 0.55, 0.65, 0.72, 0.78, 0.8
 constexpr std::array<int, 5> kForcedEnds = {0, 2, 5, 10, 20};
 constexpr std::array<double, 6> kForcedPrior = {0.4, 0.9, 0.95, 0.97, 0.98, 0.98};
 
-double match_prior(double length) {
-    for (std::size_t i = 1; i < kMatchPrior.size(); ++i) {
-        const auto [from, low] = kMatchPrior[i - 1];
-        const auto [to, high] = kMatchPrior[i];
+double interpolated(const auto& curve, double length) {
+    for (std::size_t i = 1; i < curve.size(); ++i) {
+        const auto [from, low] = curve[i - 1];
+        const auto [to, high] = curve[i];
         if (length <= to) return low + (high - low) * (length - from) / (to - from);
     }
-    return kMatchPrior.back().second;
+    return curve.back().second;
 }
+
+double match_prior(double length) { return interpolated(kMatchPrior, length); }
 
 double log_odds(double rate) { return std::log(rate / (1 - rate)); }
 
@@ -85,6 +92,8 @@ auto& Acceptance::bin_of(auto& table, const Evidence& evidence) {
             return (confidence > 0 ? table.match : table.broken)[interval(kMatchEnds, length)];
         case Source::corpus:
             return table.corpus[interval(kMatchEnds, length)];
+        case Source::history:
+            return table.history[interval(kMatchEnds, length)];
         case Source::ngram: {
             const int longest = static_cast<int>(table.ngram.size()) - 1;
             auto& bins = table.ngram[std::clamp(length - 2, 0, longest)];
@@ -151,6 +160,7 @@ Acceptance::Acceptance() {
         table.match[i].believe(match_prior(length));
         table.broken[i].believe(match_prior(length / kBrokenDiscount));
         table.corpus[i].believe(match_prior(length / kCorpusDiscount));
+        table.history[i].believe(interpolated(kHistoryPrior, length));
     }
     for (std::size_t i = 0; i < table.ngram.size(); ++i)
         believe(table.ngram[i], 0.3 * kOrderPrior[i], kOrderPrior[i]);

@@ -10,10 +10,11 @@
 
 namespace specllama {
 
-// Drafters see a text in one of three ways: those that copy from it, those that go by its grammar,
-// and those that predict it as a model does. Each source group of a request has its own regime,
-// since all sources of a group are good or bad at the same time.
-inline constexpr int kSourceGroups = 3;
+// Drafters see a text in one of four ways: those that copy from it, those that copy from earlier
+// requests, those that go by its grammar, and those that predict it as a model does. Each source
+// group of a request has its own regime, since all sources of a group are good or bad at the same
+// time.
+inline constexpr int kSourceGroups = 4;
 std::size_t source_group(Source source);
 
 inline constexpr int kRegimes = static_cast<int>(tuning::kShifts.size());
@@ -137,6 +138,7 @@ class Acceptance {
         std::array<Bin, 14> match;
         std::array<Bin, 14> broken;
         std::array<Bin, 14> corpus;
+        std::array<Bin, 14> history;
         std::array<std::array<Bin, 5>, 7> ngram;  // [order - 2], by frequency
         std::array<Bin, 6> forced;                // by the forced bytes behind the token
         std::array<Bin, 5> by_history;            // a byte that came before, by confidence

@@ -41,12 +41,15 @@ double Planner::risk_exponent(double regret) const {
 
 // A draft that is there costs no more than its rows, so what went into making drafts does not count
 // against it. What copies have lost says nothing about what a grammar forces, so the regret is that
-// of its source group; and what other groups have gained may be lost again.
+// of its source group; and what other groups have gained may be lost again, but not to copies of
+// earlier requests: with these no request should be slower than without them.
 double Planner::verify_risk_exponent(const RoundRequest& request,
                                      const DraftCandidate& candidate) const {
     const TextRegime& regime = *request.regime;
-    return risk_exponent(
-        std::min(regime.regret[source_group(candidate)], total_regret(regime) - regime.spent));
+    const std::size_t group = source_group(candidate);
+    if (group == specllama::source_group(Source::history))
+        return risk_exponent(regime.regret[group]);
+    return risk_exponent(std::min(regime.regret[group], total_regret(regime) - regime.spent));
 }
 
 double Planner::prefill_cost(const RoundRequest& request, int n_to_check) const {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "draft/corpus/corpus_drafter.h"
+#include "draft/history/history_drafter.h"
 #include "draft/ngram/ngram_drafter.h"
 #include "engine/fixed_speculator.h"
 #include "engine/planned_speculator.h"
@@ -12,6 +13,7 @@
 #include "runtime/model.h"
 #include "session/calibration.h"
 #include "specllama/error.h"
+#include "text/vocabulary.h"
 
 namespace specllama {
 
@@ -54,6 +56,9 @@ void check(const SessionOptions& options, const Drafter* drafter) {
         throw InvalidArgument(
             "The drafter's tokens take time, and so do the draft model's; give the session one of "
             "them.");
+    if (options.memory == 0 && !options.memory_file.empty())
+        throw InvalidArgument("memory_file is " + options.memory_file +
+                              ", but memory is 0; give it some MiB, or leave it out.");
     check(options.context);
     // Here it is still known whose type is none.
     kv_types(kv_type_name(options.context));
@@ -76,7 +81,12 @@ std::optional<DraftPlan> plan_draft(const SessionOptions& options) {
     return plan;
 }
 
-Drafters make_drafters(const SessionOptions& options, std::uint64_t text_fingerprint,
+std::size_t memory_bytes(const SessionOptions& options) {
+    const int by_default = options.memory_file.empty() ? 0 : kDefaultMemory;
+    return static_cast<std::size_t>(options.memory.value_or(by_default)) << 20;
+}
+
+Drafters make_drafters(const SessionOptions& options, const Vocabulary& vocab,
                        std::shared_ptr<Drafter> given) {
     const bool draft = options.draft.any();
     Drafters drafters;
@@ -90,7 +100,17 @@ Drafters make_drafters(const SessionOptions& options, std::uint64_t text_fingerp
         if (options.ngram) drafters.all.push_back(std::make_shared<NGramDrafter>(*options.ngram));
         if (!options.corpus.empty())
             drafters.all.push_back(
-                std::make_shared<CorpusDrafter>(options.corpus, text_fingerprint));
+                std::make_shared<CorpusDrafter>(options.corpus, vocab.text_fingerprint()));
+        if (const std::size_t n_bytes = memory_bytes(options); n_bytes > 0) {
+            drafters.history = std::make_shared<History>(
+                static_cast<std::int64_t>(n_bytes / History::kBytesPerToken));
+            if (!options.memory_file.empty()) {
+                drafters.history_file.emplace(options.memory_file, vocab.size(),
+                                              vocab.text_fingerprint());
+                drafters.history_file->read(*drafters.history);
+            }
+            drafters.all.push_back(std::make_shared<HistoryDrafter>(drafters.history));
+        }
     }
     // The sequential drafter is the last, and there is at most one.
     if (has_step_cost) drafters.all.push_back(std::make_shared<ExternalDrafter>(std::move(given)));

@@ -1,12 +1,14 @@
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "device/context_plan.h"
 #include "draft/head/state_reader.h"
+#include "draft/history/history.h"
+#include "draft/history/history_file.h"
 #include "draft/model/model_drafter.h"
 #include "draft/tree.h"
 #include "engine/speculator.h"
@@ -23,6 +25,9 @@ struct Drafters {
     // The last of `all`, if it is of this kind; else null.
     std::shared_ptr<ModelDrafter> model;
     std::shared_ptr<StateReader> reader;
+    // What HistoryDrafter drafts from; null: nothing is remembered.
+    std::shared_ptr<History> history;
+    std::optional<HistoryFile> history_file;
 
     void add(std::shared_ptr<const Model> draft_model, const DraftPlan& plan, int longest);
 };
@@ -40,8 +45,11 @@ void check(const SessionOptions& options, const Drafter* drafter);
 // What is known of the draft model before files are read; none: there is none.
 std::optional<DraftPlan> plan_draft(const SessionOptions& options);
 
+// Bytes of the memory of earlier requests; 0: there is none.
+std::size_t memory_bytes(const SessionOptions& options);
+
 // All drafters but the draft model.
-Drafters make_drafters(const SessionOptions& options, std::uint64_t text_fingerprint,
+Drafters make_drafters(const SessionOptions& options, const Vocabulary& vocab,
                        std::shared_ptr<Drafter> given);
 
 // Takes the drafters over. checks_candidates: see PlannedSpeculator.

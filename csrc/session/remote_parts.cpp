@@ -52,7 +52,7 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Verifier> ver
     options.spec_tree =
         std::max(std::min(options.spec_tree.value_or(1), about.session.max_candidates), 1);
     auto vocabulary = std::make_shared<const RemoteVocabulary>(verifier);
-    Drafters drafters = make_drafters(options, vocabulary->text_fingerprint(), std::move(drafter));
+    Drafters drafters = make_drafters(options, *vocabulary, std::move(drafter));
     if (const std::optional<DraftPlan> draft = plan_draft(options))
         add_draft_model(options, about.session, *draft, drafters);
     Planner planner;
@@ -73,6 +73,8 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Verifier> ver
     info.drafts_by_model = engine->speculator().drafts_by_model();
     info.drafts_by_ngram = engine->speculator().drafts_by_ngram();
     SessionParts parts;
+    parts.history = std::move(drafters.history);
+    parts.history_file = std::move(drafters.history_file);
     parts.vocabulary = std::move(vocabulary);
     parts.engine = std::move(engine);
     parts.info = std::move(info);

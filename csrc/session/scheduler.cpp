@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "beam/beam_search.h"
+#include "llama/backend.h"
 #include "runtime/helper_threads.h"
 #include "session/request_check.h"
 #include "specllama/error.h"
@@ -42,6 +43,8 @@ Scheduler::Scheduler(SessionParts parts)
       context_(std::move(parts.context)),
       engine_(std::move(parts.engine)),
       curve_keys_(std::move(parts.curve_keys)),
+      history_(std::move(parts.history)),
+      history_file_(std::move(parts.history_file)),
       slots_(std::make_unique<SlotPool>(context_ ? &context_->memory() : nullptr, parts.info.n_seq,
                                         parts.cache_bytes)),
       context_plan_(std::move(parts.context_plan)),
@@ -114,11 +117,27 @@ void Scheduler::close() {
 void Scheduler::shutdown() {
     release_helper_threads();
     store_curves(curve_keys_, engine_->speculator().curves());
+    for (const auto& sequence : active_) remember(*sequence);
+    store_history();
+    history_.reset();
+}
+
+void Scheduler::remember(const Sequence& sequence) {
+    if (history_ && sequence.memory_owner() >= 0 && !sequence.spoiled)
+        history_->append(sequence.memory_owner(), sequence.tokens());
+}
+
+// If these texts are lost, later requests are slower, no more.
+void Scheduler::store_history() const try {
+    if (history_file_ && history_ && history_->n_tokens() > 0) history_file_->write(*history_);
+} catch (const std::exception& error) {
+    warn("memory_file " + history_file_->path() + " could not be written: " + error.what() + ".");
 }
 
 void Scheduler::remove(Sequence& sequence) {
     slots_->take_out(sequence);
     n_free_ = slots_->n_free();
+    remember(sequence);
     engine_->end(sequence);
 }
 

@@ -88,10 +88,14 @@ class Scheduler {
     void check_free(int slot) const;
     bool advance();
     void take_ready(Sequence& sequence, std::vector<Chunk>& chunks);
-    // Keeps what was learned of decodes for later sessions, and releases the helper threads of the
-    // calling thread, which closes the session.
+    // Keeps what was learned of decodes, and what is remembered, for later sessions, and releases
+    // the helper threads of the calling thread, which closes the session.
     void shutdown();
-    // Takes a sequence out of the engine; what the KV memory holds of it stays for later requests.
+    void store_history() const;
+    // Keeps a sequence's text for later requests to draft from.
+    void remember(const Sequence& sequence);
+    // Takes a sequence out of the engine. What the KV memory holds of it stays for later requests,
+    // and its text is remembered.
     void remove(Sequence& sequence);
     // Takes the sequences that are done or abandoned out of the engine.
     void reap_finished();
@@ -105,6 +109,8 @@ class Scheduler {
     std::unique_ptr<Context> context_;
     std::unique_ptr<Engine> engine_;
     CurveKeys curve_keys_;
+    std::shared_ptr<History> history_;
+    std::optional<HistoryFile> history_file_;
     std::unique_ptr<SlotPool> slots_;
     ContextPlan context_plan_;
     const SessionInfo info_;

@@ -58,7 +58,7 @@ Headers read_headers(const SessionOptions& options) {
 // drafter.
 bool drafts(const SessionOptions& options, const Drafter* drafter) {
     return drafter != nullptr || options.ngram || options.draft.any() || !options.corpus.empty() ||
-           options.verifies;
+           memory_bytes(options) > 0 || options.verifies;
 }
 
 // Most rows of logits of each sequence in a decode of the target.
@@ -212,8 +212,7 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
         !plan.exact && plan.context.n_seq == 1 && offload_devices(plan.model).empty();
     std::shared_ptr<const Model> model = Model::load(plan.model, plan.kernels, headers.target,
                                                      options.load_progress, options.draft.mtp);
-    Drafters drafters =
-        make_drafters(options, model->vocab().text_fingerprint(), std::move(drafter));
+    Drafters drafters = make_drafters(options, model->vocab(), std::move(drafter));
     if (draft) add_draft_model(options, *draft, headers, model, drafters);
     auto context = std::make_unique<Context>(model, plan.context, plan.n_logits, wanted.leaves - 1);
     // A head has no states of tokens that others drafted.
@@ -239,6 +238,8 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
             .context = std::move(context),
             .engine = std::move(engine),
             .curve_keys = std::move(curve_keys),
+            .history = std::move(drafters.history),
+            .history_file = std::move(drafters.history_file),
             .context_plan = plan.context,
             .info = std::move(info),
             .cache_bytes = in_bytes(options.cache_ram),

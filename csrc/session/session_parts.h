@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "draft/history/history.h"
+#include "draft/history/history_file.h"
 #include "engine/engine.h"
 #include "runtime/context.h"
 #include "runtime/model.h"
@@ -26,6 +28,9 @@ struct SessionParts {
     std::unique_ptr<Context> context;
     std::unique_ptr<Engine> engine;
     CurveKeys curve_keys;
+    // What the requests leave for later ones to draft from; null: nothing.
+    std::shared_ptr<History> history;
+    std::optional<HistoryFile> history_file;
     // That of `context`.
     ContextPlan context_plan;
     SessionInfo info;

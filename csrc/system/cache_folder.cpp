@@ -1,13 +1,12 @@
 #include "system/cache_folder.h"
 
-#include <unistd.h>
-
 #include <cstddef>
 #include <cstdlib>
-#include <iterator>
+#include <fstream>
 #include <system_error>
 #include <vector>
 
+#include "system/private_file.h"
 #include "system/regular_file.h"
 
 namespace specllama {
@@ -42,13 +41,15 @@ void write_cache_file(const fs::path& path, const std::string& text) {
     if (path.empty()) return;
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
-    std::string fresh = path.string() + ".XXXXXX";
-    const int file = mkstemp(fresh.data());
-    if (file < 0) return;
-    const bool written = write(file, text.data(), text.size()) == std::ssize(text);
-    if (close(file) != 0 || !written) error = std::make_error_code(std::errc::io_error);
-    if (!error) fs::rename(fresh, path, error);
-    if (error) fs::remove(fresh, error);
+    try {
+        PrivateFile fresh(path.string());
+        std::ofstream file(fresh.path(), std::ios::binary);
+        file << text;
+        file.close();
+        if (file) fresh.replace_target();
+    } catch (const std::system_error&) {
+        // Nothing is remembered then.
+    }
 }
 
 }  // namespace specllama

@@ -24,12 +24,14 @@ PYBIND11_MODULE(_core, m) {
     specllama::bind_session(m);
     specllama::bind_ngram(m);
     specllama::bind_match(m);
+    specllama::bind_history(m);
     specllama::bind_tokenizer(m);
     specllama::bind_corpus(m);
     specllama::py::module_ plan =
         m.def_submodule("plan", "What only measurements, simulations and tests use.");
     specllama::bind_plan(plan);
     specllama::bind_follower(plan);
+    specllama::bind_history_follower(plan);
     // Lets Python import the submodule by its name.
     specllama::py::module_::import("sys").attr("modules")[plan.attr("__name__")] = plan;
 }

@@ -126,7 +126,7 @@ def test_page_loads_nothing_from_outside(open_session: Open) -> None:
     style = re.sub(r"@media[^{]*\{", "", re.findall(r"<style>(.*?)</style>", fragment, re.S)[0])
     for selector in re.findall(r"([^{}]+)\{", style):
         assert all(part.strip().startswith(".specllama-trace") for part in selector.split(","))
-    for drafter in ("match", "corpus", "ngram", "grammar", "model", "other"):
+    for drafter in ("match", "corpus", "history", "ngram", "grammar", "model", "other"):
         assert re.search(rf"\.{drafter} \{{[^}}]*underline", style)
 
 

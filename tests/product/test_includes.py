@@ -31,6 +31,8 @@ MAY_INCLUDE = {
     "csrc/draft": {"draft", "sample"},
     "csrc/draft/ngram": {"draft", "sample"},
     "csrc/draft/corpus": {"draft", "sample", "system/regular_file.h"},
+    "csrc/draft/history": {"draft", "sample"},
+    "csrc/draft/history/history_file": {"draft", "system"},
     "csrc/draft/constraint": {"draft", "sample"},
     "csrc/draft/constraint/grammar_drafter": {"draft", "sample", "text/vocabulary.h"},
     "csrc/draft/model": {

@@ -34,6 +34,7 @@ SESSION: dict[str, list[Any]] = {
     "yarn_orig_ctx": [1, 8, 1024],
     "load_mode": ["none", "mmap", "mlock", "mmap+mlock", "dio"],
     "cache_ram": [0, 1, 100, -1],
+    "memory": [0, 1, "off", None],
     "ctx_checkpoints": [0, 1, 2, 5, 1024],
     "checkpoint_ram": [0, 1, 100, -1],
     "spec_length": [1, 2, 3, 8, 17, 63, 64, "auto"],
@@ -70,6 +71,7 @@ GENERATION: dict[str, list[Any]] = {
     "echo": [True, False],
     "trace": [True, False],
     "cache_prompt": [True, False],
+    "remember": [True, False],
     "id_slot": [-1, 0, 1],
     "message_ends": [[], [1], [1, 2], None],
     "spec_length": [0, 1, 5, 1000, None],
@@ -86,7 +88,7 @@ WRITE = {
 def test_the_fuzz_test_covers_all_session_options() -> None:
     """Except for those that reach beyond this process, or name files, devices and callbacks."""
     beyond = {"model", "draft", "device", "draft_device", "rpc", "lora", "corpus", "target"}
-    beyond |= {"target_key", "target_timeout", "tokenizer", "tensor_split"}
+    beyond |= {"target_key", "target_timeout", "tokenizer", "tensor_split", "memory_file"}
     beyond |= {"n_gpu_layers", "n_cpu_moe", "draft_n_gpu_layers", "chat_template"}
     beyond |= {"template_args", "progress", "verbose"}
     names = {*inspect.signature(SpecSession).parameters, *SESSION_FIELDS} - {"options"}

@@ -59,6 +59,13 @@ Corpus::Corpus(const std::string& path)
     take(entries_, header_.n_entries);
 }
 
+void Corpus::check_vocabulary(const std::string& path, std::uint64_t vocabulary) const {
+    if (header_.vocabulary != vocabulary)
+        throw InvalidArgument(path +
+                              " cannot be drafted from: it was built for another vocabulary than "
+                              "this model's; build one with this model.");
+}
+
 TokenSpan Corpus::before(Index entry) const {
     return tokens_.first(std::min<std::size_t>(entry, tokens_.size()));
 }

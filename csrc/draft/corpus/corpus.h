@@ -36,7 +36,13 @@ class Corpus {
     // allocates, and never reads outside the content, even if that was forged.
     Match find(TokenSpan text) const;
 
+    // Throws InvalidArgument, and names the file, unless the corpus is of this vocabulary
+    // (Vocab::text_fingerprint).
+    void check_vocabulary(const std::string& path, std::uint64_t vocabulary) const;
+
     const corpus_file::Header& header() const { return header_; }
+    // All texts, with markers between them: see corpus_file.h. Ids may be any.
+    TokenSpan tokens() const { return tokens_; }
     std::size_t size_bytes() const { return content_.size(); }
 
  private:

@@ -21,8 +21,6 @@ class CorpusDrafter final : public CoreDrafter {
     void propose(std::span<DraftRequest> proposals) override;
 
  private:
-    TokenSpan with_draft(const DraftRequest& proposal);
-
     Corpus corpus_;
     std::vector<Token> text_;
 };

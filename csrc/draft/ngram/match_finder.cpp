@@ -1,7 +1,6 @@
 #include "draft/ngram/match_finder.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 
 #include "fnv.h"
@@ -104,29 +103,10 @@ void MatchFinder::each(TokenSpan text, Take take) const {
 }
 
 Match MatchFinder::find(TokenSpan text) const {
-    std::array<Index, kMaxCandidates> longest;
-    int n_longest = 0;
-    int length = kMinMatch;
-    each(text, [&](int agree, Index next) {
-        if (agree < length) return;
-        if (agree > length) n_longest = 0;
-        length = agree;
-        longest[n_longest++] = next;
-    });
-    if (n_longest == 0) return {};
-
-    const std::span<const Index> candidates(longest.data(), n_longest);
-    Index best = candidates[0];
-    std::ptrdiff_t most = 0;
-    for (const Index one : candidates) {
-        const auto count = std::ranges::count(candidates, tokens_[one],
-                                              [&](Index other) { return tokens_[other]; });
-        if (count > most) {
-            best = one;
-            most = count;
-        }
-    }
-    return {length, tokens().subspan(best)};
+    LongestMatches found;
+    each(text, [&](int agree, Index next) { found.add(agree, next); });
+    if (found.empty()) return {};
+    return {found.length(), tokens().subspan(found.best(tokens_))};
 }
 
 std::size_t MatchFinder::find_all(TokenSpan text, std::span<Match> out) const {

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "draft/ngram/longest_matches.h"
 #include "draft/ngram/match.h"
 #include "specllama/types.h"
 
@@ -21,7 +22,7 @@ namespace specllama {
 // token of the longest text held.
 class MatchFinder {
  public:
-    static constexpr int kMaxCandidates = 32;
+    static constexpr int kMaxCandidates = LongestMatches::kMaxCandidates;
     static constexpr std::size_t kBytesPerToken = 16;
     static constexpr std::int64_t kMinTokens = 64;
     static constexpr std::int64_t kMaxTokens = std::int64_t{1} << 31;
@@ -48,6 +49,9 @@ class MatchFinder {
         if (index < n_forgotten_ || index > size()) return {};
         return tokens().subspan(index - n_forgotten_);
     }
+
+    // The tokens before index `place` of the text, which is held or its end.
+    TokenSpan before(std::size_t place) const { return tokens().first(place - n_forgotten_); }
 
     // The best earlier occurrence of the text's own end. Never allocates.
     Match find() const { return find(tokens_); }

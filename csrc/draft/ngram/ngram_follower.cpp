@@ -101,12 +101,12 @@ NGramFollower::Found NGramFollower::find() const {
 // Looks for a place to copy from. Not called while a copy goes on: its match was the longest, and
 // grows as fast as any other.
 void NGramFollower::start_best_copy() {
-    Found found = find();
-    const Match resumed = cursor_.resume_near(own_.tokens());
+    const Found found = find();
     // For contexts too short for the finders, n-grams know the longest, as far as they remember.
-    if (resumed.length > 0 && resumed.length >= std::max(found.match.length, predictor_.n_known()))
-        found = {cursor_.text(), resumed};
-    if (found.match.length > 0) cursor_.start(*found.text, found.match);
+    const int least = std::max(found.match.length, predictor_.n_known());
+    if (cursor_.resume_near(own_.tokens(), least) || found.match.length == 0) return;
+    const std::size_t place = found.text->size() - found.match.continuation.size();
+    cursor_.start(*found.text, place, found.match.length);
 }
 
 // A copy of the sequence never ends, since it goes on with itself; one of the reference does.

@@ -64,7 +64,7 @@ class NGramFollower {
     NGramPredictor predictor_;
     MatchFinder own_;
     MatchFinder reference_;
-    CopyCursor cursor_;
+    CopyCursor<MatchFinder> cursor_;
     std::vector<bool> broke_off_;           // [i]: whether token i is not what a copy predicted
     std::vector<Distribution> drawn_from_;  // [i]: for token i of the draft; empty: it never draws
 };

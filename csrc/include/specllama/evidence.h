@@ -7,9 +7,9 @@ namespace specllama {
 // What a drafter knows about one token it proposes.
 struct Evidence {
     Source source = Source::other;
-    // match, corpus: how many tokens before this one, those of this draft included, agree with the
-    // text copied from. ngram: order of the n-gram. grammar: bytes foreseen after this token.
-    // Otherwise 0.
+    // match, corpus, history: how many tokens before this one, those of this draft included, agree
+    // with the text copied from. ngram: order of the n-gram. grammar: bytes foreseen after this
+    // token. Otherwise 0.
     int length = 0;
     // In [0, 1]. ngram: relative frequency, lowered for contexts that were rarely seen. model:
     // probability. match: 0 if the copied token itself differed from what a copy had predicted

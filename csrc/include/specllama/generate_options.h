@@ -336,6 +336,9 @@ struct GenerateOptions {
     // None: as many as the session drafts.
     std::optional<int> spec_length;
     SpecType spec_type = SpecType::automatic;
+    bool remember = true;
+    // Whose request it is: requests draft only from earlier ones of the same owner. 0 or more.
+    int memory_owner = 0;
     // A draft to verify. The generation is then one round, which verifies as much of it as the
     // session can verify at once, and ends without a reason unless the text ends; `generated`
     // continues it. Only a text that the memory holds from an earlier request has its draft
@@ -402,6 +405,13 @@ void list_options(const GenerateOptions*, Visit&& option) {
                  "drafted with all but none.",
          .choices = "auto none model ngram",
          .field = "speculative.type"});
+    option(&Options::remember,
+           {.name = "remember",
+            .help = "Draft from earlier requests of the session, and keep prompt and output for "
+                    "later ones to draft from. Without effect unless the session has a `memory`. "
+                    "The output is the same either way.",
+            .field = "store"});
+    option(&Options::memory_owner, {.name = "memory_owner", .low = 0});
     option(&Options::draft, {.name = "draft"});
     option(&Options::trace,
            {.name = "trace", .help = "Record what every round did, in `Generation.trace`."});

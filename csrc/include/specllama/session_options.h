@@ -298,6 +298,10 @@ void list_options(const DraftModelOptions*, Visit&& option) {
 // is passed on.
 using ProgressFunction = std::function<bool(float)>;
 
+// Most MiB of SessionOptions::memory, and those that it has with a file alone.
+inline constexpr int kMostMemory = 3584;
+inline constexpr int kDefaultMemory = 64;
+
 struct SessionOptions {
     ModelOptions model;
     ContextOptions context;
@@ -317,6 +321,9 @@ struct SessionOptions {
     // Whether the session is laid out for verifying drafts though it may have no drafter: for
     // requests that bring theirs (GenerateOptions::draft).
     bool verifies = false;
+    // Drafts from earlier requests are used under the same conditions as those from the corpus.
+    std::optional<int> memory;
+    std::string memory_file;
     int cache_ram = 0;
     // Whether speculative and plain decoding must give exactly the same tokens; otherwise they may
     // differ where two tokens are nearly tied. automatic: exact if that costs nothing beyond what
@@ -364,6 +371,26 @@ void list_options(const SessionOptions*, Visit&& option) {
                     "unless drafts are trees, with a draft model and a fixed spec_length.",
             .unset = "none",
             .flags = "--corpus",
+            .value = "FILE"});
+    option(&Options::memory,
+           {.name = "memory",
+            .help = "RAM in MiB for texts of earlier requests to draft from, 75 thousand tokens "
+                    "each. The oldest are dropped first. It changes how long a request takes, "
+                    "never its output. Without effect where a corpus has none.",
+            .low = 0,
+            .high = kMostMemory,
+            .special = "0: off",
+            .unset = "0, or 64 with memory_file",
+            .words = "off=0",
+            .flags = "--memory",
+            .value = "MIB"});
+    option(&Options::memory_file,
+           {.name = "memory_file",
+            .help = "File that keeps these texts from one session to the next. It is read when the "
+                    "session opens, and written when it closes, for its user alone (mode 0600). It "
+                    "belongs to the model's vocabulary, and can be used as a corpus.",
+            .unset = "none",
+            .flags = "--memory-file",
             .value = "FILE"});
     option(&Options::verifies, {.name = "verifies"});
     option(&Options::cache_ram,

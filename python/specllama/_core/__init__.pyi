@@ -169,9 +169,9 @@ class Stats:
         by_round: (drafted, accepted) of every round; (0, 0) for a round without a draft.
         by_drafter: (drafted, accepted) by where the draft came from. "match": copied from an
             earlier place of the text after the same tokens; "corpus": likewise, from the corpus;
-            "ngram": by frequencies; "grammar": by what the grammar allows; "model": a draft model;
-            "other": any other drafter. In a beam search, "other" also counts what the search
-            foresees from earlier answers of the target.
+            "history": likewise, from earlier requests; "ngram": by frequencies; "grammar": by what
+            the grammar allows; "model": a draft model; "other": any other drafter. In a beam
+            search, "other" also counts what the search foresees from earlier answers of the target.
         decode_seconds: [n - 1]: the planner's estimate, at the end of the generation, of the
             seconds of a target decode of n tokens at an empty context; 0 where none was seen.
             Empty with a fixed spec_length, or without drafts.
@@ -221,10 +221,11 @@ class DraftedToken:
 
     Attributes:
         token: Token id.
-        drafter: "match", "corpus", "ngram", "grammar", "model" or "other", as in
+        drafter: "match", "corpus", "history", "ngram", "grammar", "model" or "other", as in
             `Stats.by_drafter`.
-        length: For a match, also in the corpus: how many tokens before it agree with the text
-            copied from. For an n-gram: its order. For a grammar: bytes foreseen after it. Else 0.
+        length: For a match, also in the corpus or in earlier requests: how many tokens before it
+            agree with the text copied from. For an n-gram: its order. For a grammar: bytes foreseen
+            after it. Else 0.
         confidence: For an n-gram: its `Prediction.confidence`. For a draft model: the token's
             probability. For a match: 0 if the token copied had itself broken off a copy. For a
             grammar: below 1 if others are allowed, too, but this one came last in such a place:
@@ -742,6 +743,50 @@ class Corpus:
     vocabulary: Final[int]
     size_bytes: Final[int]
 
+class History:
+    """The latest texts, to be drafted from: what a session with a `memory` keeps of its requests.
+
+    Each text has an owner, and what is found for an owner is only ever in texts of the same one.
+    Parts of a text that the newer half has already are left out. 14 bytes per token.
+
+    Args:
+        max_tokens: Most tokens held, 1024 to 2^28, one after each text included; new ones replace
+            the oldest.
+
+    Raises:
+        ArgumentError: max_tokens is out of range.
+    """
+
+    def __init__(self, max_tokens: int) -> None: ...
+    def append(self, tokens: Iterable[int], *, owner: int = 0) -> None:
+        """Add a text. Raises ArgumentError for a negative id."""
+
+    def predict(self, text: Iterable[int], n: int = 4, *, owner: int = 0) -> list[MatchedToken]:
+        """Copy what followed the longest match of a text's end.
+
+        Args:
+            text: The text to continue; its last 64 tokens decide.
+            n: Most tokens to copy, 0 to 64.
+            owner: Whose texts are searched.
+
+        Returns:
+            The copy; it ends where its text does. Empty if the last 4 tokens are in none of them.
+
+        Raises:
+            ArgumentError: n is out of range.
+        """
+
+    def texts(self, *, owner: int = 0) -> list[list[int]]:
+        """Return what is held of an owner's texts, the oldest first."""
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens held."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory in use, in bytes."""
+
 class MatchFinder:
     """Finds where the last tokens of a text stand earlier in it, or in another text; what followed
     there is likely to follow again.
@@ -797,7 +842,8 @@ class Source(enum.Enum):
 
     match = 0
     corpus = 1
-    ngram = 2
-    grammar = 3
-    model = 4
-    other = 5
+    history = 2
+    ngram = 3
+    grammar = 4
+    model = 5
+    other = 6

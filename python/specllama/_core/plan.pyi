@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from specllama._core import Source
+from specllama._core import History, Source
 
 class CurvePoints:
     """A cost curve as plain numbers, to be kept from one session to the next."""
@@ -54,6 +54,26 @@ class NGramFollower:
     def tree(self, n: int = 4, max_alternatives: int = 1) -> list[tuple[int, Evidence, int]]:
         """Return the same tokens, then alternatives to them. The third entry of each is the index
         of the token that it follows, or -1 for the sequence's end."""
+
+class HistoryFollower:
+    """Drafts for one sequence as a session with a `memory` does from earlier requests ("history").
+
+    Args:
+        history: The earlier requests; more may be appended.
+        prompt: Token ids with which the sequence begins.
+        owner: Whose requests are drafted from.
+
+    Raises:
+        ArgumentError: A token id is negative.
+    """
+
+    def __init__(self, history: History, prompt: Iterable[int], *, owner: int = 0) -> None: ...
+    def append_batch(self, tokens: Iterable[int]) -> None:
+        """Take in tokens in order. Raises ArgumentError for a negative id."""
+
+    def draft(self, n: int = 4) -> list[tuple[int, Evidence]]:
+        """Return up to `n` tokens, 0 to 64, that may come next. Raises ArgumentError if `n` is out
+        of range."""
 
 class TextRegime:
     """What is known of the regime that one request's text is in; from `Planner.begin`."""

@@ -30,7 +30,7 @@ _SWITCH: dict[str, Literal["auto"] | bool] = {"auto": "auto", "on": True, "off":
 _DRAFTERS: dict[str, str | None] = {"none": None}
 """SpecSession's values for those values of --draft that it calls otherwise."""
 
-_OF_SERVERS = {"n_seq", "cache_ram"}
+_OF_SERVERS = {"n_seq", "cache_ram", "memory", "memory_file"}
 """Options of a session that are for several requests."""
 
 SESSION = [

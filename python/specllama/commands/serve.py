@@ -10,6 +10,7 @@ import re
 import socket
 from collections.abc import Iterable
 from contextlib import ExitStack
+from dataclasses import replace
 from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,6 +88,11 @@ def _settings(arguments: argparse.Namespace) -> Settings:
             "An API key (--api-key or SPECLLAMA_API_KEY) is empty, has spaces around it, or has "
             "characters that are not printable."
         )
+    if arguments.memory_file is not None and len(api_keys) > 1:
+        raise ArgumentError(
+            f"--memory-file holds what is remembered for one API key, but there are "
+            f"{len(api_keys)}; start a server for each, or leave it out."
+        )
     return Settings(
         name=arguments.alias or model_name(str(arguments.model or BUNDLED_MODEL)),
         host=arguments.host,
@@ -115,6 +121,9 @@ def _router(arguments: argparse.Namespace, settings: Settings) -> tuple[Router, 
     from specllama.server.models.router import Router
 
     entries = read_models(arguments)
+    if len(settings.api_keys) > 1:
+        # The models' processes do not know whose a request is.
+        entries = [replace(one, arguments=[*one.arguments, "--memory", "0"]) for one in entries]
     most = arguments.models_max or len(entries)
     models = LoadedModels(entries, most, arguments.sleep_idle_seconds, arguments.max_queue)
     names = ", ".join(one.name for one in entries)
@@ -287,6 +296,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "than 8 processors)",
     )  # fmt: skip
     _arguments.add_options(parser, "cache_ram", defaults={"cache_ram": 8192})
+    _arguments.add_options(parser, "memory", "memory_file", defaults={"memory": 64})
     parser.add_argument(
         "--slot-save-path", type=_arguments.path, metavar="FOLDER",
         help="folder of the files that POST /slots/{id} saves and restores (default: none)",

@@ -15,11 +15,12 @@ from specllama.formats.traced_token import TracedToken
 # cannot be selected, so copying gives exactly the text.
 _STYLE = """
 .specllama-trace { --ink: #1b1b1b; --paper: #fff; --faint: #6b6b6b; --match: #cdebc9;
-  --corpus: #c9ebe4; --ngram: #e6efb0; --grammar: #f7e3bd; --model: #cfe0fb; --other: #e5d9f5;
+  --corpus: #c9ebe4; --history: #d3e6ea; --ngram: #e6efb0; --grammar: #f7e3bd; --model: #cfe0fb;
+  --other: #e5d9f5;
   --no: #b3261e; --own: #0b4fa8;
   color: var(--ink); background: var(--paper); padding: 1em; font: 15px/1.6 sans-serif }
 @media (prefers-color-scheme: dark) { .specllama-trace { --ink: #e8e8e8; --paper: #181818;
-  --faint: #9a9a9a; --match: #1f4d26; --corpus: #174a45;
+  --faint: #9a9a9a; --match: #1f4d26; --corpus: #174a45; --history: #1d4652;
   --ngram: #4a4f14; --grammar: #57400f; --model: #1f3d6b; --other: #46326b;
   --no: #ff8a80; --own: #8ab8ff } }
 .specllama-trace p { margin: 0 0 .4em }
@@ -29,6 +30,7 @@ _STYLE = """
 .specllama-trace .cut { font-style: italic }
 .specllama-trace .match { background: var(--match); text-decoration: underline solid 3px }
 .specllama-trace .corpus { background: var(--corpus); text-decoration: underline wavy 1px }
+.specllama-trace .history { background: var(--history); text-decoration: underline wavy 2px }
 .specllama-trace .ngram { background: var(--ngram); text-decoration: underline solid 1px }
 .specllama-trace .grammar { background: var(--grammar); text-decoration: underline dashed 1px }
 .specllama-trace .forced { background: var(--grammar); font-weight: bold }
@@ -46,6 +48,7 @@ _STYLE = """
 _LEGEND = {
     "match": '<span class="match">accepted, copied from a match</span>',
     "corpus": '<span class="corpus">accepted, copied from the corpus</span>',
+    "history": '<span class="history">accepted, copied from an earlier request</span>',
     "ngram": '<span class="ngram">accepted, n-gram</span>',
     "grammar": '<span class="grammar">accepted, left by the grammar</span>',
     "forced": '<span class="forced">all that the grammar left, unverified</span>',
@@ -154,6 +157,8 @@ def _evidence(drafted: DraftedToken) -> str:
         return f"drafted from a match of {tokens}{doubt}"
     if drafted.drafter == "corpus":
         return f"drafted from a match of {tokens} in the corpus"
+    if drafted.drafter == "history":
+        return f"drafted from a match of {tokens} in an earlier request"
     if drafted.drafter == "ngram":
         return f"drafted by an n-gram of order {drafted.length}, frequency {drafted.confidence:.2f}"
     if drafted.drafter == "grammar":

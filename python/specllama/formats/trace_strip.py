@@ -14,6 +14,7 @@ STYLE = """
 .specllama-trace .strip path { stroke: var(--ink); stroke-width: .5; fill: var(--own) }
 .specllama-trace .strip path.match { fill: var(--match) }
 .specllama-trace .strip path.corpus { fill: var(--corpus) }
+.specllama-trace .strip path.history { fill: var(--history) }
 .specllama-trace .strip path.ngram { fill: var(--ngram) }
 .specllama-trace .strip path.grammar, .specllama-trace .strip path.forced { fill: var(--grammar) }
 .specllama-trace .strip path.model { fill: var(--model) }

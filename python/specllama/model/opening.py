@@ -43,7 +43,7 @@ def open_backend(
     if draft == "auto":
         draft = automatic_draft(path, bundled=model is None) if path else "ngram"
     if draft is None:
-        values["corpus"] = ""
+        values |= {"corpus": "", "memory": 0, "memory_file": ""}
     draft_path = ""
     if draft not in ("mtp", "ngram") and not (draft is None or isinstance(draft, Drafter)):
         draft_path = hub.local_path("draft", draft)

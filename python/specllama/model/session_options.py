@@ -50,6 +50,8 @@ class SessionOptions(TypedDict, total=False):
     spec_tree: int | Literal["auto", "off"] | None
     cascade: bool
     corpus: Path | None
+    memory: int | Literal["off"] | None
+    memory_file: Path | None
     verifies: bool
     ngram_order: int
     ngram_window: int
@@ -118,7 +120,12 @@ def _file(name: str, value: Any) -> str:
     return "" if value is None else _check.path(name, value)
 
 
-_READ: dict[str, Check] = {"lora": _adapters, "rpc": _servers, "corpus": _file}
+_READ: dict[str, Check] = {
+    "lora": _adapters,
+    "rpc": _servers,
+    "corpus": _file,
+    "memory_file": _file,
+}
 """How options are read whose type does not say it."""
 
 _CASCADE = Field(

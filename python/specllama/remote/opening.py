@@ -21,10 +21,10 @@ from specllama.remote.sglang.target import SGLang
 from specllama.remote.target import Target
 
 _HERE = frozenset({
-    "n_seq", "spec_length", "spec_tree", "cascade", "corpus", "ngram_order", "ngram_window",
-    "ngram_max_bytes", "ngram_draw", "draft_n_gpu_layers", "draft_device", "draft_n_threads",
-    "draft_kv_type", "draft_p_min", "draft_temperature", "draft_top_k", "draft_top_p",
-    "draft_min_p", "n_threads",
+    "n_seq", "spec_length", "spec_tree", "cascade", "corpus", "memory", "memory_file",
+    "ngram_order", "ngram_window", "ngram_max_bytes", "ngram_draw", "draft_n_gpu_layers",
+    "draft_device", "draft_n_threads", "draft_kv_type", "draft_p_min", "draft_temperature",
+    "draft_top_k", "draft_top_p", "draft_min_p", "n_threads",
 })  # fmt: skip
 """Options that are decided here; the server decides all others."""
 _SGLANG = "sglang+"

@@ -167,6 +167,7 @@ def prepared(
     prompts: Iterable[str | Iterable[int]],
     n: int,
     options: GenerateOptions,
+    memory_owner: int = 0,
 ) -> list[QueuedRequest]:
     """Return requests to continue several prompts, checked but not submitted. That may take a
     while, but changes nothing. Raises ArgumentError, and ClosedError if the session is closed.
@@ -176,13 +177,16 @@ def prepared(
         prompts: Texts or token ids.
         n: Choices for each prompt.
         options: Options of every request.
+        memory_owner: Whose requests they are.
 
     Returns:
         The requests, n per prompt, in the order of the prompts.
     """
     n = _check.integer("n", n, low=1, high=MOST_CHOICES)
     return model._jobs(
-        one for prompt in prompts for one in Request.choices(model, prompt, options, n)
+        replace(one, memory_owner=memory_owner)
+        for prompt in prompts
+        for one in Request.choices(model, prompt, options, n)
     )
 
 

@@ -64,6 +64,7 @@ class GenerateOptions(TypedDict, total=False):
     message_ends: Iterable[int] | None
     spec_length: int | None
     spec_type: Literal["auto", "none", "model", "ngram"]
+    remember: bool
     trace: bool
 
 

@@ -45,6 +45,7 @@ class Request:
         reference: Tokens that the n-gram drafter may copy from.
         replayed: Tokens to generate whatever the model would choose; empty: the model chooses.
         verification: Set if the request is one round that verifies a draft.
+        memory_owner: Whose earlier requests may be drafted from, and whose this one becomes.
     """
 
     tokens: _check.Tokens
@@ -53,6 +54,7 @@ class Request:
     reference: _check.Tokens
     replayed: _check.Tokens
     verification: Verification | None = None
+    memory_owner: int = 0
 
     @classmethod
     def make(
@@ -113,6 +115,7 @@ class Request:
                 "replayed": self.replayed,
                 "generated": [] if self.verification is None else self.verification.generated,
                 "draft": None if self.verification is None else self.verification.draft,
+                "memory_owner": self.memory_owner,
             }
         )
 

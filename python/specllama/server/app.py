@@ -18,6 +18,7 @@ from specllama.requests.queued_request import QueuedRequest
 from specllama.server import page
 from specllama.server.answer import Answer
 from specllama.server.asgi import application
+from specllama.server.authorization import owner_of
 from specllama.server.body_reader import BodyReader, reported
 from specllama.server.endpoint import Endpoint
 from specllama.server.error import ApiError
@@ -97,9 +98,11 @@ class App:
         self._verify.end_all()
 
     async def _answer(self, kind: type[Endpoint], request: Request) -> ASGIApp:
+        owner = owner_of(request.scope)
+
         def prepare(fields: Fields) -> tuple[Endpoint, list[QueuedRequest]]:
             endpoint = kind(self._session, fields, self._settings)
-            return endpoint, endpoint.prepare()
+            return endpoint, endpoint.prepare(owner)
 
         endpoint, jobs = await self._body_reader.read(request, prepare)
         handles = reported(lambda: self._submitted(jobs), endpoint.given)

@@ -12,10 +12,18 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from specllama.server.error import ApiError
 from specllama.server.page import PREFIX
+from specllama.server.request_log import state_of
 from specllama.server.settings import Settings
 
 _OPEN = frozenset({"/", "/health", "/v1/health"})
 """Paths served without the key, besides the parts of the page."""
+
+
+def owner_of(scope: Scope) -> int:
+    """Return whose a request is that `Authorization` has let through: the index of its key; 0 if
+    there are none."""
+    owner: int = state_of(scope)["owner"]
+    return owner
 
 
 class Authorization:
@@ -36,13 +44,15 @@ class Authorization:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             try:
-                self._check(scope["path"], Headers(scope=scope))
+                state_of(scope)["owner"] = self._check(scope["path"], Headers(scope=scope))
             except ApiError as error:
                 await error.response(scope)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
-    def _check(self, path: str, headers: Headers) -> None:
+    def _check(self, path: str, headers: Headers) -> int:
+        """Return the index of the key that a request carries; 0 if it needs none. Raises
+        ApiError."""
         host, origin = headers.get("host", ""), headers.get("origin")
         if not (self._settings.api_keys or self._is_own(_split(f"//{host}").hostname or "")):
             raise ApiError(
@@ -58,11 +68,14 @@ class Authorization:
             raise ApiError(
                 403, f"Pages of {origin:.80} may not use this server; see --cors-origin."
             )
-        if self._settings.api_keys and not (path in _OPEN or path.startswith(PREFIX)):
-            given = [one.encode("latin-1") for one in _keys(headers)]
-            known = [key.encode() for key in self._settings.api_keys]
-            if not any(hmac.compare_digest(one, key) for one in given for key in known):
-                raise ApiError(401, "The API key is missing or wrong.", code="invalid_api_key")
+        if not self._settings.api_keys or path in _OPEN or path.startswith(PREFIX):
+            return 0
+        given = [one.encode("latin-1") for one in _keys(headers)]
+        known = [key.encode() for key in self._settings.api_keys]
+        fitting = [any(hmac.compare_digest(one, key) for one in given) for key in known]
+        if not any(fitting):
+            raise ApiError(401, "The API key is missing or wrong.", code="invalid_api_key")
+        return fitting.index(True)
 
     def _is_own(self, name: str) -> bool:
         """Whether a host's name, in lower case, can only be this server's."""

@@ -99,10 +99,11 @@ class Endpoint(ABC):
         """Return the field `timings` of an answer that has just ended."""
         return timings(stats, alone=queue_load(self._model).n_running == 0)
 
-    def prepare(self) -> list[QueuedRequest]:
-        """Return the generations to submit: the choices for the first prompt first. Raises
-        ArgumentError. This may take a while, as the constructor does."""
-        jobs = prepared(self._model, self.prompts, self.n, self._options)
+    def prepare(self, owner: int) -> list[QueuedRequest]:
+        """Return the generations to submit: the choices for the first prompt first. They draft only
+        from earlier requests of the same owner. Raises ArgumentError. This may take a while, as the
+        constructor does."""
+        jobs = prepared(self._model, self.prompts, self.n, self._options, owner)
         if self._timed or self.shows_progress:
             self.watches = [Watch() for _ in jobs]
             for job, watch in zip(jobs, self.watches, strict=True):
