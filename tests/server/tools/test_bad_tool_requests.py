@@ -206,7 +206,7 @@ def test_a_thousand_damaged_tool_requests_are_answered_or_refused(
         body = {**whole, name: damaged(whole[name], random_)}
         try:
             call = ChatCompletion(session, Fields(body), settings)
-            handles = submitted(session, call.prepare())  # the grammar is read when it begins
+            handles = submitted(session, call.prepare(0))  # the grammar is read when it begins
             for handle in handles:
                 handle.result(60)
         except (ApiError, ArgumentError) as raised:
