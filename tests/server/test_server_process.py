@@ -23,6 +23,7 @@ from session_options import EXACT_FLAG
 from specllama.__main__ import main
 from specllama.commands.serve import model_name
 from specllama.server import nonblocking_log
+from specllama.server.error import printable
 
 LONG: dict[str, Any] = {
     "prompt": PROMPTS["module"], "max_tokens": 1900, "temperature": 0.8, "seed": 1, **ENDLESS,
@@ -180,6 +181,18 @@ def test_the_log_file_and_every_request(process: Any, tmp_path: Path) -> None:
     assert [logged(line).split(":")[0] for line in lines] == ["POST /v1/completions", "GET /health"]
     assert "secret" not in "".join(lines)
     assert not text.strip() or text.strip() not in "".join(lines)
+
+
+def test_prompts_and_answers_are_logged_if_that_is_asked_for(process: Any) -> None:
+    served, url = process("--log-texts")
+    body = {"prompt": "def f(x):\n", "max_tokens": 3, "temperature": 0}
+    text = httpx.post(f"{url}/v1/completions", json=body, timeout=60).json()["choices"][0]["text"]
+    served.send_signal(signal.SIGTERM)
+    assert served.wait(60) == 0
+    prompt, *rest = (line for line in log_of(served) if line.split(":")[0] in ("Prompt", "Answer"))
+    assert prompt.startswith("Prompt: ")
+    assert prompt.endswith("def f(x):\\n")
+    assert rest == [f"Answer: {printable(text)}"]
 
 
 def test_a_log_file_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:

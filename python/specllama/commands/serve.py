@@ -103,6 +103,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         timeout=arguments.timeout,
         idle=arguments.idle_timeout,
         slot_save_path=_folder(arguments.slot_save_path),
+        log_texts=arguments.log_texts,
         sampling=sampling,
     )
 
@@ -116,6 +117,8 @@ def _router(arguments: argparse.Namespace, settings: Settings) -> tuple[Router, 
         return None
     if arguments.model is not None or arguments.alias is not None:
         raise ArgumentError("--models and --models-dir exclude -m, -hf and --alias.")
+    if arguments.log_texts:
+        raise ArgumentError("--log-texts is for a server of one model; leave it out.")
     from specllama.commands.presets import read_models
     from specllama.server.models.loaded_models import LoadedModels
     from specllama.server.models.router import Router
@@ -347,6 +350,10 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         action="store_true",
         help="log all requests, not only those that fail or generate",
     )
+    parser.add_argument(
+        "--log-texts", action="store_true",
+        help="log prompts and answers, too; they may be confidential",
+    )  # fmt: skip
     parser.add_argument(
         "--log-file", type=_arguments.path, metavar="FILE", help="file to append the log to"
     )

@@ -33,7 +33,7 @@ Heads = Literal["none", "small", "any"]
 the model's size."""
 
 _LEAST_RATIO = 10
-"""Of a model's bytes to those of a head that is fetched unasked."""
+"""Of a model's bytes to those of a head that is fetched with it."""
 
 _DEFAULT_QUANTS = ("Q4_K_M", "Q8_0")
 _CANNOT_WRITE = {

@@ -21,7 +21,7 @@ from specllama.server.asgi import application
 from specllama.server.authorization import owner_of
 from specllama.server.body_reader import BodyReader, reported
 from specllama.server.endpoint import Endpoint
-from specllama.server.error import ApiError
+from specllama.server.error import ApiError, log, printable
 from specllama.server.fields import Fields
 from specllama.server.introspection import Introspection
 from specllama.server.metrics import Metrics
@@ -108,6 +108,8 @@ class App:
         handles = reported(lambda: self._submitted(jobs), endpoint.given)
         for handle in handles:
             self._count(handle)
+        if self._settings.log_texts:
+            self._log_texts(jobs, handles)
         state_of(request.scope)["handles"] = handles
         answer = Answer(endpoint, handles, self._settings.timeout)
         self._answers.add(answer)
@@ -130,6 +132,19 @@ class App:
         except QueueFullError:
             self._metrics.refuse()
             raise
+
+    def _log_texts(self, jobs: Sequence[QueuedRequest], handles: Sequence[Handle]) -> None:
+        """Log the prompts now, and the answers when they have ended."""
+
+        def answered(handle: Handle) -> None:
+            if (answer := handle.so_far()) is not None:
+                log.info("Answer: %s", printable(answer.text))
+
+        for job, handle in zip(jobs, handles, strict=True):
+            log.info(
+                "Prompt: %s", printable(self._session.detokenize(job.request.tokens, special=True))
+            )
+            handle.add_done_callback(answered)
 
     def _count(self, handle: Handle) -> None:
         handle.add_done_callback(self._metrics.count)

@@ -23,6 +23,7 @@ class Settings:
         idle: Seconds after which the server gives up a generation that waits for a draft, or a
             connection for such drafts over which nothing is generated.
         slot_save_path: Folder of the files in which slots are saved; None: they are not.
+        log_texts: Whether prompts and answers are logged.
         sampling: Defaults of sampling options and of max_tokens, for completions and chats whose
             requests leave them open. max_tokens is also the most that a request gets.
     """
@@ -36,4 +37,5 @@ class Settings:
     timeout: float = 600.0
     idle: float = 60.0
     slot_save_path: Path | None = None
+    log_texts: bool = False
     sampling: GenerateOptions = field(default_factory=lambda: GenerateOptions(temperature=1.0))

@@ -97,9 +97,9 @@ class Forward:
                 error = self._broken()
                 error.note(scope)
                 kind = next((value for name, value in back if name.lower() == b"content-type"), b"")
-                if (told := error.in_stream(scope, kind)) is None:
+                if (report := error.in_stream(scope, kind)) is None:
                     return  # uvicorn breaks the connection off, as the answer is not complete
-                await send({"type": "http.response.body", "body": told, "more_body": True})
+                await send({"type": "http.response.body", "body": report, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
     def _broken(self) -> ApiError:
@@ -111,7 +111,7 @@ class Forward:
 
 def _sent(scope: Scope) -> Headers:
     """Return the headers to send on. The model's server shares its work fairly among clients, so it
-    is told who asks."""
+    is given who asks."""
     headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
     client = scope.get("client")
     kept = [(name, value) for name, value in headers if name.lower() not in _NOT_SENT]

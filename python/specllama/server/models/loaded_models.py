@@ -211,7 +211,7 @@ class LoadedModels:
         self._refuse(model, model.failed)
 
     def _fell(self, model: ServedModel, child: Child) -> None:
-        """Note that a process has ended that was not told to."""
+        """Note that a process has ended that nobody stopped."""
         if model.child is child and model.state == "loaded" and not self._ending:
             log.warning("The process of %s ended with %d", model.name, child.ended.result())
             model.child, model.state, model.draining = None, "unloaded", False

@@ -17,7 +17,7 @@ State = Literal["unloaded", "loading", "loaded", "stopping", "sleeping"]
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """A model as the server is told about it.
+    """A model as the server was given it.
 
     Attributes:
         name: Its name in requests.
@@ -37,7 +37,7 @@ class ServedModel:
     """A model, and its process while it is loaded.
 
     Attributes:
-        entry: What the server was told.
+        entry: What the server was given.
         state: What it is doing; "stopping" if its process is ending.
         child: Its process, from "loading" to "stopping".
         n_users: Requests that are being answered.
@@ -49,7 +49,7 @@ class ServedModel:
         failed_at: When that was.
         cards: What its process said about it, by path; kept while it is not loaded.
         idle: Seconds without a request after which it is unloaded, as the latest request that said
-            so wants it; None: as the server was told.
+            so wants it; None: as the server was given it.
         timer: Puts it to sleep.
     """
 

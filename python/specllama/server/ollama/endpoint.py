@@ -161,7 +161,7 @@ class _Spoken:
     def __init__(self, reader: AnswerReader) -> None:
         self._reader = reader
         self._of_calls: list[Part] = []
-        self._n_told = 0
+        self._n_sent = 0
 
     def whole(self, chunks: Sequence[Chunk]) -> tuple[str, str, list[dict[str, Any]]]:
         """Return a whole answer."""
@@ -181,15 +181,15 @@ class _Spoken:
         text, made = content(parts), []
         if ended and self._of_calls:
             written = calls(self._of_calls)
-            for i, call in enumerate(written[self._n_told :], self._n_told):
+            for i, call in enumerate(written[self._n_sent :], self._n_sent):
                 function = call["function"]
                 arguments = _object(function["arguments"])
                 if arguments is None:  # cut: what there is of it is not lost
                     text += f"{function['name']} {function['arguments']}"
                     continue
-                told = {"index": i, "name": function["name"], "arguments": arguments}
-                made.append({"id": call["id"], "function": told})
-            self._n_told = len(written)
+                entry = {"index": i, "name": function["name"], "arguments": arguments}
+                made.append({"id": call["id"], "function": entry})
+            self._n_sent = len(written)
         return text, thoughts(parts), made
 
 
