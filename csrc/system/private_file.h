@@ -7,8 +7,8 @@ namespace specllama {
 // A new file that takes the place of another one when it is complete. Only its user may read it.
 class PrivateFile {
  public:
-    // Creates an empty file of mode 0600 in the folder of `target`, or of the file that the link
-    // `target` leads to. Throws std::system_error.
+    // Creates an empty file of mode 0600 in the folder of `target`. If that is a link, it is the
+    // link that is replaced later, never what it leads to. Throws std::system_error.
     explicit PrivateFile(const std::string& target);
     // Removes the file, unless it has replaced the target.
     ~PrivateFile();

@@ -144,7 +144,7 @@ HELD: list[Damage] = [
         for tensor in tensors
     ),
     *(
-        (kind, {}, dict.fromkeys(missing), "its first layer is missing")
+        (kind, {}, dict.fromkeys(missing), "it is a file of multi-token prediction layers")
         for kind, first in (("MTP after a delta net", "ssm_out"), ("MTP after experts", "attn_q"))
         for missing in (
             ["blk.0.attn_norm.weight"],

@@ -54,4 +54,4 @@ def test_commands_are_guessed_and_none_is_the_help(capsys: pytest.CaptureFixture
         main(["zzz"])
     assert "one of alpha, bench, chat" in capsys.readouterr().err
     assert main([]) == 0
-    assert "serve the OpenAI API" in capsys.readouterr().out
+    assert "serve the APIs of OpenAI" in capsys.readouterr().out

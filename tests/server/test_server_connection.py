@@ -6,6 +6,7 @@ import json
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,9 @@ from prompts import ENDLESS
 from serving import Server, serve, wait_until
 from session_options import FIXED
 from specllama import SpecSession
+from specllama.server.app import App
+from specllama.server.graceful import GracefulServer
+from specllama.server.settings import Settings
 
 
 @pytest.fixture(scope="module")
@@ -142,3 +146,24 @@ def test_bytes_that_are_not_http_get_a_400(session: SpecSession) -> None:
     head, body = answer.split(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400")
     assert "send HTTP/1.1" in json.loads(body)["error"]["message"]
+
+
+def test_a_client_that_came_before_the_server_gets_each_part_of_an_answer_at_once(
+    session: SpecSession,
+) -> None:
+    """Its connection waits in the kernel until the server takes it."""
+    server = GracefulServer(App(session, Settings(name="test")), seconds=0)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listening,
+        socket.create_connection(listening.getsockname()),
+    ):
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            wait_until(lambda: bool(server.server_state.connections))
+            (connection,) = server.server_state.connections
+            taken = connection.transport.get_extra_info("socket")
+            assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+        finally:
+            server.should_exit = True
+            thread.join()

@@ -173,6 +173,17 @@ def test_a_memory_file_serves_the_next_session_and_is_a_corpus(
     assert told.stats.by_drafter["corpus"][1] > 20
 
 
+def test_a_link_to_a_memory_file_stays_a_link(open_session: Open, tmp_path: Path) -> None:
+    (link := tmp_path / "link").symlink_to(path := tmp_path / "said.memory")
+    sizes = []
+    for name in (path, link):
+        with open_session(memory_file=name) as session:
+            session.generate(PROMPTS["english"], max_tokens=4)
+        sizes.append(path.stat().st_size)
+    assert link.is_symlink()
+    assert sizes[1] > sizes[0] > 0
+
+
 def test_what_is_under_way_when_a_session_closes_is_written(
     open_session: Open, tmp_path: Path
 ) -> None:

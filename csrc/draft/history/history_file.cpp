@@ -13,12 +13,21 @@
 
 namespace specllama {
 
+namespace {
+
+// The file itself, where a link leads to it.
+std::string resolved(const std::string& path) {
+    return std::filesystem::weakly_canonical(path).string();
+}
+
+}  // namespace
+
 HistoryFile::HistoryFile(std::string path, int n_vocab, std::uint64_t vocabulary)
     : path_(std::move(path)), n_vocab_(n_vocab), vocabulary_(vocabulary) {}
 
 void HistoryFile::read(History& history) const {
     try {
-        const PrivateFile trial(path_);
+        const PrivateFile trial(resolved(path_));
         if (!std::filesystem::exists(path_)) return;
     } catch (const std::system_error& error) {
         throw InvalidArgument("memory_file " + path_ +
@@ -40,7 +49,7 @@ void HistoryFile::write(const History& history) const {
         builder.append(text);
         builder.end_text();
     });
-    PrivateFile file(path_);
+    PrivateFile file(resolved(path_));
     builder.write(file.path(), n_vocab_, vocabulary_);
     file.replace_target();
 }

@@ -189,7 +189,8 @@ def _drafts(target: str, arguments: argparse.Namespace) -> dict[str, str]:
     """Return names and paths of the draft models to measure; of a folder, all that could draft."""
     found = Found(Path(target), _core.read_model_file(target))
     if arguments.draft_model is None:
-        return {} if arguments.model else {BUNDLED_DRAFT.name: str(BUNDLED_DRAFT)}
+        bundled = Path(target) == BUNDLED_MODEL
+        return {BUNDLED_DRAFT.name: str(BUNDLED_DRAFT)} if bundled else {}
     path = hub.local_path("-md", arguments.draft_model)
     if not os.path.isdir(path):
         draft = _core.read_model_file(path)

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Collection
 
-from specllama.server.connection import Connection
+from specllama.server.connection import Connection, prepare
 from specllama.server.error import log
 
 _MOST_CONNECTIONS = 1000
@@ -60,6 +60,7 @@ class Acceptor:
             while len(self._connections) >= self._most:
                 await self._make_room()
             try:
+                prepare(taken)
                 await loop.connect_accepted_socket(self._make, taken)
             except OSError:
                 taken.close()

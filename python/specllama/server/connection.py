@@ -76,15 +76,16 @@ class Connection(HttpProtocol):
             self.transport.close()
 
 
-def prepare(listening: socket.socket) -> None:
-    """Set the options of a listening socket that its connections inherit."""
+def prepare(taken: socket.socket) -> None:
+    """Set the options of a connection. (Those of the listening socket are not inherited by clients
+    that came before they were set.)"""
     # Send each part of an answer at once, instead of waiting up to 40 ms for the client's ACK.
     # (asyncio sets this only on sockets that were created with TCP as their protocol.)
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     # Notice a client that is gone without closing, such as a machine that was switched off, also
     # while its answer is being generated.
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if sys.platform == "linux":
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _PATIENCE)
+        taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _PATIENCE)
         # Only the kernel knows whether the client reads what was sent.
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _PATIENCE)
+        taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _PATIENCE)

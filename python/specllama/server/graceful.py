@@ -13,7 +13,7 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 
 from specllama.server.acceptor import Acceptor
-from specllama.server.connection import Connection, prepare
+from specllama.server.connection import Connection
 from specllama.server.error import log
 
 _MARGIN = 5.0  # seconds to send what was generated
@@ -92,7 +92,6 @@ class GracefulServer(uvicorn.Server):
         await super().startup([])
         acceptor = Acceptor(self.server_state.connections, self._connection, self._most_connections)
         for listening in sockets or []:
-            prepare(listening)
             listening.listen(self.config.backlog)
             self._accepting.append(asyncio.ensure_future(acceptor.run(listening)))
 

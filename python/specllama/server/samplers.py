@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, cast
 
 from specllama.requests.options import FIELDS, GenerateOptions
-from specllama.server.error import ApiError
+from specllama.server.error import ApiError, leave_out
 from specllama.server.fields import Fields
 from specllama.server.limits import check_number
 
@@ -38,7 +38,7 @@ _MOST = 64
 
 def without_steps(fields: Fields, options: GenerateOptions) -> GenerateOptions:
     """Return the options of a request that switch off the steps which `samplers` leaves out; {} if
-    the field was not given. Names that are not known are ignored, as by llama-server.
+    the field was not given, or has "infill". Names that are not known are ignored, as by llama-server.
 
     Raises:
         ApiError: The steps that change anything are in another order than here, or one comes twice.
@@ -46,6 +46,8 @@ def without_steps(fields: Fields, options: GenerateOptions) -> GenerateOptions:
     if "samplers" not in fields:
         return {}
     named = _named(fields)
+    if named is None:
+        return {}
     active = [step for step in named if _changes(step, options)]
     for one, after in pairwise(active):
         if one == after or list(_STEPS).index(one) > list(_STEPS).index(after):
@@ -59,7 +61,8 @@ def without_steps(fields: Fields, options: GenerateOptions) -> GenerateOptions:
     return cast(GenerateOptions, {name: value for off in left_out for name, value in off.items()})
 
 
-def _named(fields: Fields) -> list[str]:
+def _named(fields: Fields) -> list[str] | None:
+    """Return the steps by our names; None: those of an editor, of which one is not known here."""
     given = fields.any("samplers")
     if isinstance(given, str):
         check_number("samplers", len(given), _MOST, "letters")
@@ -68,10 +71,9 @@ def _named(fields: Fields) -> list[str]:
         fields.refuse("samplers", "a list of names, or a string of letters")
     check_number("samplers", len(given), _MOST, "names")
     plain = [one.lower().replace("-", "").replace("_", "") for one in given]
-    if "infill" in plain:
-        raise ApiError(
-            400, 'The sampler "infill" is not supported; leave it out.', param="samplers"
-        )
+    if "infill" in plain:  # editors send it; the other names only go with it
+        leave_out('samplers with "infill"')
+        return None
     return [_ALIASES[one] for one in plain if one in _ALIASES]
 
 
