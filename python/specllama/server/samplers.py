@@ -38,7 +38,7 @@ _MOST = 64
 
 def without_steps(fields: Fields, options: GenerateOptions) -> GenerateOptions:
     """Return the options of a request that switch off the steps which `samplers` leaves out; {} if
-    the field was not given, or has "infill". Names that are not known are ignored, as by llama-server.
+    the field was not given, or has "infill". Unknown names are ignored, as by llama-server.
 
     Raises:
         ApiError: The steps that change anything are in another order than here, or one comes twice.
