@@ -11,8 +11,7 @@ namespace specllama {
 
 namespace fs = std::filesystem;
 
-PrivateFile::PrivateFile(const std::string& target)
-    : target_(target), path_(target + ".XXXXXX") {
+PrivateFile::PrivateFile(const std::string& target) : target_(target), path_(target + ".XXXXXX") {
     const int file = mkstemp(path_.data());
     if (file < 0) throw std::system_error(errno, std::generic_category());
     close(file);
