@@ -16,7 +16,7 @@ class Reader {
         : file_(file),
           architecture_(*file.text("general.architecture")),
           prefix_(architecture_ + "."),
-          n_layers_(static_cast<int>(number("block_count") - n_prediction())),
+          n_layers_(static_cast<int>(number("block_count") - number("nextn_predict_layers"))),
           heads_(each("attention.head_count")),
           heads_kv_(file.has(prefix_ + "attention.head_count_kv") ? each("attention.head_count_kv")
                                                                   : heads_),
@@ -73,10 +73,6 @@ class Reader {
     std::vector<std::int64_t> each(const std::string& key) const {
         if (const auto one = optional(key)) return {*one};
         return file_.numbers(prefix_ + key);
-    }
-    // Layers of multi-token prediction, except where llama.cpp keeps memory for them in any case.
-    std::int64_t n_prediction() const {
-        return architecture_ == "bailingmoe3" ? 0 : number("nextn_predict_layers");
     }
     static std::int64_t at(const std::vector<std::int64_t>& each, int layer) {
         if (each.empty()) return 0;
