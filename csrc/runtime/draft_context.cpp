@@ -10,7 +10,6 @@
 #include "llama/kv_type.h"
 #include "specllama/error.h"
 #include "system/free_processors.h"
-#include "system/host.h"
 
 namespace specllama {
 
@@ -64,7 +63,7 @@ llama_context_params DraftContext::params_for(const ContextOptions& options, con
 DraftContext::DraftContext(std::shared_ptr<const Model> model, const llama_context_params& params,
                            const ContextOptions& options, bool wanted_only)
     : model_(std::move(model)),
-      n_threads_(options.n_threads),
+      most_threads_(options.n_threads > 0 ? 0 : params.n_threads),
       context_(make_context(*model_, params, options)),
       n_state_(llama_model_n_embd_out(model_->get())),
       n_batch_(static_cast<int>(llama_n_batch(context_.get()))),
@@ -73,8 +72,8 @@ DraftContext::DraftContext(std::shared_ptr<const Model> model, const llama_conte
 }
 
 void DraftContext::adapt_threads() {
-    if (n_threads_ > 0) return;
-    const int n = free_threads(performance_cores());
+    if (most_threads_ == 0) return;
+    const int n = free_threads(most_threads_);
     llama_set_n_threads(context_.get(), n, n);
 }
 

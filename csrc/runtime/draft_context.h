@@ -64,7 +64,7 @@ class DraftContext {
 
  private:
     std::shared_ptr<const Model> model_;
-    int n_threads_;  // as the options say
+    int most_threads_;  // 0: the options say how many
     llama_context_ptr context_;
     int n_state_;
     int n_batch_;
