@@ -4,6 +4,7 @@
 
 #include "specllama/beam.h"
 #include "specllama/chat_template.h"
+#include "specllama/context_options.h"
 #include "specllama/device.h"
 #include "specllama/draft.h"
 #include "specllama/drafter.h"
@@ -11,8 +12,10 @@
 #include "specllama/evidence.h"
 #include "specllama/generate_options.h"
 #include "specllama/model_file.h"
+#include "specllama/model_options.h"
 #include "specllama/ngram_options.h"
 #include "specllama/option.h"
+#include "specllama/sampling_options.h"
 #include "specllama/session.h"
 #include "specllama/session_info.h"
 #include "specllama/session_options.h"

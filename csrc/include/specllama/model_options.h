@@ -1,0 +1,93 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "specllama/option.h"
+
+namespace specllama {
+
+// Which model, and on which devices. The table below each struct says what each option
+// does, its range and what is special about some values.
+
+// A LoRA adapter: a change of a model's weights (Hu et al., 2021), in a GGUF file of its own.
+struct LoraAdapter {
+    std::string path;
+    // How much of the change counts; 1: as much as it was trained with, 0: nothing.
+    float scale = 1;
+};
+
+// Which model, and on which devices.
+struct ModelOptions {
+    std::string path;
+    std::optional<int> n_gpu_layers;
+    std::optional<int> n_cpu_moe;
+    std::vector<float> tensor_split;
+    std::string device;
+    std::string rpc;
+    std::vector<LoraAdapter> lora;
+    std::string load_mode = "auto";
+};
+
+template <typename Visit>
+void list_options(const ModelOptions*, Visit&& option) {
+    using Options = ModelOptions;
+    option(&Options::path, {.name = "model"});
+    option(&Options::n_gpu_layers,
+           {.name = "n_gpu_layers",
+            .help = "Layers on GPUs: the last ones, the output counting as one more. With a notice "
+                    "if not all fit. 0: no device is used at all.",
+            .low = -1,
+            .special = "-1: all that fit",
+            .unset = "-1, or 0 with exact",
+            .words = "auto=-1 all=-1",
+            .flags = "-ngl --n-gpu-layers --gpu-layers"});
+    option(&Options::n_cpu_moe,
+           {.name = "n_cpu_moe",
+            .help = "Layers, the first ones, whose experts' weights stay in main memory.",
+            .low = 0,
+            .unset = "the minimum needed to fit all layers",
+            .flags = "-ncmoe --n-cpu-moe"});
+    option(&Options::tensor_split,
+           {.name = "tensor_split",
+            .help = "Proportions in which the GPUs get layers. One number for each GPU, in the "
+                    "order of `list_devices` or `device`.",
+            .unset = "by free memory",
+            .flags = "-ts --tensor-split",
+            .value = "N,N,..."});
+    option(&Options::device,
+           {.name = "device",
+            .help = "GPUs that hold the layers, by `spec-cli --list-devices`, or none. Names with "
+                    "commas between them.",
+            .unset = "all",
+            .flags = "-dev --device",
+            .value = "NAME,..."});
+    option(&Options::rpc,
+           {.name = "rpc",
+            .help = "RPC servers that hold layers, too; not encrypted (docs/rpc.md). Their devices "
+                    "come before this machine's GPUs, and layers are divided by free memory. "
+                    "Nothing is authenticated, and the process ends if a server is lost. A draft "
+                    "model stays on this machine.",
+            .unset = "none",
+            .flags = "--rpc",
+            .value = "HOST:PORT,..."});
+    option(&Options::lora,
+           {.name = "lora",
+            .help = "LoRA adapters of the model. GGUF files, by convert_lora_to_gguf.py of "
+                    "llama.cpp; 8 at most. A session with adapters is not exact, and a draft model "
+                    "has none.",
+            .unset = "none",
+            .flags = "--lora",
+            .value = "FILE,..."});
+    option(&Options::load_mode,
+           {.name = "load_mode",
+            .help = "Loading of weights into main memory. mmap: mapped from the file; none: read "
+                    "from it; mlock: and locked, so that they are never swapped out; dio: read "
+                    "without the system's cache; auto: mapped, unless a GPU does not support it.",
+            .choices = "auto none mmap mlock mmap+mlock dio",
+            .flags = "-lm --load-mode",
+            .value = "MODE"});
+}
+
+}  // namespace specllama
