@@ -40,11 +40,9 @@ def test_a_cancelled_answer_keeps_its_text(server: Server) -> None:
 
 
 def test_timings_have_the_rounds_and_the_speedup_where_it_was_measured(server: Server) -> None:
-    body = {"prompt": PROMPTS["module"], "max_tokens": 40}
+    body = {"prompt": PROMPTS["module"], "max_tokens": 40, "temperature": 0}
     fixed = server.post("/v1/completions", body, headers={"X-Api-Key": "key"}).json()["timings"]
     assert 0 < fixed["predicted_rounds_n"] <= 40
     assert "speedup" not in fixed  # with a fixed length nothing is measured
     with SpecSession(**EXACT) as session, serve(session) as planning:
-        # It is left out where an answer is made before its generation is counted as ended.
-        answers = (planning.post("/v1/completions", body).json()["timings"] for _ in range(20))
-        assert next(one["speedup"] for one in answers if "speedup" in one) > 0
+        assert planning.post("/v1/completions", body).json()["timings"]["speedup"] > 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from threading import RLock
@@ -56,7 +56,7 @@ class QueuedRequest:
             with suppress(Exception):
                 self.on_step(self.state)
 
-    def give(self, chunks: list[Chunk]) -> None:
+    def give(self, chunks: Sequence[Chunk]) -> None:
         """Leave chunks for the readers. The worker never waits for a reader: max_tokens bounds how
         much an unread request can hold."""
         if not chunks:

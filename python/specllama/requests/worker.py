@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import Protocol, runtime_checkable
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specllama import _core
+from specllama._core import Chunk
 from specllama._process import ProcessGuard
 from specllama.errors import BusyError, ClosedError, QueueFullError
 from specllama.requests.queue_load import QueueLoad, ThroughputMeter
@@ -309,19 +310,25 @@ class Worker:
                 result = job.state.result()
             if chunks:  # only the last may have none
                 self._n_tokens += len(chunks) - (chunks[-1].token is None)
-            job.give(chunks)
+            if result is None:
+                job.give(chunks)
         except BaseException as error:
             self._end(job, error)
             return
         if result is not None:
-            self._end(job, result)
+            self._end(job, result, chunks)
 
-    def _end(self, job: QueuedRequest, ending: Generation | BaseException) -> None:
+    def _end(
+        self, job: QueuedRequest, ending: Generation | BaseException, last: Sequence[Chunk] = ()
+    ) -> None:
+        """Release a request, and only then give it its last chunks: who reads them finds that it
+        has ended."""
         with self._lock:
             self._wake()
             self._running.remove(job)
         if isinstance(ending, BaseException):
             _leave(job)
+        job.give(last)
         job.end(ending)
 
     def _end_all(self) -> None:
