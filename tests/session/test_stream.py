@@ -318,7 +318,7 @@ def test_ctrl_c_ends_several_requests(open_session: Open, several: dict[str, Any
     with pytest.raises(KeyboardInterrupt):
         session.generate(**{"prompt": PROMPT, "max_tokens": 1500, **ENDLESS, **several})
     assert session.last is not None
-    assert len(session.last.tokens) < 1500
+    assert len(session.last.tokens) < 100
     assert session.generate(PROMPT, max_tokens=8, **ENDLESS).tokens
 
 

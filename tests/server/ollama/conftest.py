@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from pathlib import Path
 from typing import Any
 
 import ollama
 import pytest
-from scripted_model import write_scripted_model
-from serving import Server, serve
-from session_options import EXACT, FIXED
-from specllama import SpecSession
+from serving import Server, serve_scripted
 from tool_models import SCRIPTS
 
-SCRIPTED = {**EXACT, **FIXED, "kv_type": "f16"}
 SHOWN = (
     "{% for m in messages %}[{{ m.role }}] {{ m.content }}"
     "{% if m.reasoning_content %}({{ m.reasoning_content }}){% endif %}"
@@ -37,14 +32,7 @@ MODELS: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Server]]:
     """Models that call two tools, that think, and that have no chat template."""
-    folder: Path = tmp_path_factory.mktemp("ollama")
-    with ExitStack() as stack:
-        found = {}
-        for name, options in MODELS.items():
-            path = folder / f"{name}.gguf"
-            write_scripted_model(path, n_ctx=2048, any_text=True, **options)
-            session = stack.enter_context(SpecSession(path, **SCRIPTED))
-            found[name] = stack.enter_context(serve(session))
+    with serve_scripted(tmp_path_factory.mktemp("ollama"), MODELS) as found:
         yield found
 
 
