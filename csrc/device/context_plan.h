@@ -50,7 +50,7 @@ struct DraftPlan : DraftModelOptions {
     ContextOptions context;
 };
 
-// Bytes of so many MiB; -1: no limit.
+// mebibytes in bytes; -1: no limit.
 std::size_t in_bytes(int mebibytes);
 
 // Throws InvalidArgument if a number is out of range.

@@ -17,7 +17,7 @@ namespace specllama {
 // are then alternatives to its own, or take its place if it has none.
 class FixedSpeculator final : public Speculator {
  public:
-    // cost: of the target's decodes, if it is to be learned for those who plan elsewhere.
+    // cost: of the target's decodes, learned for clients that plan; none: it is not learned.
     FixedSpeculator(Drafters drafters, int longest, const Tree::Limits& limits,
                     const Vocabulary& vocab, std::optional<CostCurve> cost);
 

@@ -23,8 +23,8 @@ namespace specllama {
 //
 // The states are taken in when the drafter is to draft, or when a whole batch of them waits. What a
 // request leaves in the memory stays for the next request with the same beginning. Tokens whose
-// states nobody has seen, such as those of a KV memory that was loaded, are passed over, which only
-// makes drafts worse.
+// states were not seen, such as those of a KV memory that was loaded, are skipped. That only makes
+// drafts worse.
 //
 // One decode drafts for all sequences; a decode that fails is an error of them all.
 class BlockDrafter final : public CoreDrafter, public StateReader {

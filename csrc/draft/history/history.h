@@ -79,7 +79,7 @@ class History {
     }
     // Number of tokens from a place that is held to the newest one, or to the end of tokens_.
     std::size_t n_contiguous(std::size_t place) const;
-    // The tokens from a place that is held up to the next marker, or as far as n_contiguous.
+    // The tokens from a held place to the next marker, or to the end of n_contiguous.
     TokenSpan run(std::size_t place) const;
     std::size_t n_known(int owner, TokenSpan text, std::size_t at) const;
     void store(int owner, TokenSpan text);

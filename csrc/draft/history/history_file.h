@@ -16,8 +16,8 @@ class HistoryFile {
     // n_vocab, vocabulary: as for CorpusBuilder::write.
     HistoryFile(std::string path, int n_vocab, std::uint64_t vocabulary);
 
-    // Appends the texts of the file; none if there is no file yet. Throws InvalidArgument if the
-    // file is no corpus of this vocabulary, or could not be written later.
+    // Appends the texts of the file, if it exists. Throws InvalidArgument if the file is not a
+    // corpus of this vocabulary, or cannot be written.
     void read(History& history) const;
 
     // Replaces the file as a whole. Throws std::system_error; the file then stays as it was.
