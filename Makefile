@@ -136,7 +136,7 @@ TSAN_ENV := TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp SPECLLAMA_AMX=of
 TSAN_TESTS := $(foreach noun,session/batching session/queue/request_queue session/queue/callbacks \
                 session/queue/concurrent_requests session/prefix_reuse session/state \
                 session/session session/threads session/stream runtime/failed_decode draft/drafter \
-                draft/draft_model server/server server/server_chat server/server_limits \
+                draft/draft_model server/server server/openai/server_chat server/server_limits \
                 server/server_early_ends,tests/$(dir $(noun))test_$(notdir $(noun)).py)
 
 test-tsan: SANITIZED := $(TSAN)

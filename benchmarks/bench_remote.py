@@ -51,7 +51,7 @@ from specllama import SpecSession
 from specllama.bench import workload
 from specllama.model.chat_template import Message
 from specllama.server.app import App
-from specllama.server.graceful import GracefulServer
+from specllama.server.http.graceful import GracefulServer
 from specllama.server.settings import Settings
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.workloads import Replay, load

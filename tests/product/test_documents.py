@@ -58,6 +58,14 @@ def test_paths_named_in_a_page_exist(page: str) -> None:
     assert not [one for one in found if not any([*base.glob(f"{one}*")] for base in bases)]
 
 
+def test_files_of_this_repository_named_in_any_page_exist() -> None:
+    path = r"\b((?:csrc|python|tests|tools|benchmarks|examples)/[\w./-]*\.(?:py|h|cpp|md|json))\b"
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    named = {one for page in pages for one in re.findall(path, page.read_text())}
+    assert len(named) > 20
+    assert not [one for one in named if not (ROOT / one).exists()]
+
+
 def test_every_folder_of_source_is_among_the_rooms() -> None:
     rooms = paths_in("CONTRIBUTING.md")
     folders = [f"csrc/{one.name}" for one in (ROOT / "csrc").glob("*/") if one.name != "include"]

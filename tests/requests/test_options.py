@@ -19,9 +19,9 @@ from specllama.commands._arguments import with_flags
 from specllama.model.session_options import FIELDS as SESSION
 from specllama.model.session_options import SessionOptions
 from specllama.requests.options import FIELDS, checked, sampling_options
+from specllama.server.body.fields import Fields
+from specllama.server.body.sampling import read_options
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
-from specllama.server.sampling import read_options
 from specllama.server.settings import Settings
 
 SAMPLED = [

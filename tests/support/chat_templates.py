@@ -19,7 +19,7 @@ from specllama.dialogue.tools.reader import CallReader
 from specllama.dialogue.tools.recognise import call_format
 from specllama.dialogue.tools.tool import Tool
 from specllama.model.chat_template import ChatTemplate, Message
-from specllama.server.fields import Fields
+from specllama.server.body.fields import Fields
 from specllama.server.tools.read_tools import CHAT, read_tools
 
 _FILE = Path(__file__).parent.parent / "data" / "chat_templates" / "llama_cpp.json.xz"

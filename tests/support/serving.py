@@ -16,7 +16,7 @@ from scripted_model import write_scripted_model
 from session_options import EXACT, FIXED
 from specllama import SpecSession
 from specllama.server.app import App
-from specllama.server.graceful import GracefulServer
+from specllama.server.http.graceful import GracefulServer
 from specllama.server.settings import Settings
 
 SCRIPTED = {**EXACT, **FIXED, "kv_type": "f16"}

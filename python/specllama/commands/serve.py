@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         from specllama.server.app import App
         from specllama.server.error import log
-        from specllama.server.graceful import Application, GracefulServer
+        from specllama.server.http.graceful import Application, GracefulServer
     except ImportError as error:
         raise ArgumentError(
             f"The server needs {error.name}; run: pip install 'specllama[server]'"
@@ -150,7 +150,7 @@ def _session(arguments: argparse.Namespace, settings: Settings) -> SpecSession:
 def _log_to(descriptors: Iterable[int]) -> None:
     """Have the log written to files. The root logger's handlers do that, so they also get what
     asyncio logs: nothing else on the event loop may write to stderr and block it."""
-    from specllama.server.nonblocking_log import NonblockingHandler
+    from specllama.server.http.nonblocking_log import NonblockingHandler
 
     for descriptor in descriptors:
         handler = NonblockingHandler(descriptor)

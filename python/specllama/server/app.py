@@ -17,19 +17,19 @@ from specllama.requests.background import queue_load, submitted
 from specllama.requests.queued_request import QueuedRequest
 from specllama.server import page
 from specllama.server.answer import Answer
-from specllama.server.asgi import application
-from specllama.server.authorization import owner_of
-from specllama.server.body_reader import BodyReader, reported
+from specllama.server.body.body_reader import BodyReader, reported
+from specllama.server.body.fields import Fields
 from specllama.server.endpoint import Endpoint
 from specllama.server.error import ApiError, log, printable
-from specllama.server.fields import Fields
-from specllama.server.introspection import Introspection
+from specllama.server.http.asgi import application
+from specllama.server.http.authorization import owner_of
+from specllama.server.http.request_log import state_of
+from specllama.server.llama_server.introspection import Introspection
+from specllama.server.llama_server.slots import Slots
 from specllama.server.metrics import Metrics
 from specllama.server.ollama.models import OllamaModels
 from specllama.server.paths import ENDPOINTS
-from specllama.server.request_log import state_of
 from specllama.server.settings import Settings
-from specllama.server.slots import Slots
 from specllama.server.verify.routes import Verify
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from specllama.dialogue.answer_reader import AnswerReader
 from specllama.dialogue.conversation import Conversation
 from specllama.requests.background import BackgroundRequests
+from specllama.server.body.fields import Fields
 from specllama.server.endpoint import Endpoint
-from specllama.server.fields import Fields
 from specllama.server.settings import Settings
 
 

@@ -10,11 +10,11 @@ from specllama import Chunk, GenerateOptions, Generation, Handle, Stats
 from specllama.requests.background import BackgroundRequests, prepared, queue_load
 from specllama.requests.queued_request import QueuedRequest
 from specllama.requests.schema.schema_grammar import SchemaGrammar
+from specllama.server.body.fields import Fields
+from specllama.server.body.limits import MOST_CHOICES
+from specllama.server.body.samplers import without_steps
+from specllama.server.body.sampling import read_options
 from specllama.server.error import ApiError, encoded, log_once
-from specllama.server.fields import Fields
-from specllama.server.limits import MOST_CHOICES
-from specllama.server.samplers import without_steps
-from specllama.server.sampling import read_options
 from specllama.server.settings import Settings
 from specllama.server.timings import timings
 from specllama.server.watch import Watch

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from specllama.server.anthropic.endpoint import MessagesEndpoint
-from specllama.server.chat_completion import ChatCompletion
-from specllama.server.completion import Completion
 from specllama.server.endpoint import Endpoint
-from specllama.server.infill import Infill
-from specllama.server.native_completion import NativeCompletion
+from specllama.server.llama_server.infill import Infill
+from specllama.server.llama_server.native_completion import NativeCompletion
 from specllama.server.ollama.chat import OllamaChat
 from specllama.server.ollama.generate import OllamaGenerate
+from specllama.server.openai.chat_completion import ChatCompletion
+from specllama.server.openai.completion import Completion
 from specllama.server.responses.endpoint import ResponsesEndpoint
 
 _ENDPOINTS: dict[str, type[Endpoint]] = {

@@ -15,7 +15,7 @@ from serving import Server, serve, serve_scripted
 from specllama.dialogue.answer_parts import Arguments, CallBegun
 from specllama.server.anthropic.blocks import Blocks
 from specllama.server.anthropic.input import read_conversation
-from specllama.server.fields import Fields
+from specllama.server.body.fields import Fields
 from tool_models import SCRIPTS, TOOLS
 
 NAMED: list[Any] = [

@@ -9,7 +9,7 @@ import httpx
 import ollama
 import pytest
 from serving import Server
-from specllama.server.fields import Fields
+from specllama.server.body.fields import Fields
 from specllama.server.ollama.fields import translated
 from specllama.server.ollama.input import read_conversation
 from tool_models import MESSAGES, TOOLS

@@ -7,7 +7,7 @@ from typing import Any
 import ollama
 import pytest
 from serving import Server
-from specllama.server.fields import Fields
+from specllama.server.body.fields import Fields
 from specllama.server.ollama.fields import keep_alive
 
 Clients = dict[str, ollama.Client]

@@ -11,7 +11,7 @@ import pytest
 from prompts import TOO_COMPLEX
 from serving import Server, serve_scripted
 from specllama.server import error
-from specllama.server.fields import Fields
+from specllama.server.body.fields import Fields
 from specllama.server.responses.input import read_input
 from tool_models import SCRIPTS, TOOLS
 

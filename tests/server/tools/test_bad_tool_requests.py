@@ -12,9 +12,9 @@ import pytest
 from serving import Server
 from specllama import ArgumentError
 from specllama.requests.background import submitted
-from specllama.server.chat_completion import ChatCompletion
+from specllama.server.body.fields import Fields
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
+from specllama.server.openai.chat_completion import ChatCompletion
 from specllama.server.settings import Settings
 from tool_models import ADD, CALLED, MESSAGES, NOW, TOOLS, allowed_tools, called, chat
 

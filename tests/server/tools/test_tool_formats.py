@@ -18,8 +18,8 @@ from specllama.dialogue.tools.tool import Tool
 from specllama.model.chat_template import ChatTemplate
 from specllama.model.marks import NAME
 from specllama.requests.schema.grammar import schema_grammar
+from specllama.server.body.fields import Fields
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
 from specllama.server.tools.read_tools import CHAT, read_tools
 from tool_models import ADD, SCRIPTS
 

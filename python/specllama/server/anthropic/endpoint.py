@@ -12,12 +12,12 @@ from specllama._field import INT32
 from specllama.requests.background import BackgroundRequests
 from specllama.server.anthropic.blocks import Blocks
 from specllama.server.anthropic.input import read_conversation
-from specllama.server.constraint import form_options
+from specllama.server.body.constraint import form_options
+from specllama.server.body.fields import Fields
+from specllama.server.body.sampling import most_tokens, stop_strings
 from specllama.server.conversation_endpoint import ConversationEndpoint
 from specllama.server.endpoint import all_chunks, end_reason, typed_event
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
-from specllama.server.sampling import most_tokens, stop_strings
 from specllama.server.settings import Settings
 
 

@@ -9,10 +9,10 @@ from specllama.dialogue.conversation import Conversation
 from specllama.dialogue.tools.choice import ToolChoice
 from specllama.model.chat_template import Message
 from specllama.model.loaded_model import LoadedModel
-from specllama.server.conversation import read_template_args
+from specllama.server.body.conversation import read_template_args
+from specllama.server.body.fields import Fields
+from specllama.server.body.messages import call_message, content_text, objects
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
-from specllama.server.messages import call_message, content_text, objects
 from specllama.server.tools.read_choice import named_tool
 from specllama.server.tools.read_tools import MESSAGES, read_tools
 

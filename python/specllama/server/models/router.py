@@ -19,10 +19,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from specllama.server import page
-from specllama.server.asgi import application
-from specllama.server.body_reader import BodyReader
+from specllama.server.body.body_reader import BodyReader
+from specllama.server.body.fields import Fields
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
+from specllama.server.http.asgi import application
 from specllama.server.models.child import GONE
 from specllama.server.models.forward import Forward
 from specllama.server.models.loaded_models import LoadedModels

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from specllama.requests.background import BackgroundRequests
-from specllama.server.fields import Fields
+from specllama.server.body.fields import Fields
 from specllama.server.ollama.endpoint import OllamaEndpoint
 from specllama.server.ollama.fields import translated
 from specllama.server.ollama.input import read_conversation

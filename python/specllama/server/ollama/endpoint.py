@@ -15,11 +15,11 @@ from specllama.dialogue.answer_reader import AnswerReader
 from specllama.dialogue.conversation import Conversation
 from specllama.requests.background import BackgroundRequests
 from specllama.requests.json_text import parsed
-from specllama.server.constraint import schema_option
+from specllama.server.body.constraint import schema_option
+from specllama.server.body.fields import Fields
 from specllama.server.conversation_endpoint import ConversationEndpoint
 from specllama.server.endpoint import all_chunks, end_reason
 from specllama.server.error import ApiError, encoded
-from specllama.server.fields import Fields
 from specllama.server.logprobs import MOST_LOGPROBS, described_token
 from specllama.server.ollama.fields import most_tokens
 from specllama.server.settings import Settings

@@ -7,8 +7,8 @@ from typing import Any
 
 from specllama._field import INT32
 from specllama.requests.options import FIELDS
+from specllama.server.body.fields import Fields
 from specllama.server.error import leave_out
-from specllama.server.fields import Fields
 
 _SHARED = frozenset(
     name for option in FIELDS.values() if option.field for name in (option.field, *option.aliases)

@@ -8,9 +8,9 @@ from specllama import Generation, _check
 from specllama.dialogue.conversation import Conversation
 from specllama.dialogue.tools.choice import ToolChoice
 from specllama.requests.background import BackgroundRequests
+from specllama.server.body.fields import Fields
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
-from specllama.server.infill import infill_prompt
+from specllama.server.llama_server.infill import infill_prompt
 from specllama.server.ollama.endpoint import OllamaEndpoint
 from specllama.server.ollama.fields import template_args, translated
 from specllama.server.ollama.input import refuse_images

@@ -8,9 +8,9 @@ from typing import Any
 from specllama.dialogue.conversation import Conversation
 from specllama.model.chat_template import Message
 from specllama.model.loaded_model import LoadedModel
+from specllama.server.body.fields import Fields
+from specllama.server.body.messages import call_message, content_text, objects, read_arguments
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
-from specllama.server.messages import call_message, content_text, objects, read_arguments
 from specllama.server.ollama.fields import template_args
 from specllama.server.tools.read_choice import read_choice
 

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from specllama import SpecSession
 from specllama.model.loaded_model import path_of
-from specllama.server.body_reader import BodyReader
+from specllama.server.body.body_reader import BodyReader
 from specllama.server.error import ApiError
 from specllama.server.ollama.card import DEFAULT_TAG, VERSION, listed, shown
 from specllama.server.ollama.endpoint import zulu

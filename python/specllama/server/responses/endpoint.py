@@ -11,15 +11,15 @@ from specllama import GenerateOptions, Generation, Handle, SpecllamaError
 from specllama.dialogue.answer_reader import AnswerReader
 from specllama.dialogue.conversation import Conversation
 from specllama.requests.background import BackgroundRequests
-from specllama.server.constraint import form_options
-from specllama.server.conversation import read_template_args
+from specllama.server.body.constraint import form_options
+from specllama.server.body.conversation import read_template_args
+from specllama.server.body.fields import Fields
+from specllama.server.body.sampling import most_tokens
 from specllama.server.conversation_endpoint import ConversationEndpoint
 from specllama.server.endpoint import all_chunks, end_reason, typed_event
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
 from specllama.server.responses.input import read_input
 from specllama.server.responses.output import Output
-from specllama.server.sampling import most_tokens
 from specllama.server.settings import Settings
 from specllama.server.tools.read_choice import read_choice
 from specllama.server.tools.read_tools import RESPONSES

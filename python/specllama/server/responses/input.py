@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from specllama.model.chat_template import Message
+from specllama.server.body.fields import Fields
+from specllama.server.body.limits import MOST_OBJECTS, check_number
+from specllama.server.body.messages import call_message, content_text, read_arguments, result_text
 from specllama.server.error import ApiError, leave_out
-from specllama.server.fields import Fields
-from specllama.server.limits import MOST_OBJECTS, check_number
-from specllama.server.messages import call_message, content_text, read_arguments, result_text
 
 _ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 """The API's roles, mapped to those that chat templates know."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from specllama.dialogue.tools.choice import ToolChoice
 from specllama.dialogue.tools.tool import Tool
-from specllama.server.fields import Fields
-from specllama.server.messages import objects
+from specllama.server.body.fields import Fields
+from specllama.server.body.messages import objects
 from specllama.server.tools.read_tools import CHAT, ToolForm, read_tools
 
 

@@ -12,9 +12,9 @@ from specllama.dialogue.tools.tool import NAME, Tool, arguments_grammar, fitting
 from specllama.errors import ArgumentError
 from specllama.requests.schema.grammar import schema_grammar
 from specllama.requests.schema.schema_grammar import SchemaGrammar
+from specllama.server.body.fields import Fields
+from specllama.server.body.limits import MOST_TOOLS, check_number, check_schema
 from specllama.server.error import ApiError, leave_out
-from specllama.server.fields import Fields
-from specllama.server.limits import MOST_TOOLS, check_number, check_schema
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from specllama import _core
 from specllama.formats.wire import MOST_DRAFTED, MOST_TOLD
+from specllama.server.body.fields import Fields
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
 
 
 def draft_of(fields: Fields, n_vocab: int) -> _core.RequestDraft:

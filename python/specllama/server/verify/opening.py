@@ -8,8 +8,8 @@ from typing import Any, cast
 from specllama import GenerateOptions, SpecSession, _check
 from specllama.model.loaded_model import backend_of
 from specllama.requests.options import FIELDS
+from specllama.server.body.fields import Fields
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
 from specllama.server.settings import Settings
 from specllama.server.verify.draft import ids_of
 

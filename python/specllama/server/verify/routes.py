@@ -16,9 +16,9 @@ from starlette.routing import BaseRoute, Route
 from specllama import ClosedError, SpecllamaError, SpecSession
 from specllama.model.loaded_model import backend_of
 from specllama.requests.queued_request import QueuedRequest
-from specllama.server.body_reader import BodyReader, client_of, reported
+from specllama.server.body.body_reader import BodyReader, client_of, reported
+from specllama.server.body.fields import Fields
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
 from specllama.server.metrics import Metrics
 from specllama.server.settings import Settings
 from specllama.server.verify.opening import Opening, names_of

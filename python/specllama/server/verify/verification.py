@@ -10,8 +10,8 @@ from specllama import ClosedError, Generation, Handle, SpecSession, _core
 from specllama.formats.wire import Digest, logprobs_to_wire
 from specllama.requests.background import submitted, verification
 from specllama.requests.queued_request import QueuedRequest
+from specllama.server.body.fields import Fields
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
 from specllama.server.verify.draft import draft_of
 from specllama.server.verify.opening import Opening
 

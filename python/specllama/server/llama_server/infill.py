@@ -5,10 +5,10 @@ from __future__ import annotations
 from specllama import _check
 from specllama._field import INT32
 from specllama.model.loaded_model import LoadedModel
+from specllama.server.body.fields import Fields
+from specllama.server.body.messages import objects
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
-from specllama.server.messages import objects
-from specllama.server.native import NativeEndpoint
+from specllama.server.llama_server.native import NativeEndpoint
 
 
 class Infill(NativeEndpoint):

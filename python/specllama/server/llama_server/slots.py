@@ -16,9 +16,9 @@ from starlette.routing import Route
 
 from specllama import BusyError, SpecllamaError, SpecSession
 from specllama.requests.background import queue_load
-from specllama.server.body_reader import BodyReader
+from specllama.server.body.body_reader import BodyReader
+from specllama.server.body.fields import Fields
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
 from specllama.server.settings import Settings
 
 _LONGEST_NAME = 200

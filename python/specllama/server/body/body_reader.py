@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 from starlette.requests import ClientDisconnect, Request
 
 from specllama.errors import SpecllamaError
+from specllama.server.body.fields import Fields
+from specllama.server.body.pool import Pool
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
-from specllama.server.pool import Pool
 
 _READ_SECONDS = 60.0
 _QUICK = 1 << 12

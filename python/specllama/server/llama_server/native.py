@@ -9,11 +9,11 @@ from typing import Any, cast
 
 from specllama import Chunk, GenerateOptions, Generation, Handle, SpecllamaError
 from specllama._core import TokenLogprobs
+from specllama.server.body.fields import Fields
+from specllama.server.body.sampling import most_tokens
 from specllama.server.endpoint import Endpoint, event
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
 from specllama.server.logprobs import finite
-from specllama.server.sampling import most_tokens
 
 _DEFAULTS: GenerateOptions = {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "min_p": 0.05}
 """Defaults of llama.cpp's server."""

@@ -8,13 +8,13 @@ from typing import Any
 
 from specllama import Chunk, GenerateOptions, Generation, _check
 from specllama._core import TokenLogprobs
-from specllama.server.choices import ChoicesEndpoint
+from specllama.server.body.fields import Fields
+from specllama.server.body.limits import MOST_CHOICES
+from specllama.server.body.sampling import most_tokens
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
-from specllama.server.infill import infill_prompt
-from specllama.server.limits import MOST_CHOICES
+from specllama.server.llama_server.infill import infill_prompt
 from specllama.server.logprobs import MOST_LOGPROBS, TextOffsets, finite, token_name
-from specllama.server.sampling import most_tokens
+from specllama.server.openai.choices import ChoicesEndpoint
 
 _DEFAULT_MAX_TOKENS = 16  # as in the OpenAI API
 

@@ -8,9 +8,9 @@ from specllama.requests.json_text import parsed
 from specllama.requests.lark import lark, literal
 from specllama.requests.options import GenerateOptions
 from specllama.requests.schema.grammar import schema_grammar
+from specllama.server.body.fields import Fields
+from specllama.server.body.limits import check_schema
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
-from specllama.server.limits import check_schema
 
 _NAMES = {
     "grammar": ("grammar", "guided_grammar", "ebnf"),

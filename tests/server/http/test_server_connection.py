@@ -18,7 +18,7 @@ from serving import Server, serve, wait_until
 from session_options import FIXED
 from specllama import SpecSession
 from specllama.server.app import App
-from specllama.server.graceful import GracefulServer
+from specllama.server.http.graceful import GracefulServer
 from specllama.server.settings import Settings
 
 
@@ -30,7 +30,7 @@ def session() -> Iterator[SpecSession]:
 
 @pytest.fixture(autouse=True)
 def little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("specllama.server.connection._PATIENCE", 1)
+    monkeypatch.setattr("specllama.server.http.connection._PATIENCE", 1)
 
 
 def client_of(server: Server) -> socket.socket:
@@ -87,7 +87,7 @@ def test_the_most_silent_client_is_disconnected_for_a_new_one(
     session: SpecSession, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Clients that are silent, in or before a request, do not keep others out; one line says so."""
-    monkeypatch.setattr("specllama.server.connection._PATIENCE", 600)
+    monkeypatch.setattr("specllama.server.http.connection._PATIENCE", 600)
     with serve(session, most_connections=4) as server:
         clients = [client_of(server) for _ in range(4)]
         for i, client in enumerate(clients):

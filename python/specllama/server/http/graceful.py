@@ -12,9 +12,9 @@ from typing import Protocol
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from specllama.server.acceptor import Acceptor
-from specllama.server.connection import Connection
 from specllama.server.error import log
+from specllama.server.http.acceptor import Acceptor
+from specllama.server.http.connection import Connection
 
 _MARGIN = 5.0  # seconds to send what was generated
 # Seconds that a connection stays open without a request. Longer than clients keep one (httpx and

@@ -9,8 +9,8 @@ import sys
 import time
 from collections.abc import Callable, Collection
 
-from specllama.server.connection import Connection, prepare
 from specllama.server.error import log
+from specllama.server.http.connection import Connection, prepare
 
 _MOST_CONNECTIONS = 1000
 _SPARED = 32

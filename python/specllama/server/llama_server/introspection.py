@@ -13,10 +13,10 @@ from starlette.routing import Route
 from specllama import SpecSession, _check
 from specllama.dialogue.conversation import described_format
 from specllama.server.anthropic.input import read_conversation
-from specllama.server.body_reader import BodyReader
-from specllama.server.conversation import read_chat
+from specllama.server.body.body_reader import BodyReader
+from specllama.server.body.conversation import read_chat
+from specllama.server.body.fields import Fields
 from specllama.server.error import encoded
-from specllama.server.fields import Fields
 from specllama.server.paths import COUNT_TOKENS
 from specllama.server.settings import Settings
 

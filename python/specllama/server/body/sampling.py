@@ -7,10 +7,10 @@ from typing import Any, cast
 from specllama._field import INT32, Field
 from specllama.requests.json_text import parsed
 from specllama.requests.options import FIELDS, GenerateOptions
-from specllama.server.constraint import read_constraint
+from specllama.server.body.constraint import read_constraint
+from specllama.server.body.fields import Fields
+from specllama.server.body.limits import MOST_BIASES, check_number, check_texts
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
-from specllama.server.limits import MOST_BIASES, check_number, check_texts
 
 _SPEC_TYPES = {"draft-": "model", "ngram-": "ngram"}
 """Beginnings of llama-server's names, and ours."""

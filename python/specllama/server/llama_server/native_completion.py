@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from specllama import _check
+from specllama.server.body.fields import Fields
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
-from specllama.server.native import NativeEndpoint
+from specllama.server.llama_server.native import NativeEndpoint
 
 
 class NativeCompletion(NativeEndpoint):

@@ -9,9 +9,9 @@ from typing import Any
 from specllama import _check
 from specllama.model.chat_template import Message
 from specllama.requests.json_text import parsed, with_whole_characters
+from specllama.server.body.fields import Fields
+from specllama.server.body.limits import MOST_OBJECTS, check_number
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
-from specllama.server.limits import MOST_OBJECTS, check_number
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 """Templates leave messages of other roles out without a word."""

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 from specllama import Chunk, Generation, Handle, SpecllamaError
 from specllama.errors import ClosedError
 from specllama.requests.background import BackgroundRequests
+from specllama.server.body.fields import Fields
+from specllama.server.body.limits import MOST_CHOICES
 from specllama.server.endpoint import Endpoint, all_chunks, end_reason, event
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
-from specllama.server.limits import MOST_CHOICES
 from specllama.server.settings import Settings
 
 

@@ -22,8 +22,8 @@ from prompts import ENDLESS, PROMPTS
 from session_options import EXACT_FLAG
 from specllama.__main__ import main
 from specllama.commands.serve import model_name
-from specllama.server import nonblocking_log
 from specllama.server.error import printable
+from specllama.server.http import nonblocking_log
 
 LONG: dict[str, Any] = {
     "prompt": PROMPTS["module"], "max_tokens": 1900, "temperature": 0.8, "seed": 1, **ENDLESS,

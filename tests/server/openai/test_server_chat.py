@@ -16,8 +16,8 @@ from scripted_model import write_scripted_model
 from serving import Server, serve
 from session_options import EXACT, FIXED
 from specllama import SpecSession
-from specllama.server.fields import Fields
-from specllama.server.messages import read_messages
+from specllama.server.body.fields import Fields
+from specllama.server.body.messages import read_messages
 from specllama.session import BUNDLED_MODEL
 
 TEMPLATE = (

@@ -17,15 +17,15 @@ from specllama.dialogue.answer_parts import (
     thoughts,
 )
 from specllama.requests.background import BackgroundRequests
-from specllama.server.choices import ChoicesEndpoint
-from specllama.server.conversation import read_chat
+from specllama.server.body.conversation import read_chat
+from specllama.server.body.fields import Fields
+from specllama.server.body.messages import content_text
+from specllama.server.body.sampling import most_tokens
 from specllama.server.conversation_endpoint import ConversationEndpoint
 from specllama.server.endpoint import end_reason
 from specllama.server.error import ApiError
-from specllama.server.fields import Fields
 from specllama.server.logprobs import MOST_LOGPROBS, described_token
-from specllama.server.messages import content_text
-from specllama.server.sampling import most_tokens
+from specllama.server.openai.choices import ChoicesEndpoint
 from specllama.server.settings import Settings
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from specllama.server.body.pool import Pool
 from specllama.server.error import ApiError
-from specllama.server.pool import Pool
 
 SMALL, LARGE = 100, 1 << 17
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from specllama.dialogue.conversation import Conversation
 from specllama.model.loaded_model import LoadedModel
-from specllama.server.fields import Fields
-from specllama.server.messages import read_messages
+from specllama.server.body.fields import Fields
+from specllama.server.body.messages import read_messages
 from specllama.server.tools.read_choice import read_choice
 
 

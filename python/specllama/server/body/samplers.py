@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any, cast
 
 from specllama.requests.options import FIELDS, GenerateOptions
+from specllama.server.body.fields import Fields
+from specllama.server.body.limits import check_number
 from specllama.server.error import ApiError, leave_out
-from specllama.server.fields import Fields
-from specllama.server.limits import check_number
 
 _STEPS: dict[str, dict[str, Any]] = {
     "penalties": {"repeat_penalty": 1.0, "frequency_penalty": 0.0, "presence_penalty": 0.0},

@@ -13,9 +13,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from specllama.server.authorization import Authorization
 from specllama.server.error import ApiError
-from specllama.server.request_log import RequestLog
+from specllama.server.http.authorization import Authorization
+from specllama.server.http.request_log import RequestLog
 from specllama.server.settings import Settings
 
 _INSTEAD = {

@@ -11,8 +11,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from specllama.server.error import ApiError
+from specllama.server.http.request_log import state_of
 from specllama.server.page import PREFIX
-from specllama.server.request_log import state_of
 from specllama.server.settings import Settings
 
 _OPEN = frozenset({"/", "/health", "/v1/health"})

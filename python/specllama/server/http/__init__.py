@@ -1,0 +1,1 @@
+"""Connections, and what happens to every request whatever it asks for."""

@@ -1,0 +1,1 @@
+"""Paths of llama.cpp's server."""

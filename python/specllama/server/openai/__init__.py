@@ -1,0 +1,1 @@
+"""Completions and chat completions of OpenAI's API."""
