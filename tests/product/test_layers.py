@@ -18,12 +18,13 @@ BASE = {
 }  # fmt: skip
 """Below every room."""
 
-MODEL = BASE | {"formats", "model", "specllama_light"}
+MODEL = BASE | {"formats", "media", "model", "specllama_light"}
 SESSION = MODEL | {"dialogue", "remote", "requests", "session"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(BASE, BASE),
     "formats": BASE | {"formats"},
+    "media": BASE | {"media"},
     "model": MODEL,
     "requests": MODEL | {"requests"},
     "dialogue": MODEL | {"requests", "dialogue"},

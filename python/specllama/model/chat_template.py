@@ -14,7 +14,8 @@ from specllama.model.thinking import AnswerMarks, Thinking, answer_marks
 
 Message = Mapping[str, Any]
 """One message: {"role": "user", "content": "..."}, and whatever else the template reads. A content
-may also be a list of parts, {"type": "text", "text": "..."}, or None."""
+may also be a list of parts, {"type": "text", "text": "..."}, or None. (Images and sounds are
+texts by then: see `MediaReader`.)"""
 
 
 _SETTLED = frozenset((
@@ -27,6 +28,9 @@ _ROLES = ("system", "user", "assistant", "tool")
 
 _THINKS = {"enable_thinking": True, "thinking": True}
 """Arguments by which templates have the model think."""
+
+_PROBE = "\ufdd4"
+"""A content that no template has by itself."""
 
 _UNUSED = ("functions", "function_call", "tools", "tool_choice")
 """Names that are None for a template where they are not given."""
@@ -166,15 +170,35 @@ class ChatTemplate:
         return {**message, "content": f"{tags.opening}{thought}{tags.closing}{said}"}
 
     def _rendered_or_none(self, messages: Sequence[Message], begins: bool) -> str | None:
+        return self._tried([self._with_parts(one) for one in messages], begins)
+
+    def _tried(self, messages: Sequence[Message], begins: bool = True) -> str | None:
+        """Return what the template makes of messages as they are; None if it raises."""
         with suppress(Exception):  # a template may raise anything
             given = {**dict.fromkeys(_UNUSED), **_THINKS, **self._arguments, **self._tokens}
             values = {"messages": list(messages), "add_generation_prompt": begins}
             return str.__str__(self._sandbox.render(given | values))
         return None
 
+    @cached_property
+    def _wants_parts(self) -> bool:
+        """Whether the template shows only contents that are lists of parts, as some of models that
+        see do."""
+        text, parts = (
+            self._tried([{"role": "user", "content": content}]) or ""
+            for content in (_PROBE, [{"type": "text", "text": _PROBE}])
+        )
+        return _PROBE in parts and _PROBE not in text
+
+    def _with_parts(self, message: Message) -> Message:
+        """Return a message with its content in the form that the template takes."""
+        if not isinstance(message.get("content"), str) or not self._wants_parts:
+            return message
+        return {**message, "content": [{"type": "text", "text": message["content"]}]}
+
     def _rendered(self, conversation: Any, passed: Mapping[str, Any]) -> str:
         given = {**dict.fromkeys(_UNUSED), **passed, **self._tokens}
-        messages = [self._tainted(one) for one in conversation]
+        messages = [self._with_parts(self._tainted(one)) for one in conversation]
         prompt = self._sandbox.render(
             {**given, "messages": messages, "add_generation_prompt": True}
         )
@@ -327,7 +351,7 @@ def _read(name: str, message: Message) -> Message:
         return message
     if not all(isinstance(part, Mapping) and isinstance(part.get("text"), str) for part in content):
         raise ArgumentError(
-            f"{name} must have a text in each of its parts; images, sounds and files are not "
-            "supported."
+            f"{name} must have a text in each of its parts that is not an image or a sound; files "
+            "and videos are not supported."
         )
     return {**message, "content": "\n".join(_check.text(name, part["text"]) for part in content)}

@@ -1,0 +1,104 @@
+"""Sounds from WAV files, in the form that models hear."""
+
+from __future__ import annotations
+
+import io
+import os
+import wave
+
+import numpy as np
+from numpy.typing import NDArray
+
+from specllama import _check, _files
+from specllama.errors import ArgumentError
+from specllama.media import data_url
+
+SoundSource = str | os.PathLike[str] | bytes
+"""A path, a data URL, or the bytes of a file."""
+
+MOST_SECONDS = 600
+_MOST_CHANNELS = 8
+_WIDEST = 4
+"""Bytes of a sample."""
+_LOWEST_RATE, _HIGHEST_RATE = 4_000, 192_000
+_LOBES = 16
+"""Zero crossings on each side of the low-pass filter that goes before a lower rate."""
+
+
+def load_sound(source: SoundSource, rate: int, name: str = "audio") -> NDArray[np.float32]:
+    """Return the samples of a sound, its channels mixed.
+
+    Args:
+        source: The path of a WAV file of PCM with 8, 16, 24 or 32 bits, its bytes, or a data URL
+            with them.
+        rate: Samples per second of the result.
+        name: What error messages call it, if it is not a file.
+
+    Returns:
+        Samples from -1 to 1; at most 10 minutes.
+
+    Raises:
+        ArgumentError: It cannot be read, is too long, or no such file.
+    """
+    if isinstance(source, (bytes, bytearray)):
+        return _resampled(*_samples(name, bytes(source)), rate)
+    if isinstance(source, str) and source[:5].lower() == data_url.SCHEME:
+        return _resampled(*_samples(name, data_url.content(name, source)), rate)
+    if isinstance(source, (str, os.PathLike)):
+        path = _check.path(name, source)
+        return _resampled(*_samples(path, _files.read(path)), rate)
+    raise ArgumentError(
+        f"{name} must be a path, a data URL or bytes of a WAV file, not {_check.quoted(source)}."
+    )
+
+
+def _samples(name: str, data: bytes) -> tuple[NDArray[np.float32], int]:
+    """Return the samples of a WAV file and how many a second has."""
+    if not (data.startswith(b"RIFF") and data[8:12] == b"WAVE"):
+        raise ArgumentError(f"{name} is not a WAV file; convert it (MP3 and FLAC are not read).")
+    try:
+        with wave.open(io.BytesIO(data)) as file:
+            rate, n_channels, width = file.getframerate(), file.getnchannels(), file.getsampwidth()
+            usual = n_channels <= _MOST_CHANNELS and width <= _WIDEST
+            if not (usual and _LOWEST_RATE <= rate <= _HIGHEST_RATE):
+                raise ArgumentError(
+                    f"{name} has {n_channels} channels of {rate} samples per second with "
+                    f"{8 * width} bits; at most {_MOST_CHANNELS} of {_LOWEST_RATE} to "
+                    f"{_HIGHEST_RATE} with up to {8 * _WIDEST} are read."
+                )
+            frames = file.readframes(MOST_SECONDS * rate + 1)
+    except (wave.Error, EOFError, RuntimeError, OverflowError) as error:
+        why = str(error) or "it is cut off"
+        raise ArgumentError(
+            f"{name} is not a WAV file of PCM ({why:.80}); convert it to 16 bits."
+        ) from None
+    n = len(frames) // (width * n_channels)
+    if n == 0:
+        raise ArgumentError(f"{name} has no samples; give a sound that has some.")
+    if n > MOST_SECONDS * rate:
+        raise ArgumentError(f"{name} is longer than {MOST_SECONDS} seconds; cut it.")
+    raw = np.frombuffer(frames, np.uint8, n * n_channels * width).reshape(-1, width)
+    if width == 1:
+        values = (raw[:, 0].astype(np.float32) - 128) / 128
+    else:  # the bytes of a sample become the highest of 32 bits
+        wide = np.zeros((len(raw), _WIDEST), np.uint8)
+        wide[:, _WIDEST - width :] = raw
+        values = wide.view("<i4")[:, 0].astype(np.float32) / 2**31
+    mixed: NDArray[np.float32] = values.reshape(n, n_channels).mean(axis=1, dtype=np.float32)
+    return mixed, rate
+
+
+def _resampled(samples: NDArray[np.float32], before: int, rate: int) -> NDArray[np.float32]:
+    """Return samples at another rate, by linear interpolation, without what lies above half of
+    it."""
+    if before == rate:
+        return samples
+    if before > rate:
+        reach = _LOBES * before // rate
+        at = np.arange(-reach, reach + 1) * (rate / before)
+        taps = np.sinc(at) * np.hanning(len(at) + 2)[1:-1]
+        samples = np.convolve(samples, taps / taps.sum())[reach : reach + len(samples)]
+    n = max(round(len(samples) * rate / before), 1)
+    places = np.arange(n) * (before / rate)
+    found: NDArray[np.float32] = np.interp(places, np.arange(len(samples)), samples).astype("f4")
+    return found
