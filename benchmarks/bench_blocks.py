@@ -15,8 +15,8 @@ requests one after another. Speeds are multiples of plain decoding:
     of best     the first by the second
     asked       share of the rounds for which a block was drafted
 
-With --markdown: for docs/heads.md, the planned speed on each machine, and the lowest share of the
-best fixed length."""
+With --markdown: for docs/guides/heads.md, the planned speed on each machine, and the lowest share
+of the best fixed length."""
 
 from __future__ import annotations
 

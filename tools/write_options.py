@@ -1,4 +1,4 @@
-"""Writes docs/options.md from the tables of options: run it after a change of one."""
+"""Writes docs/reference/options.md from the tables of options: run it after a change of one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from specllama._field import Field
 from specllama.model.session_options import FIELDS as SESSION
 from specllama.requests.options import FIELDS
 
-PAGE = Path(__file__).parents[1] / "docs" / "options.md"
+PAGE = Path(__file__).parents[1] / "docs/reference/options.md"
 BEGIN, END = "<!-- {} -->\n", "<!-- end -->\n"
 
 

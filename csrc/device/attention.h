@@ -14,11 +14,11 @@ double attention_scores(const Header& header, int n_batch, double n_seen);
 //
 // Flash attention gives a token the same bits in decodes of different widths more often than two
 // matrix products do (see same_widths), so it stays on where it costs little, as in llama.cpp. It
-// costs too much (1.2 to 5 times the time of a decode behind long texts, docs/attention.md) where
-// heads are not a multiple of the numbers that it adds up at a time: 32, 64 with AVX-512, 128 with
-// AVX-512 FP16. That was measured on x86-64 processors without a GPU, with one sequence, a KV
-// memory in F16, heads of at most 128 numbers and no sliding windows. The scores must take at most
-// 2 GiB.
+// costs too much (1.2 to 5 times the time of a decode behind long texts,
+// docs/internals/attention.md) where heads are not a multiple of the numbers that it adds up at a
+// time: 32, 64 with AVX-512, 128 with AVX-512 FP16. That was measured on x86-64 processors without
+// a GPU, with one sequence, a KV memory in F16, heads of at most 128 numbers and no sliding
+// windows. The scores must take at most 2 GiB.
 bool too_slow_with_flash(const Header& header, const ModelOptions& model,
                          const ContextOptions& context, int n_ctx);
 
@@ -31,7 +31,8 @@ int most_rows_together(const ModelOptions& model, const ContextOptions& context)
 // tokens of one sequence. Without flash attention, other kernels multiply for one row than for
 // several. Flash attention with a KV memory in F16 or F32 divides the memory among threads for a
 // row that is decoded alone, from 257 tokens on, and works in blocks from 64 rows on; with other
-// types it goes row by row. Measured bit by bit with this version of llama.cpp (docs/exactness.md).
+// types it goes row by row. Measured bit by bit with this version of llama.cpp
+// (docs/internals/exactness.md).
 Widths attention_widths(const ContextOptions& context, int n_ctx);
 
 }  // namespace specllama

@@ -25,8 +25,8 @@ namespace specllama {
 // With options.exact `automatic` this is done only if it costs nothing: the user chose such a
 // KV memory, the fastest kernels give the same bits at any width, there is one sequence, and
 // there is no sliding window. (Such a memory makes long prompts take up to twice as long; see
-// docs/exactness.md.) Otherwise weights still go to these kernels if that makes a decode of one
-// token at most a tenth slower.
+// docs/internals/exactness.md.) Otherwise weights still go to these kernels if that makes a decode
+// of one token at most a tenth slower.
 TargetPlan resolve_exactness(const Header& header, const SessionOptions& options);
 
 // The widths at which decodes of a session with this plan, all of it settled, give a token the same

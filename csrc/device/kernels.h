@@ -31,8 +31,8 @@ Kernel default_kernel(const Matrix& matrix);
 // Widths (numbers of tokens decoded at once), from `least` to `most`, at all of which a token gets
 // the same bits. {1, 1}: not known of any two widths.
 //
-// Measured bit by bit with this version of llama.cpp, on x86-64 processors; docs/exactness.md says
-// how.
+// Measured bit by bit with this version of llama.cpp, on x86-64 processors;
+// docs/internals/exactness.md says how.
 struct Widths {
     int least = 1;
     int most = 1;

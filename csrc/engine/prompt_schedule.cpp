@@ -9,8 +9,8 @@ namespace {
 
 // Rows of a round up to which prompt tails are decoded with it. So many rows take less time in one
 // decode than those of the prompt and of the others apart, on all processors measured
-// (docs/figures.md). The next step is at 33 rows (AMX's kernels work on 32 at once); the rows up to
-// there are left for drafts.
+// (docs/measured/figures.md). The next step is at 33 rows (AMX's kernels work on 32 at once); the
+// rows up to there are left for drafts.
 constexpr int kMostPiggybackRows = 24;
 
 // Where states must be saved to go back to, a prompt with kLeastSaved new tokens or more is saved

@@ -36,7 +36,7 @@ struct Drafters {
 int longest_draft(const SessionOptions& options);
 
 // Limits of drafts, with most_leaves leaves at most. Drafts are trees only if the options ask for
-// them, since trees have not been seen to save any time (docs/trees.md).
+// them, since trees have not been seen to save any time (docs/internals/trees.md).
 Tree::Limits tree_limits(const SessionOptions& options, int most_leaves);
 
 // Throws InvalidArgument.

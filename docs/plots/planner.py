@@ -1,4 +1,4 @@
-"""The plots of docs/planner.md: `python docs/plots/planner.py` (needs matplotlib).
+"""The plots of docs/internals/planner.md: `python docs/plots/planner.py` (needs matplotlib).
 
 Times are those of tests/data/curves.json, measured or approximated as it says there. No model, no
 clock."""

@@ -49,8 +49,8 @@ class Drafter(ABC):
             with spec_length="auto" the session then knows how long the match is, or how frequent
             the token, and drafts as far as that pays.
             Or several guesses at how the text goes on, each a sequence as above, the likeliest
-            first, at most 64: with `spec_tree` all of them are verified at once (docs/trees.md),
-            otherwise only the first.
+            first, at most 64: with `spec_tree` all of them are verified at once, otherwise only the
+            first (docs/internals/trees.md).
         """
 
     def observe(  # noqa: B027

@@ -55,18 +55,18 @@ class SpecSession(Chats):
         draft: Who proposes tokens: "ngram" (what followed the same tokens before); the path or
             name, as above, of a smaller GGUF with the same vocabulary, or of a head for the model
             (EAGLE-3, a block drafter, an assistant of Gemma 4, layers of multi-token prediction);
-            "mtp" (such layers in the model's own file; see docs/heads.md); a `Drafter`; or None
-            for plain decoding.
+            "mtp" (such layers in the model's own file; see docs/guides/heads.md); a `Drafter`; or
+            None for plain decoding.
             "auto": the bundled draft model for the bundled model; else "mtp" if the file has such
             layers, or a head or draft that is found next to the model and named on standard error;
             else "ngram". "hf://auto": the same, with the head in the model's repository on the Hub
             downloaded, whatever its size ("auto": if it has less than a tenth of the model's).
         target: URL of a `specllama serve` that has the model, e.g. "http://192.168.0.7:8080".
             Drafts are made here, by "ngram" (also "auto"), or by the given draft model or
-            `Drafter`, and verified there (docs/remote.md). The options of the model, its memory
-            and its devices are then the server's and may not be given here; n_threads is the draft
-            model's. "sglang+http://...": an SGLang server (docs/remote-sglang.md). None: the model
-            is here, and target_key, target_timeout and tokenizer may not be given.
+            `Drafter`, and verified there (docs/guides/remote.md). The options of the model, its
+            memory and its devices are then the server's and may not be given here; n_threads is the
+            draft model's. "sglang+http://...": an SGLang server (docs/guides/remote-sglang.md).
+            None: the model is here, and target_key, target_timeout and tokenizer may not be given.
         target_key: API key of the server.
         target_timeout: Most seconds until an answer of the server is complete.
         tokenizer: For an SGLang target: path or name of a GGUF with its vocabulary; the weights are
@@ -213,8 +213,8 @@ class SpecSession(Chats):
         self, prompt: str | Iterable[int], n_beams: int, **options: Unpack[BeamOptions]
     ) -> list[Beam]:
         """Return the continuations of a prompt that score best, the best first, by the rules of
-        Hugging Face's transformers (docs/beams.md). The search runs in the calling thread, and all
-        other requests wait until it is over; `close` ends it.
+        Hugging Face's transformers (docs/guides/beams.md). The search runs in the calling thread,
+        and all other requests wait until it is over; `close` ends it.
 
         Args:
             prompt: As for `generate`, but one only.

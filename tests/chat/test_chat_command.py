@@ -242,7 +242,7 @@ def test_help_lists_every_command(chat: Run, model: Path) -> None:
 
 
 def test_docs_list_every_command() -> None:
-    document = (DOCS / "chat.md").read_text()
+    document = (DOCS / "guides/chat.md").read_text()
     document = document.replace("`", "").replace("\\|", "|")
     for command in COMMANDS:
         assert f"| {command.usage} | {command.brief} |" in document

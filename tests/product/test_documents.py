@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from folders import ROOT
 
-EXAMPLES = re.findall(
-    r"^```python\n(.*?)^```$", (ROOT / "docs" / "python.md").read_text(), re.DOTALL | re.MULTILINE
-)
+PYTHON_PAGE = ROOT / "docs/guides/python.md"
+EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PYTHON_PAGE.read_text(), re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("i", range(len(EXAMPLES)))
@@ -18,14 +17,14 @@ def test_examples_of_the_python_docs_run(
     i: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(compile(EXAMPLES[i], "docs/python.md", "exec"), {})
+    exec(compile(EXAMPLES[i], str(PYTHON_PAGE), "exec"), {})
 
 
 def test_python_docs_have_examples() -> None:
     assert len(EXAMPLES) > 2
 
 
-PAGES = ("CONTRIBUTING.md", "docs/architecture.md")
+PAGES = ("CONTRIBUTING.md", "docs/internals/architecture.md")
 """Pages for those who change the code: what they name is there."""
 
 SOURCES = {

@@ -157,7 +157,7 @@ def test_docs_have_the_tables_of_options() -> None:
     assert found is not None
     assert found.loader is not None
     found.loader.exec_module(writer := importlib.util.module_from_spec(found))
-    text = (DOCS / "options.md").read_text()
+    text = (DOCS / "reference/options.md").read_text()
     assert writer.page(text) == text
 
 

@@ -145,8 +145,8 @@ def test_requests_of_every_kind_of_model_are_independent(
 
 
 def test_logprobs_in_a_shared_memory_differ_by_rounding_only(open_session: Open) -> None:
-    """Near-ties may fall otherwise, by roundings of up to 0.3 nats (docs/exactness.md); tokens of
-    others would change far more."""
+    """Near-ties may fall otherwise, by roundings of up to 0.3 nats (docs/internals/exactness.md);
+    tokens of others would change far more."""
     solo = open_session(draft=None)
     session = open_session(n_seq=N_SEQ, n_batch=64)
     requests = [Request(r.prompt, r.options | {"logprobs": 0}) for r in mixed(solo.n_vocab)]

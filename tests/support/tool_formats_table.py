@@ -1,4 +1,4 @@
-"""Writes docs/tool_formats.md."""
+"""Writes docs/reference/tool_formats.md."""
 
 from __future__ import annotations
 

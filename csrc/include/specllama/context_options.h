@@ -100,7 +100,7 @@ void list_options(const ContextOptions*, Visit&& option) {
     option(&Options::flash_attn,
            {.name = "flash_attn",
             .help = "Flash attention. auto: where the device supports it, except on a CPU for "
-                    "heads with which it is much slower (docs/attention.md).",
+                    "heads with which it is much slower (docs/internals/attention.md).",
             .choices = "auto on off",
             .flags = "-fa --flash-attn",
             .value = "WHEN"});

@@ -20,7 +20,8 @@ struct Device {
 std::vector<Device> list_devices(const std::string& rpc = "");
 
 // The weight kernels that llama.cpp has for this processor, e.g. "AMX, repacked, plain"; a kernel
-// that is not used has the reason in brackets. May try AMX in a child process; see docs/install.md.
+// that is not used has the reason in brackets. May try AMX in a child process; see
+// docs/start/install.md.
 std::string cpu_kernels();
 
 // Version of this library.

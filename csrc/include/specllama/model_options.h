@@ -65,10 +65,10 @@ void list_options(const ModelOptions*, Visit&& option) {
             .value = "NAME,..."});
     option(&Options::rpc,
            {.name = "rpc",
-            .help = "RPC servers that hold layers, too; not encrypted (docs/rpc.md). Their devices "
-                    "come before this machine's GPUs, and layers are divided by free memory. "
-                    "Nothing is authenticated, and the process ends if a server is lost. A draft "
-                    "model stays on this machine.",
+            .help = "RPC servers that hold layers, too; not encrypted (docs/guides/rpc.md). Their "
+                    "devices come before this machine's GPUs, and layers are divided by free "
+                    "memory. Nothing is authenticated, and the process ends if a server is lost. A "
+                    "draft model stays on this machine.",
             .unset = "none",
             .flags = "--rpc",
             .value = "HOST:PORT,..."});

@@ -155,7 +155,7 @@ void list_options(const SessionOptions*, Visit&& option) {
                     "all are verified (spec_length times spec_tree at most 64), else those that "
                     "pay. auto: 1, chains, since no measurement has shown trees to be faster. "
                     "Drafts are always chains with recurrent and hybrid models, sliding windows, "
-                    "and exact=True with n_seq above 1 (docs/trees.md).",
+                    "and exact=True with n_seq above 1 (docs/internals/trees.md).",
             .low = 1,
             .high = kMaxTreeWidth,
             .special = "1: off",
@@ -207,7 +207,8 @@ void list_options(const SessionOptions*, Visit&& option) {
            {.name = "exact",
             .help = "Exactness: the same tokens with and without speculation, near-ties included. "
                     "It needs an x86-64 processor and no GPU, a KV memory in bf16/f16 with flash "
-                    "attention, and weights of known types (docs/exactness.md). on: demand it; an "
+                    "attention, and weights of known types (docs/internals/exactness.md). on: "
+                    "demand it; an "
                     "error names the obstacle, if there is one. auto: exact where that costs "
                     "nothing. `Stats.exact` says whether a run was exact.",
             .choices = "auto on off",

@@ -30,7 +30,7 @@ class Device:
 
 def list_devices(rpc: str = "") -> list[Device]:
     """Return the processors that llama.cpp can compute on: those of the RPC servers
-    "host:port,host:port" (docs/rpc.md), if any, then those of this machine.
+    "host:port,host:port" (docs/guides/rpc.md), if any, then those of this machine.
 
     Raises:
         ArgumentError: `rpc` is not understood, or this llama.cpp was built without RPC.

@@ -27,7 +27,7 @@ from specllama.dialogue.tools.grammar import AnswerGrammar
 from specllama.errors import SpecllamaError
 from tool_formats_table import document
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "tool_formats.md"
+DOCUMENT = Path(__file__).parents[3] / "docs/reference/tool_formats.md"
 CHOICE = ToolChoice(TOOLS, TOOLS, True, True)
 
 BY_MODEL = {"LFM2-8B-A1B", "LFM2.5-Instruct", "ibm-granite-granite-3.3-2B-Instruct"}
@@ -132,7 +132,7 @@ def test_mutated_answers_are_read_without_an_error(seed: int) -> None:
 
 
 def test_the_table_in_the_documentation_is_that_of_the_templates() -> None:
-    """To write it anew: python tests/support/tool_formats_table.py > docs/tool_formats.md"""
+    """To write it: python tests/support/tool_formats_table.py > docs/reference/tool_formats.md"""
     assert DOCUMENT.read_text(encoding="utf-8") == document()
 
 

@@ -1,4 +1,4 @@
-"""A target served by an SGLang server (docs/remote-sglang.md).
+"""A target served by an SGLang server (docs/guides/remote-sglang.md).
 
 What this code assumes of SGLang's `/generate` was read in its source, sgl-project/sglang, and tried
 against version 0.5.23 on a CPU:
