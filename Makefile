@@ -23,7 +23,7 @@ KEEP_AMX := $(if $(HAS_AMX),CXXFLAGS="$(CXXFLAGS) -fno-dse -fno-tree-dse" PIP_NO
 # of anything.
 WERROR := $(if $(CI),ON,OFF)
 
-.PHONY: demo test test-all test-amx test-rpc test-sglang test-asan test-tsan coverage lint tidy bench clean
+.PHONY: demo test test-all test-amx test-rpc test-sglang test-asan test-tsan coverage lint tidy docs bench clean
 
 # Where SmolLM2 cannot be had, the bundled pair does it.
 demo: $(VENV)/built
@@ -50,6 +50,17 @@ lint: $(VENV)/installed
 tidy: $(VENV)/installed
 	find csrc python/src -name '*.cpp' | xargs -P $$(getconf _NPROCESSORS_ONLN) -n 1 \
 	    $(BIN)/clang-tidy --quiet -p "$$(dirname build/cp3*/compile_commands.json | head -1)"
+
+# The site, in build/site. The sources are read, not imported: nothing is compiled.
+DOCS := .venv-docs
+docs: $(DOCS)/installed
+	$(DOCS)/bin/mkdocs build --strict
+
+$(DOCS)/installed: pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --upgrade pip
+	$(DOCS)/bin/python -m pip install --quiet --group docs
+	touch $@
 
 bench: $(VENV)/installed
 	$(BIN)/specllama bench
@@ -168,4 +179,4 @@ coverage:
 	$(COVERAGE)/bin/python tools/coverage_by_folder.py build/$@/python.json build/$@/cpp.json
 
 clean:
-	rm -rf $(VENV) $(AMX) $(RPC) $(SGLANG) $(ASAN) $(TSAN) $(COVERAGE) build dist
+	rm -rf $(VENV) $(AMX) $(RPC) $(SGLANG) $(ASAN) $(TSAN) $(COVERAGE) $(DOCS) build dist

@@ -1,4 +1,5 @@
-"""Writes docs/reference/options.md from the tables of options: run it after a change of one."""
+"""Writes the tables of docs/reference/options.md and docs/start/coming-from.md from those that the
+commands use: run it after a change of one."""
 
 from __future__ import annotations
 
@@ -6,10 +7,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from specllama._field import Field
+from specllama.commands.foreign_options import (
+    IGNORED_SWITCHES,
+    IGNORED_VALUES,
+    REFUSED,
+    RENAMED,
+)
 from specllama.model.session_options import FIELDS as SESSION
 from specllama.requests.options import FIELDS
+from specllama.server.ollama.fields import HONOURED
 
-PAGE = Path(__file__).parents[1] / "docs/reference/options.md"
+DOCS = Path(__file__).parents[1] / "docs"
 BEGIN, END = "<!-- {} -->\n", "<!-- end -->\n"
 
 
@@ -28,14 +36,37 @@ def _code(words: Iterable[str]) -> str:
     return " ".join(f"`{word}`" for word in words)
 
 
-def page(text: str) -> str:
-    """Return the page with its tables as they are now."""
-    for name, fields in (("generation", FIELDS), ("session", SESSION)):
+def grouped(meanings: Mapping[str, str], head: str) -> str:
+    """Return a table of flags in Markdown, those with one meaning in one row."""
+    flags: dict[str, list[str]] = {}
+    for flag, meaning in meanings.items():
+        flags.setdefault(meaning, []).append(flag)
+    rows = (f"| {_code(names)} | {meaning} |\n" for meaning, names in flags.items())
+    return f"| there | {head} |\n|---|---|\n" + "".join(rows)
+
+
+TABLES = {
+    "reference/options.md": {"generation": table(FIELDS), "session": table(SESSION)},
+    "start/coming-from.md": {
+        "renamed": grouped({flag: f"`{name}`" for flag, name in RENAMED.items()}, "here"),
+        "ignored": _code(sorted(IGNORED_SWITCHES | IGNORED_VALUES)) + "\n",
+        "refused": grouped({flag: advice for flag, (_, advice) in REFUSED.items()}, "what to do"),
+        "ollama": _code(sorted(HONOURED)) + "\n",
+    },
+}
+"""The tables of each page, by the comments they begin with."""
+
+
+def written(text: str, tables: Mapping[str, str]) -> str:
+    """Return a page with its tables as they are now."""
+    for name, rows in tables.items():
         begin = BEGIN.format(name)
         head, _, rest = text.partition(begin)
-        text = head + begin + table(fields) + END + rest.partition(END)[2]
+        text = head + begin + rows + END + rest.partition(END)[2]
     return text
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text()))
+    for page, tables in TABLES.items():
+        path = DOCS / page
+        path.write_text(written(path.read_text(), tables))

@@ -294,11 +294,13 @@ class SpecSession(Chats):
         """Fill a gap in a text, by a model that was trained for it.
 
         Args:
-            prefix, suffix: The text before and after the gap. Together they may take three quarters
-                of the context: the parts nearest to the gap are read, and the rest is a
-                `reference` to copy from.
+            prefix: The text before the gap. Together with `suffix` it may take three quarters of
+                the context: the parts nearest to the gap are read, and the rest is a `reference`
+                to copy from.
+            suffix: The text after the gap.
             files: Texts of other files by their names, the most important last.
-            n, **options: As for `generate`.
+            n: As for `generate`.
+            **options: As for `generate`.
 
         Raises:
             ModelError: The model has no tokens for filling in the middle.

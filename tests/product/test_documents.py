@@ -59,10 +59,27 @@ def test_paths_named_in_a_page_exist(page: str) -> None:
 
 def test_files_of_this_repository_named_in_any_page_exist() -> None:
     path = r"\b((?:csrc|python|tests|tools|benchmarks|examples)/[\w./-]*\.(?:py|h|cpp|md|json))\b"
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     named = {one for page in pages for one in re.findall(path, page.read_text())}
     assert len(named) > 20
     assert not [one for one in named if not (ROOT / one).exists()]
+
+
+def test_links_within_the_repository_lead_to_files() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "models/README.md"]
+    links = {
+        (page, link)
+        for page in pages
+        for link in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text())
+    }
+    assert len(links) > 100
+    assert not [(page, link) for page, link in links if not (page.parent / link).exists()]
+
+
+def test_the_site_has_every_page_of_the_documents() -> None:
+    listed = set(re.findall(r": (\w[\w/-]*\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
+    docs = ROOT / "docs"
+    assert {str(page.relative_to(docs)) for page in docs.rglob("*.md")} <= listed
 
 
 def test_every_folder_of_source_is_among_the_rooms() -> None:

@@ -36,10 +36,10 @@ _VALUES = (
 """Options, without and with a value, that ask for what is done anyway, or for what cannot change an
 answer."""
 
-_NOTHING_SWITCHES = frozenset(_SWITCHES.split())
-_NOTHING_VALUES = frozenset(_VALUES.split())
+IGNORED_SWITCHES = frozenset(_SWITCHES.split())
+IGNORED_VALUES = frozenset(_VALUES.split())
 
-_NOTHING_IN = {
+IGNORED_BY = {
     "spec-cli": frozenset(("-st", "--single-turn")),
     "specllama chat": frozenset(
         ("-cnv", "--conversation", "-i", "--interactive", "-if", "--interactive-first")
@@ -50,7 +50,7 @@ _NOTHING_IN = {
 _SPEC_TYPES = {"none": ["--draft", "none"], "draft-mtp": ["--draft", "mtp"]}
 """What --spec-type means; draft models are named with -md, and n-grams draft by default."""
 
-_SAME: dict[str, str] = {
+RENAMED: dict[str, str] = {
     **dict.fromkeys(
         ("--draft-max", "--draft-n", "--spec-draft-n-max", "--num-draft-tokens"), "--spec-length"
     ),
@@ -88,7 +88,7 @@ _EMBEDDINGS = "embeddings and reranking are not supported"
 _IMAGES = "images and audio are not supported"
 _TLS = "TLS is not supported; put a proxy such as Caddy before the server"
 
-_REFUSED: dict[str, tuple[bool, str]] = {
+REFUSED: dict[str, tuple[bool, str]] = {
     **dict.fromkeys(("-rea", "--reasoning"), (True, _THINK)),
     **dict.fromkeys(
         ("--numa", "-C", "--cpu-mask", "-Cr", "--cpu-range", "--cpu-strict"), (True, _AFFINITY)
@@ -149,7 +149,7 @@ class _Translation:
 
     def __init__(self, known: Mapping[str, bool], program: str) -> None:
         self._known = known
-        self._nothing = _NOTHING_SWITCHES | _NOTHING_IN.get(program, frozenset())
+        self._nothing = IGNORED_SWITCHES | IGNORED_BY.get(program, frozenset())
         self.arguments: list[str] = []
         self.ignored: list[str] = []
         self.refused: list[str] = []
@@ -163,10 +163,10 @@ class _Translation:
             self._put("--spec-length", value)
         elif name in self._known or not name.startswith("-"):
             self.arguments += given.arguments
-        elif name in self._nothing or name in _NOTHING_VALUES:
+        elif name in self._nothing or name in IGNORED_VALUES:
             self.ignored.append(name)
-        elif name in _SAME and _SAME[name] in self._known:
-            self._put(_SAME[name], value)
+        elif name in RENAMED and RENAMED[name] in self._known:
+            self._put(RENAMED[name], value)
         elif name in _KV and value and _KV[name][0] in self._known:
             option, part = _KV[name]
             self._kv.setdefault(option, ["f16", "f16"])[part] = value
@@ -180,8 +180,8 @@ class _Translation:
             self._put("--rope-scale", f"{1 / float(value or 1):g}")
         elif name in ("-hff", "--hf-file") and value and self._name_file(value):
             pass
-        elif name in _REFUSED:
-            self.refused.append(f"{name} is no option here: {_REFUSED[name][1]}")
+        elif name in REFUSED:
+            self.refused.append(f"{name} is no option here: {REFUSED[name][1]}")
         else:
             self.arguments += given.arguments
 
@@ -227,11 +227,11 @@ def takes_value(name: str, known: Mapping[str, bool]) -> bool:
     if name in known:
         return known[name]
     return (
-        name in _NOTHING_VALUES
-        or name in _SAME
+        name in IGNORED_VALUES
+        or name in RENAMED
         or name in _KV
         or name in ("--spec-type", "--rope-freq-scale", "-hff", "--hf-file")
-        or _REFUSED.get(name, (False, ""))[0]
+        or REFUSED.get(name, (False, ""))[0]
     )
 
 

@@ -40,7 +40,8 @@ class Chats(AsyncRequests):
             tool_choice: "auto"; "none": no tool is called; "required": at least one; or the name of
                 the one to call.
             template_args: Passed to the template, e.g. {"enable_thinking": False}.
-            n, **options: As for `generate`.
+            n: As for `generate`.
+            **options: As for `generate`.
 
         Raises:
             ModelError: The model has no chat template.

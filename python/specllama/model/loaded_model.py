@@ -145,7 +145,8 @@ class LoadedModel:
         """Return the prompt that `infill` continues.
 
         Args:
-            prefix, suffix: The text before the gap and behind it.
+            prefix: The text before the gap.
+            suffix: The text after the gap.
             files: Names and texts of other files that may help, the most important last.
             max_prompt: Most tokens of the prompt; text farthest from the gap is left out. None:
                 three quarters of the context.

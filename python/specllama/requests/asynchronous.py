@@ -31,7 +31,8 @@ class AsyncRequests(BackgroundRequests, Closing):
 
         Args:
             prompt: As for `generate`, but one only. (For several, gather several calls.)
-            n, **options: As for `generate`.
+            n: As for `generate`.
+            **options: As for `generate`.
 
         Raises: what `submit` and `Handle.result` raise.
         """

@@ -15,7 +15,8 @@ _SHARED = frozenset(
 )
 """Options that have the same name everywhere, such as `top_k`."""
 
-_HONOURED = _SHARED | {"stop", "num_predict"}
+HONOURED = _SHARED | {"stop", "num_predict"}
+"""Options that change an answer."""
 
 _OF_REQUESTS = (
     "model", "messages", "tools", "prompt", "suffix", "system", "context", "raw", "format", "think",
@@ -38,9 +39,9 @@ def translated(fields: Fields) -> Fields:
     streamed unless the request says otherwise. Options that are not honoured are named in the log.
     Raises ApiError."""
     options = fields.object("options").given
-    honoured = {name: value for name, value in options.items() if name in _HONOURED}
+    honoured = {name: value for name, value in options.items() if name in HONOURED}
     # A value that is off, such as `mirostat: 0`, asks for nothing.
-    ignored = sorted(name for name, value in options.items() if name not in _HONOURED and value)
+    ignored = sorted(name for name, value in options.items() if name not in HONOURED and value)
     if ignored:
         leave_out(f"the options {', '.join(ignored):.{_LONGEST_LIST}}")
     keep_alive(fields)
