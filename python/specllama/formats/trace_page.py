@@ -13,7 +13,7 @@ from specllama.formats.traced_token import TracedToken
 # its own, and a theme that the media query does not know: so every rule is scoped, and text colour
 # and background are set together. The mark at the end of a line is not text, and rejected tokens
 # cannot be selected, so copying gives exactly the text.
-_STYLE = """
+STYLE = """
 .specllama-trace { --ink: #1b1b1b; --paper: #fff; --faint: #6b6b6b; --match: #cdebc9;
   --corpus: #c9ebe4; --history: #d3e6ea; --ngram: #e6efb0; --grammar: #f7e3bd; --model: #cfe0fb;
   --other: #e5d9f5;
@@ -43,7 +43,8 @@ _STYLE = """
 .specllama-trace .round:hover { outline: 1px solid var(--faint) }
 .specllama-trace .legend > * { margin-right: 1em }
 .specllama-trace .caption { color: var(--faint); font-size: 85% }
-"""
+""" + trace_strip.STYLE
+"""The rules for an element that `fragment` returns; they are in it, too."""
 
 _LEGEND = {
     "match": '<span class="match">accepted, copied from a match</span>',
@@ -113,7 +114,7 @@ def fragment(
     spans = "".join(_round(number, *one) for number, one in enumerate(rounds, 1))
     beginning = f'<span class="prompt" title="prompt">{_text(prompt)}</span>'
     return (
-        f'<div class="specllama-trace"><style>{_STYLE}{trace_strip.STYLE}</style>\n'
+        f'<div class="specllama-trace"><style>{STYLE}</style>\n'
         f"{paragraphs}{trace_strip.strip(rounds)}{_legend(rounds)}"
         f'<div class="text">{beginning}{spans}</div></div>'
     )

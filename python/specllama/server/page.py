@@ -2,39 +2,48 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from specllama.formats import trace_page
 from specllama.server.error import ApiError
 
 PREFIX = "/page/"
 """Prefix of the paths of the page's parts."""
 
-# The page loads nothing from elsewhere and talks to this server only. (Traces have inline styles.)
+# The page loads nothing from elsewhere and talks to this server only. Text becomes elements through
+# DOMPurify alone. Images are those that a reader adds to a message.
 _POLICY = (
-    "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; img-src data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types dompurify"
 )
+_FOLDER = Path(__file__).with_name("web")
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "Cache-Control": "no-cache",  # so that an upgraded page shows at once
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 
 
 def routes() -> list[Route]:
     """Return the paths of the page and its parts."""
     parts = {
-        one.name: one.read_text(encoding="utf-8")
-        for one in files("specllama.server").joinpath("web").iterdir()
+        one.relative_to(_FOLDER).as_posix(): one.read_text(encoding="utf-8")
+        for one in _FOLDER.rglob("*")
+        if one.suffix in _TYPES
     }
+    parts["trace.css"] = trace_page.STYLE
 
     async def show(request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
         if name not in parts:
             raise ApiError(404, f"GET {request.url.path} is not served here.")
-        # No caching, so that an upgraded page shows at once.
-        headers = {"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache"}
-        return Response(parts[name], media_type=_TYPES[PurePath(name).suffix], headers=headers)
+        return Response(parts[name], media_type=_TYPES[PurePath(name).suffix], headers=_HEADERS)
 
-    return [Route("/", show), Route(PREFIX + "{name}", show)]
+    return [Route("/", show), Route(PREFIX + "{name:path}", show)]

@@ -1,131 +1,131 @@
-// An answer on the page: its text as it comes, its figures and its trace.
+// An answer on the page: thoughts, text, tools, figures and trace.
 
-import * as store from "./store.js";
-import {append, show, showBlocks} from "./text.js";
+import {icon, iconButton, make, copy} from "./dom.js";
+import {edit} from "./editor.js";
+import {Figures} from "./figures.js";
+import {Drawing, Prose} from "./prose.js";
+import {tinted} from "./tint.js";
 import {picture} from "./trace.js";
+import {append, textOf} from "./turn.js";
 
-const percent = (part, whole) => `${Math.round(100 * part / whole)} %`;
+/** @typedef {import("./turn.js").Turn} Turn */
 
-/** Make a button that looks like a word. */
-export function tool(name, action) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.textContent = name;
-  button.addEventListener("click", () => action(button));
-  return button;
-}
-
-/** Put a text on the clipboard and say so on the button. Browsers allow this only for pages from
-    this machine or over https. */
-export async function copy(text, button) {
-  const name = button.textContent;
-  try {
-    await navigator.clipboard.writeText(text);
-    button.textContent = "Copied";
-  } catch {
-    button.textContent = "The browser does not allow it";
+/** A text shown as it is written, behind the prompt that it continues. */
+class Raw {
+  /** @param {string} prompt */
+  constructor(prompt) {
+    this.element = make("div", {className: "raw"});
+    this.prompt = prompt;
   }
-  setTimeout(() => { button.textContent = name; }, 2000);
+
+  show(parts) {
+    this.element.replaceChildren(make("span", {className: "prompt"}, this.prompt), ...tinted(parts));
+  }
 }
 
 export class Answer {
-  /** `turn`: the answer as it is stored. `prompt`: the text that it continues, shown before it; null
-      in a conversation. `trace`: its trace, if it has one already. */
-  constructor(element, turn, prompt, trace = null) {
+  /**
+   * @param {HTMLElement} element what it fills
+   * @param {Turn} turn
+   * @param {object} options
+   * @param {string} [options.prompt] the text that it continues; none: it is of a conversation
+   * @param {() => Promise<string|undefined>} [options.loadTrace] gives its trace
+   */
+  constructor(element, turn, {prompt, loadTrace} = {}) {
     this.turn = turn;
     this.element = element;
-    this.element.classList.add("answer");
-    this.text = document.createElement("div");
-    this.text.className = prompt === null ? "text" : "text raw";
-    this.tools = document.createElement("div");
-    this.tools.className = "tools";
-    this.figures = document.createElement("p");
-    this.figures.className = "figures";
-    this.tools.append(tool("Copy", button => copy(this.said, button)), this.figures);
-    this.element.replaceChildren(this.text, this.tools);
-    this.prompt = prompt;
-    this.frame = 0;
-    this.began = performance.now();
-    this.tokens = this.drafted = this.first = 0;
+    this.loadTrace = loadTrace;
+    element.classList.add("answer");
+    this.text = prompt === undefined ? new Prose() : new Raw(prompt);
+    this.text.element.classList.add("text");
+    this.thoughts = this.#thoughts();
+    this.tools = make("div", {className: "tools"});
+    this.figures = make("p", {className: "figures"});
+    this.foot = make("div", {className: "foot"}, this.tools, this.figures);
+    element.replaceChildren(this.thoughts, this.text.element, this.foot);
+    this.drawing = new Drawing(() => this.#draw());
+    this.isRunning = false;
     if (turn.running) turn.figures = [...(turn.figures ?? []), "cut off as the page was left"];
     delete turn.running;
-    if (trace) this.addTrace(trace);
-    this.draw();
+    this.drawing.now();
   }
 
-  get said() {
-    return store.text(this.turn);
+  #thoughts() {
+    this.thoughtText = new Prose();
+    this.thoughtName = make("span");
+    return make("details", {className: "thoughts", hidden: true},
+      make("summary", {}, icon("next"), this.thoughtName), this.thoughtText.element);
   }
 
-  /** Add a token's text. */
-  add(text, drafted) {
-    append(this.turn.parts, text, drafted);
-    this.last = performance.now();
-    this.first ||= this.last;
-    this.tokens += 1;
-    this.drafted += drafted ? 1 : 0;
-    this.frame ||= requestAnimationFrame(() => this.draw());
+  /** Set the buttons: Copy, the given ones, and the trace's. @param {...Node} buttons */
+  setTools(...buttons) {
+    const traced = iconButton("Trace", "trace", () => this.#toggleTrace());
+    traced.setAttribute("aria-expanded", String(!!this.trace && !this.trace.hidden));
+    traced.hidden = !this.turn.traced || !this.loadTrace;
+    this.tools.replaceChildren(
+      iconButton("Copy", "copy", button => copy(textOf(this.turn), button)), ...buttons, traced);
   }
 
-  draw() {
-    cancelAnimationFrame(this.frame);
-    this.frame = 0;
-    if (this.prompt === null) showBlocks(this.text, this.turn.parts);
-    else {
-      show(this.text, this.turn.parts);
-      const before = document.createElement("span");
-      before.className = "prompt";
-      before.append(this.prompt);
-      this.text.prepend(before);
+  /** Let one write another version; see `edit`. */
+  edit(verb, use) {
+    edit(this, verb, use);
+  }
+
+  async #toggleTrace() {
+    if (!this.trace) {
+      const html = await this.loadTrace();
+      if (html === undefined || this.trace) return;
+      this.element.append(this.trace = picture(html));
+    } else this.trace.hidden = !this.trace.hidden;
+    this.tools.querySelector(".icon-button.trace")
+      .setAttribute("aria-expanded", String(!this.trace.hidden));
+    if (!this.trace.hidden) this.trace.scrollIntoView({block: "nearest"});
+  }
+
+  /** Begin to take what is generated. */
+  begin() {
+    this.counted = new Figures();
+    this.isRunning = this.turn.running = true;
+    this.trace?.remove();
+    delete this.trace;
+    delete this.turn.traced;
+    this.element.classList.add("busy");
+    this.element.setAttribute("aria-busy", "true");
+  }
+
+  /** Take an event that `generate` yields. */
+  take(event) {
+    if (event.text) {
+      const parts = event.isThought ? this.turn.thoughts ??= [] : this.turn.parts;
+      append(parts, event.text, event.drafted);
+      this.counted.count(event.drafted);
     }
-    if (this.tokens) this.turn.figures = this.took();
+    if (event.usage) {
+      this.counted.usage = event.usage;
+      this.turn.used = event.usage.total_tokens;
+    }
+    for (const name of ["timings", "reason"]) if (event[name]) this.counted[name] = event[name];
+    this.drawing.ask();
+  }
+
+  end() {
+    this.isRunning = false;
+    delete this.turn.running;
+    this.element.classList.remove("busy");
+    this.element.removeAttribute("aria-busy");
+    this.drawing.now();
+  }
+
+  #draw() {
+    const {thoughts = [], parts} = this.turn;
+    this.thoughts.hidden = !thoughts.length;
+    if (thoughts.length) {
+      this.thoughtName.textContent = this.isRunning && !parts.length ? "Thinking …" : "Thoughts";
+      this.thoughtText.show(thoughts, !this.isRunning || parts.length > 0);
+    }
+    this.text.show(parts, !this.isRunning);
+    if (this.counted?.tokens) this.turn.figures = this.counted.texts;
     this.figures.textContent = (this.turn.figures ?? []).join(" · ");
     this.ondraw?.();
-  }
-
-  took() {
-    const figures = [`${this.usage?.completion_tokens ?? this.tokens} tokens`];
-    if (this.last > this.first) {
-      const rate = (this.tokens - 1) / (this.last - this.first) * 1000;
-      figures.push(`${rate.toFixed(1)} per second`);
-    }
-    figures.push(`${percent(this.drafted, this.tokens)} from drafts`);
-    if (this.usage?.drafted_tokens)
-      figures.push(`${this.usage.accepted_tokens} of ${this.usage.drafted_tokens} drafted accepted`);
-    if (this.timings?.predicted_rounds_n) {
-      const perRound = this.usage.completion_tokens / this.timings.predicted_rounds_n;
-      figures.push(`${perRound.toFixed(2)} tokens per round`);
-    }
-    if (this.timings?.speedup)
-      figures.push(`about ${this.timings.speedup.toFixed(1)} × the speed without drafts`);
-    figures.push(`first after ${((this.first - this.began) / 1000).toFixed(2)} s`);
-    if (this.stopped) figures.push("stopped");
-    else if (this.reason === "length") figures.push("cut at the most tokens");
-    return figures;
-  }
-
-  /** Take in an event that `generate` yields. */
-  take(event) {
-    if ("text" in event) this.add(event.text, event.drafted);
-    if (event.id) this.id = event.id;
-    if (event.usage) [this.usage, this.timings] = [event.usage, event.timings];
-    if (event.reason) this.reason = event.reason;
-    if (event.trace) {
-      this.addTrace(event.trace);
-      this.ontrace?.(event.trace);
-    }
-    if (!("text" in event)) this.draw();
-  }
-
-  addTrace(html) {
-    let box = null;
-    const button = tool("Trace", () => {
-      if (box === null) this.element.append(box = picture(html));
-      else box.hidden = !box.hidden;
-      button.setAttribute("aria-expanded", String(!box.hidden));
-      if (!box.hidden) box.scrollIntoView({block: "nearest"});
-    });
-    button.setAttribute("aria-expanded", "false");
-    this.tools.insertBefore(button, this.figures);
   }
 }

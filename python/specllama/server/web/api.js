@@ -3,12 +3,15 @@
 const headers = key =>
   ({"Content-Type": "application/json", ...(key && {Authorization: `Bearer ${key}`})});
 
+/** What is said when nobody answers. */
+export const SILENT = "The server does not answer.";
+
 async function ask(path, options) {
   try {
     return await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw Error("The server does not answer.");
+    throw Error(SILENT);
   }
 }
 
@@ -16,6 +19,12 @@ async function ask(path, options) {
 export async function models(key) {
   const response = await ask("/v1/models", {headers: headers(key)});
   return response.status === 401 ? null : (await response.json()).data;
+}
+
+/** Return what the server says about a model: its slots, and what else than text it reads. */
+export async function properties(model, key) {
+  const response = await ask(`/props?model=${encodeURIComponent(model)}`, {headers: headers(key)});
+  return response.ok ? response.json() : {};
 }
 
 /** Return how many requests are running, and how many wait. */
@@ -49,13 +58,12 @@ export async function cancel(body, id, key) {
 /**
  * Generate an answer to the body's messages if it has any, else a continuation of its prompt.
  *
- * Yields {id} first, {text, drafted} for each token, {reason, trace} at the end, and {usage,
- * timings}.
+ * Yields {id} first, {text, drafted, isThought} for each token, {reason, trace} at the end, and
+ * {usage, timings}; {timings} earlier too if the body asks for them.
  */
 export async function* generate(body, key, signal) {
   const chat = "messages" in body;
-  const wanted = {...body, stream: true, stream_options: {include_usage: true}, trace_html: true,
-    reasoning_format: "none"};  // thoughts are shown as they come
+  const wanted = {...body, stream: true, stream_options: {include_usage: true}, trace_html: true};
   const response = await ask(pathOf(body),
     {method: "POST", headers: headers(key), body: JSON.stringify(wanted), signal});
   if (!response.ok) throw Error((await response.json()).error.message);
@@ -63,10 +71,17 @@ export async function* generate(body, key, signal) {
   for await (const event of events(response)) {
     if (event.error) throw Error(event.error.message);
     if (id === null) yield {id: id = event.id};
-    if (event.usage) yield {usage: event.usage, timings: event.timings};
+    if (event.timings) yield {usage: event.usage, timings: event.timings};
     const choice = event.choices[0];
     if (!choice || choice.delta?.role) continue;
     if (choice.finish_reason) yield {reason: choice.finish_reason, trace: choice.trace_html};
-    else yield {text: chat ? choice.delta.content : choice.text, drafted: !!choice.from_draft};
+    else yield {...told(choice, chat), drafted: !!choice.from_draft};
   }
+}
+
+/** The text of a part of a stream, and whether it is a thought. */
+function told(choice, chat) {
+  if (!chat) return {text: choice.text};
+  const {content, reasoning_content: thought} = choice.delta;
+  return {text: thought ?? content ?? "", isThought: thought !== undefined};
 }

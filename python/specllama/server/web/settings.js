@@ -1,12 +1,12 @@
 // The settings of the page: how answers are generated, and what to do.
 
-import * as store from "./store.js";
+import * as storage from "./storage.js";
+import {at} from "./dom.js";
 
-export const at = id => document.getElementById(id);
 const NUMBERS = ["max_tokens", "temperature", "top_k", "top_p", "min_p", "seed"];
 const KEPT = [...NUMBERS, "stop", "system"];
 
-/** "chat" or "completion". */
+/** "chat", "compare" or "completion". */
 export const mode = () => document.querySelector("[name=mode]:checked").value;
 
 /** Return the fields of a request that the settings say. */
@@ -18,30 +18,45 @@ export function wanted() {
   return body;
 }
 
-/** Return what is wrong with the first invalid setting, and show that; "": all are valid. */
+/** The messages of a request, after the system message. @param {object[]} messages */
+export function withSystem(messages) {
+  const system = at("system").value;
+  return system ? [{role: "system", content: system}, ...messages] : messages;
+}
+
+/** Throw an Error that names the first invalid setting, and show that setting. */
 export function check() {
-  const wrong = at("fields").querySelector("input:invalid");
-  if (wrong === null) return "";
-  at("settings").open = true;
-  wrong.focus();
-  return `${wrong.parentElement.textContent.trim()}: ${wrong.validationMessage}`;
+  const wrong = at("settings").querySelector("input:invalid");
+  if (wrong === null) return;
+  open(wrong);
+  throw Error(`${wrong.parentElement.textContent.trim()}: ${wrong.validationMessage}`);
+}
+
+/** Show the settings, and one of them. @param {HTMLElement} [field] */
+export function open(field) {
+  if (!at("settings").open) at("settings").showModal();
+  field?.focus();
 }
 
 const showTint = () => { document.body.dataset.tint = at("tint").checked ? "on" : "off"; };
 
 /** Show the settings as they are stored. */
 export function show() {
-  const values = store.settings();
+  const values = storage.settings();
   for (const name of KEPT) at(name).value = values[name] ?? "";
   at("tint").checked = values.tint ?? true;
-  document.querySelector(`[value=${values.mode ?? "chat"}]`).checked = true;
+  document.querySelector(`[name=mode][value=${values.mode ?? "chat"}]`).checked = true;
   showTint();
 }
 
 function keep() {
   const values = Object.fromEntries(KEPT.map(name => [name, at(name).value]));
-  store.keepSettings({...values, tint: at("tint").checked, mode: mode()});
+  storage.keepSettings({...values, tint: at("tint").checked, mode: mode()});
   showTint();
 }
 at("settings").addEventListener("input", keep);
 at("modes").addEventListener("change", keep);
+at("show-settings").addEventListener("click", () => open());
+at("settings").addEventListener("click", event => {
+  if (event.target === at("settings")) at("settings").close();  // beside it
+});

@@ -1,14 +1,25 @@
 // The picture of a trace, as drawn by the server, made usable without a mouse.
 
-/** Return an element that shows a trace. Below it stands what hovering over a token would show: for
-    the token that was tapped or reached by the arrow keys. */
+import {make} from "./dom.js";
+
+// The server escapes every text in a trace, but one may also come from an imported file. Its styles
+// are those of trace.css.
+const CLEAN = {
+  ALLOWED_TAGS: ["del", "div", "p", "path", "span", "strong", "svg"],
+  ALLOWED_ATTR: ["aria-label", "class", "d", "height", "role", "title", "width"],
+  FORBID_CONTENTS: ["style", "script"],
+  RETURN_DOM_FRAGMENT: true,
+};
+
+/**
+ * Return an element that shows a trace. Below it is what hovering over a token would show, for the
+ * token that was tapped or reached by the arrow keys.
+ * @param {string} html
+ */
 export function picture(html) {
-  const box = document.createElement("div");
-  box.className = "trace";
-  box.innerHTML = html;  // safe: our server escapes every text in it
-  const told = document.createElement("output");
-  told.textContent = "Tap a token, or go to it with the arrow keys, to see where it came from.";
-  box.append(told);
+  const told = make("output", {}, "Tap a token, or go to it with the arrow keys, to see where it came from.");
+  const box = make("div", {className: "picture"},
+    globalThis.DOMPurify.sanitize(html, CLEAN), told);
   const tokens = [...box.querySelectorAll(".round [title]")];
   let current = -1;
   const go = index => {
@@ -21,6 +32,9 @@ export function picture(html) {
     told.scrollIntoView({block: "nearest"});
   };
   const text = box.querySelector(".text");
+  if (text === null) return box;  // of a damaged file
+  const strip = box.querySelector(".strip");
+  if (strip) strip.tabIndex = 0;  // so that keys scroll it
   text.tabIndex = 0;
   text.setAttribute("role", "group");
   text.setAttribute("aria-label", "Tokens; the arrow keys go from one to the next");

@@ -1,0 +1,120 @@
+// Files that go with the next message, dropped, pasted or chosen.
+
+import {at, icon, iconButton, make} from "./dom.js";
+
+/** @typedef {import("./turn.js").Attachment} Attachment */
+
+const MOST_BYTES = 512 * 1024;  // of a text file; a request has 1 MiB unless the server allows more
+const LARGEST_SIDE = 1024;  // pixels of an image; models see no more
+const QUALITY = 0.85;
+
+/** @type {Attachment[]} */
+let files = [];
+let seesImages = false;
+
+/** Say whether the model sees images. @param {boolean} value */
+export function allowImages(value) {
+  seesImages = value;
+  at("file").accept = value ? "" : "text/*,.md,.py,.js,.ts,.c,.h,.cpp,.rs,.go,.java,.json,.yaml";
+}
+
+/** Take the files away, to send them. @returns {Attachment[]} */
+export function taken() {
+  const found = files;
+  files = [];
+  show();
+  return found;
+}
+
+export const any = () => files.length > 0;
+
+/** Add files. Throws an Error for what a message cannot have. @param {Iterable<File>} given */
+async function add(given) {
+  try {
+    for (const file of given)
+      files.push(file.type.startsWith("image/") ? await image(file) : await text(file));
+    at("error").textContent = "";
+  } catch (error) {
+    at("error").textContent = error.message;
+  }
+  show();
+}
+
+async function text(file) {
+  if (file.size > MOST_BYTES)
+    throw Error(`${file.name} has ${file.size} bytes; a text file may have ${MOST_BYTES}.`);
+  let text;
+  try {
+    text = new TextDecoder("utf-8", {fatal: true}).decode(await file.arrayBuffer());
+  } catch {
+    text = "\0";
+  }
+  if (text.includes("\0")) throw Error(`${file.name} is not text in UTF-8; choose a text file.`);
+  return {name: file.name, text};
+}
+
+async function image(file) {
+  if (!seesImages) throw Error(`${file.name} is an image, and this model sees none.`);
+  let bitmap;
+  try {
+    bitmap = await createImageBitmap(file);
+  } catch {
+    throw Error(`${file.name} is an image that the browser cannot read; choose a PNG or JPEG file.`);
+  }
+  const scale = Math.min(1, LARGEST_SIDE / Math.max(bitmap.width, bitmap.height));
+  const canvas = make("canvas", {width: Math.max(1, Math.round(bitmap.width * scale)),
+    height: Math.max(1, Math.round(bitmap.height * scale))});
+  canvas.getContext("2d").drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+  bitmap.close();
+  const kind = file.type === "image/png" && file.size < MOST_BYTES && scale === 1
+    ? "image/png" : "image/jpeg";
+  return {name: file.name || "image", url: canvas.toDataURL(kind, QUALITY)};
+}
+
+/** An element for a file. @param {Attachment} file @param {...Node} tools */
+export function chip(file, ...tools) {
+  const made = make("li", {className: "chip"});
+  if (file.url) made.append(make("img", {src: file.url, alt: file.name}));
+  else made.append(icon("attach"), make("span", {}, file.name));
+  made.append(...tools);
+  return made;
+}
+
+function show() {
+  at("files").hidden = !files.length;
+  at("files").replaceChildren(...files.map(file => chip(file, iconButton(
+    `Remove ${file.name}`, "close", () => {
+      files = files.filter(one => one !== file);
+      show();
+      at("prompt").focus();
+    }))));
+}
+
+const isDrag = event => event.dataTransfer?.types.includes("Files")
+  && document.body.dataset.mode !== "completion";
+
+at("attach").addEventListener("click", () => at("file").click());
+at("file").addEventListener("change", () => {
+  add([...at("file").files]);
+  at("file").value = "";
+});
+at("prompt").addEventListener("paste", event => {
+  const given = [...event.clipboardData.files];
+  if (!given.length || document.body.dataset.mode === "completion") return;
+  event.preventDefault();
+  add(given);
+});
+addEventListener("dragover", event => {
+  if (!isDrag(event)) return;
+  event.preventDefault();
+  document.body.dataset.drag = "";
+});
+addEventListener("dragleave", event => {
+  if (!event.relatedTarget) delete document.body.dataset.drag;
+});
+addEventListener("drop", event => {
+  delete document.body.dataset.drag;
+  if (!isDrag(event)) return;
+  event.preventDefault();
+  add([...event.dataTransfer.files]);
+});

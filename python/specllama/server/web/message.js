@@ -1,0 +1,32 @@
+// A message of the reader on the page.
+
+import {chip} from "./attachments.js";
+import {copy, iconButton, make} from "./dom.js";
+import {edit} from "./editor.js";
+import {textOf} from "./turn.js";
+
+/** @typedef {import("./turn.js").Turn} Turn */
+
+export class Message {
+  /** @param {HTMLElement} element what it fills @param {Turn} turn */
+  constructor(element, turn) {
+    this.element = element;
+    this.turn = turn;
+    this.tools = make("div", {className: "tools"});
+    if (turn.files)
+      element.append(make("ul", {className: "files"}, ...turn.files.map(file => chip(file))));
+    if (textOf(turn)) element.append(make("div", {className: "text"}, textOf(turn)));
+    element.append(this.tools);
+  }
+
+  /** Set the buttons: Copy, and the given ones. @param {...Node} buttons */
+  setTools(...buttons) {
+    this.tools.replaceChildren(
+      iconButton("Copy", "copy", button => copy(textOf(this.turn), button)), ...buttons);
+  }
+
+  /** Let one write another version; see `edit`. */
+  edit(verb, use) {
+    edit(this, verb, use);
+  }
+}

@@ -1,0 +1,106 @@
+// A Markdown text on the page that grows while it comes.
+
+import {copy, iconButton, make} from "./dom.js";
+import {blocks} from "./markdown.js";
+import {ranges, tint} from "./tint.js";
+import {joined} from "./turn.js";
+
+const PAUSE = 3;  // times what the last drawing took: the page stays free for most of the time
+
+export class Prose {
+  constructor() {
+    this.element = make("div", {className: "prose"});
+    this.#restart();
+  }
+
+  /** Show a text. Blocks that cannot change any more stay as they are. @param {Part[]} parts
+      @param {boolean} whole whether nothing more comes */
+  show(parts, whole) {
+    const text = joined(parts);
+    if (!text.startsWith(this.#done)) this.#restart();
+    const drafted = ranges(parts);
+    const from = this.#done.length;
+    const found = blocks(text.slice(from), this.#links);
+    // Links may be defined behind their use.
+    if (whole && from && this.#links.references) {
+      this.#restart(this.#links);
+      this.show(parts, true);
+      return;
+    }
+    const last = whole ? found.length - 1 : Math.max(found.findLastIndex(one => one.isCertain), 0);
+    for (const one of this.#open) one.remove();
+    this.#open = [];
+    found.forEach((one, i) => {
+      const fragment = one.render();
+      tint(fragment, text, [from + one.begin, from + one.end], drafted);
+      dress(fragment);
+      if (i >= last) this.#open.push(...fragment.childNodes);
+      this.element.append(fragment);
+    });
+    if (found[last]) this.#done = text.slice(0, from + found[last].begin);
+  }
+
+  /** The text of the blocks that are finished. */
+  #done;
+  #links;
+  /** Nodes of the others. @type {ChildNode[]} */
+  #open;
+
+  #restart(links = {}) {
+    this.#done = "";
+    this.#links = links;
+    this.#open = [];
+    this.element.replaceChildren();
+  }
+}
+
+/** Give code blocks their head, and let wide tables scroll. @param {DocumentFragment} fragment */
+function dress(fragment) {
+  for (const code of fragment.querySelectorAll("pre > code")) {
+    const language = /\blanguage-(\S+)/.exec(code.className)?.[1] ?? "";
+    const pre = code.parentNode;
+    const box = make("div", {className: "code"});
+    pre.replaceWith(box);
+    pre.tabIndex = 0;
+    pre.setAttribute("aria-label", `Code${language && `, ${language}`}`);
+    pre.setAttribute("role", "group");
+    box.append(make("div", {className: "code-head"}, make("span", {}, language || "text"),
+      iconButton("Copy code", "copy", button => copy(code.textContent, button))), pre);
+  }
+  for (const table of fragment.querySelectorAll("table")) {
+    const box = make("div", {className: "table", tabIndex: 0, role: "group",
+      "aria-label": "Table"});
+    table.replaceWith(box);
+    box.append(table);
+  }
+}
+
+/**
+ * Draws at most once a frame, and less often if drawing takes long.
+ */
+export class Drawing {
+  /** @param {() => void} draw */
+  constructor(draw) {
+    this.draw = draw;
+    this.asked = 0;
+    this.free = 0;
+  }
+
+  /** Have it drawn soon. */
+  ask() {
+    this.asked ||= requestAnimationFrame(() => {
+      this.asked = 0;
+      if (performance.now() < this.free) this.ask();
+      else this.now();
+    });
+  }
+
+  now() {
+    cancelAnimationFrame(this.asked);
+    this.asked = 0;
+    const began = performance.now();
+    this.draw();
+    const ended = performance.now();
+    this.free = ended + PAUSE * (ended - began);
+  }
+}

@@ -1,0 +1,78 @@
+// What the page knows of the server: its models, and how busy it is.
+
+import * as api from "./api.js";
+import * as settings from "./settings.js";
+import {allowImages} from "./attachments.js";
+import {at} from "./dom.js";
+
+const LOOK_MS = 2000;
+
+let model = null;
+let showMode = () => {};
+
+/** Ask the server for its models, and show the chosen one. */
+async function connect() {
+  let models;
+  try {
+    models = await api.models(at("key").value);
+  } catch (error) {
+    at("model").textContent = error.message;
+    return;
+  }
+  if (models === null) {
+    model = null;
+    at("model").textContent = "an API key is needed";
+    settings.open(at("key"));
+    return;
+  }
+  const chosen = at("models").value;
+  model = models.find(one => one.id === chosen) ?? models[0];
+  at("models").hidden = models.length === 1;
+  at("models").replaceChildren(
+    ...models.map(one => new Option(one.id, one.id, false, one === model)));
+  // What a model is shows once it was loaded.
+  const {description, n_ctx, chat} = model.meta ?? {chat: true};
+  at("model").textContent = description === undefined ? `${model.id} · not loaded yet`
+    : `${model.id} · ${description} · ${n_ctx} tokens of context`;
+  at("model").title = at("model").textContent;
+  if (n_ctx) at("context").max = n_ctx;
+  for (const one of document.getElementsByName("mode")) {
+    const isChat = one.value !== "completion";
+    one.disabled = isChat && !chat;
+    one.parentElement.title = one.disabled ? "The model has no chat template." : "";
+    if (!isChat && !chat) one.checked = true;
+  }
+  showMode();
+  if (description !== undefined) await learn(model.id);
+}
+
+/** Ask for what else than text the model reads, and whether it answers two at once. */
+async function learn(id) {
+  const {modalities, total_slots} = await api.properties(id, at("key").value).catch(() => ({}));
+  allowImages(modalities?.vision === true);
+  at("at-once").checked = at("at-once").checked && total_slots > 1;
+  at("at-once").disabled = !(total_slots > 1);
+}
+
+/** Show how busy the server is, again and again. */
+async function look() {
+  try {
+    const {running, waiting} = await api.load();
+    at("load").hidden = running + waiting === 0;
+    at("load").textContent = `${running} at work, ${waiting} waiting`;
+    if (model === null && at("model").textContent === api.SILENT) await connect();
+  } catch (error) {
+    at("model").textContent = error.message;
+    model = null;
+  }
+  setTimeout(look, LOOK_MS);
+}
+
+/** Begin. @param {() => void} action what is done when the modes that can be chosen are known */
+export function start(action) {
+  showMode = action;
+  at("key").addEventListener("change", connect);
+  at("models").addEventListener("change", connect);
+  connect();
+  look();
+}

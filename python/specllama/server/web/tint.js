@@ -1,0 +1,107 @@
+// Tints what came from drafts, in a plain text and in rendered Markdown.
+
+import {make} from "./dom.js";
+import {append} from "./turn.js";
+
+/** @typedef {import("./turn.js").Part} Part */
+
+const NEAR = 16;  // characters among which a single one is looked for
+
+/** Elements whose own text is only line breaks between their children. */
+const BETWEEN = new Set(["OL", "UL", "TABLE", "THEAD", "TBODY", "TR", "BLOCKQUOTE"]);
+
+const mark = text => make("span", {className: "drafted"}, text);
+
+/** Parts as nodes. @param {Part[]} parts */
+export const tinted = parts =>
+  parts.map(([text, drafted]) => drafted ? mark(text) : document.createTextNode(text));
+
+/** The drafted ranges of a text, as [begin, end]. @param {Part[]} parts */
+export function ranges(parts) {
+  const found = [];
+  let at = 0;
+  for (const [text, drafted] of parts) {
+    if (drafted) found.push([at, at + text.length]);
+    at += text.length;
+  }
+  return found;
+}
+
+/** Whether a text is one character. */
+const isSingle = text => text.length === String.fromCodePoint(text.codePointAt(0)).length;
+
+/** The pieces of a text that are looked for next if the whole is not found. */
+function* smaller(text) {
+  for (const between of [/(?<=\n)/, /(?<=\s)(?=\S)/, /(?<=[^\p{L}\p{N}])|(?=[^\p{L}\p{N}])/u]) {
+    const pieces = text.split(between);
+    if (pieces.length > 1) return yield* pieces;
+  }
+  yield* text;
+}
+
+/**
+ * Finds where in the source the texts of its rendering are, one after the other. Each is looked for
+ * behind the last one. The first place that fits is never behind the true one, so a wrong guess is
+ * mended by the next text.
+ */
+class Aligner {
+  /** @param {string} source @param {number} at @param {number} end of the part to look in */
+  constructor(source, at, end) {
+    this.source = source;
+    this.at = at;
+    this.end = end;
+    this.missing = new Set();
+  }
+
+  #find(text) {
+    if (this.missing.has(text)) return -1;
+    const end = isSingle(text) ? Math.min(this.at + NEAR, this.end) : this.end;
+    const found = this.source.slice(this.at, end).indexOf(text);
+    if (found >= 0) return this.at + found;
+    if (!isSingle(text)) this.missing.add(text);  // neither is it behind any later place
+    return -1;
+  }
+
+  /** Yield [piece, its place]. What is written otherwise in the source, such as an entity, has the
+      place of what follows. @param {string} text */
+  *places(text) {
+    const found = this.#find(text);
+    if (found >= 0) this.at = found + text.length;
+    if (found >= 0 || isSingle(text)) yield [text, found >= 0 ? found : this.at];
+    else for (const piece of smaller(text)) yield* this.places(piece);
+  }
+}
+
+/**
+ * Tint the drafted texts below a node.
+ * @param {Node} root the rendering of a part of the source
+ * @param {string} source
+ * @param {[number, number]} part offsets of that part
+ * @param {[number, number][]} drafted ranges of the source
+ */
+export function tint(root, source, [begin, end], drafted) {
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  const nodes = [];
+  while (walker.nextNode())
+    if (walker.currentNode.parentNode !== root && !BETWEEN.has(walker.currentNode.parentNode.tagName))
+      nodes.push(walker.currentNode);
+  const aligner = new Aligner(source, begin, end);
+  let next = 0;  // of the drafted ranges, those before end at or before the place
+  for (const node of nodes) {
+    const parts = [];
+    for (const [piece, place] of aligner.places(node.data)) {
+      while (next > 0 && drafted[next - 1][1] > place) --next;
+      while (drafted[next]?.[1] <= place) ++next;
+      for (let from = 0, range = next; from < piece.length; ) {
+        const [open, close] = drafted[range] ?? [Infinity, Infinity];
+        const isDrafted = open <= place + from;
+        const to = Math.min(piece.length, (isDrafted ? close : open) - place);
+        append(parts, piece.slice(from, to), isDrafted);
+        if (isDrafted) ++range;
+        from = to;
+      }
+    }
+    if (parts.some(([, isDrafted]) => isDrafted)) node.replaceWith(...tinted(parts));
+  }
+}
+
