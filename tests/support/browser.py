@@ -78,9 +78,18 @@ class Page:
         self._call("Page.navigate", url=url)
 
     def evaluate(self, script: str) -> Any:
-        """Return what a script comes to."""
-        return self._call("Runtime.evaluate", expression=script, returnByValue=True)["result"].get(
-            "value"
+        """Return what a script comes to, awaited if it is a promise; None if it throws."""
+        return self._evaluated(script)["result"].get("value")
+
+    def run(self, body: str) -> Any:
+        """Return what the body of an async function returns. What it throws fails the test."""
+        answer = self._evaluated(f"(async () => {{ {body} }})()")
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def _evaluated(self, script: str) -> dict[str, Any]:
+        return self._call(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
         )
 
     def wait_for(self, script: str) -> None:
@@ -145,35 +154,57 @@ class Page:
 
 CHROMIUM = find_chromium()
 
+CONNECTED = "/context|key/.test(document.getElementById('model')?.textContent)"
 AT = "window.at = id => document.getElementById(id);"
 ANSWERED = "at('end').hidden && at('turns').children.length === "
-LAST = "[...document.querySelectorAll('.answer > .text')].at(-1)"
+LAST = "[...document.querySelectorAll('#turns .answer > .text, #completion > .text')].at(-1)"
 LONG = "at('max_tokens').value = 1900; at('temperature').value = 1; at('seed').value = 3"
 """Settings by which an answer is long."""
 
-TEXTS = "[...document.querySelectorAll('#turns .text')].map(e => e.textContent)"
-FIGURES = "[...document.querySelectorAll('.figures')].at(-1).textContent"
+TEXTS = """(async () => {
+  const [conversation, chats, tree, turn] = await Promise.all(
+    ["conversation", "chats", "tree", "turn"].map(name => import(`/page/${name}.js`)));
+  const chat = await chats.chat(conversation.current().id);
+  if (!chat) return [];
+  const turns = new Map((await chats.turns(chat.id)).map(one => [one.id, one]));
+  return tree.path(turns, chat.last).map(turn.textOf);
+})()"""
+"""The texts of the turns that are shown, as the browser stores them."""
+
+FIGURES = "[...document.querySelectorAll('#turns .figures')].at(-1).textContent"
 
 
 def button(name: str) -> str:
     """Return a script for the last button of that name."""
     return (
-        f"[...document.querySelectorAll('.tools button')].findLast(e => e.textContent === {name!r})"
+        f"[...document.querySelectorAll('.tools .icon-button')]"
+        f".findLast(e => e.title === {name!r} && e.checkVisibility())"
     )
 
 
-def reopen(page: Page) -> None:
-    """Open the latest chat of a page that was loaded again."""
-    page.wait_for("document.querySelectorAll('#chats .open').length > 0")
+def reload(page: Page) -> None:
+    """Load the page again."""
+    page.evaluate("window.isOld = true")
+    page.reload()
+    page.wait_for(
+        "!window.isOld && /context|key/.test(document.getElementById('model')?.textContent)"
+    )
     page.evaluate(AT)
+
+
+def reopen(page: Page) -> None:
+    """Load the page again, and open the latest chat."""
+    reload(page)
+    page.wait_for("document.querySelectorAll('#chats .open').length > 0")
     page.evaluate("document.querySelector('#chats .open').click()")
+    page.wait_for("at('turns').children.length > 0")
 
 
 def opened(server: Server, profile: Path, *, dark: bool = False, phone: bool = False) -> Page:
     """Open the page of a server."""
     assert CHROMIUM is not None
     page = Page(CHROMIUM, server.url, profile, dark=dark, phone=phone)
-    page.wait_for("/context|key/.test(document.getElementById('model')?.textContent)")
+    page.wait_for(CONNECTED)
     page.evaluate(AT)
     return page
 
@@ -184,4 +215,5 @@ def say(page: Page, text: str, n_turns: int) -> str:
     page.type(text)
     page.press("Enter")
     page.wait_for(f"{ANSWERED}{n_turns}")
-    return str(page.evaluate(f"{LAST}.textContent"))
+    assert page.evaluate("at('error').textContent") == ""
+    return str(page.evaluate(TEXTS)[-1])

@@ -13,7 +13,8 @@ from specllama.formats.traced_token import TracedToken
 # its own, and a theme that the media query does not know: so every rule is scoped, and text colour
 # and background are set together. The mark at the end of a line is not text, and rejected tokens
 # cannot be selected, so copying gives exactly the text.
-STYLE = """
+STYLE = (
+    """
 .specllama-trace { --ink: #1b1b1b; --paper: #fff; --faint: #6b6b6b; --match: #cdebc9;
   --corpus: #c9ebe4; --history: #d3e6ea; --ngram: #e6efb0; --grammar: #f7e3bd; --model: #cfe0fb;
   --other: #e5d9f5;
@@ -43,7 +44,9 @@ STYLE = """
 .specllama-trace .round:hover { outline: 1px solid var(--faint) }
 .specllama-trace .legend > * { margin-right: 1em }
 .specllama-trace .caption { color: var(--faint); font-size: 85% }
-""" + trace_strip.STYLE
+"""
+    + trace_strip.STYLE
+)
 """The rules for an element that `fragment` returns; they are in it, too."""
 
 _LEGEND = {

@@ -9,7 +9,7 @@ from specllama import Stats
 
 def timings(stats: Stats, *, alone: bool) -> dict[str, Any]:
     """Return the field `timings` of an answer: tokens, milliseconds and rates; and of our own
-    `predicted_rounds_n`, the target's decodes, and `speedup`, see `_speedup`.
+    `predicted_rounds_n`, the target's decodes, `id_slot`, and `speedup`, see `_speedup`.
 
     Args:
         stats: The statistics of the generation.
@@ -24,6 +24,7 @@ def timings(stats: Stats, *, alone: bool) -> dict[str, Any]:
         "draft_n": stats.drafted,
         "draft_n_accepted": stats.accepted,
         "predicted_rounds_n": stats.rounds,
+        "id_slot": stats.slot,
         **({} if speedup is None else {"speedup": speedup}),
     }
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import Page, opened
+import uvicorn
+from browser import CHROMIUM, Page, opened
 from serving import Server, serve
 from session_options import EXACT, FIXED
 from specllama import SpecSession
+from specllama.server.page import routes as page_routes
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+POLICY = "Content-Security-Policy"
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +42,8 @@ def page(server: Server, tmp_path: Path) -> Iterator[Page]:
     page.wait_for("at('model').textContent.includes('key is needed')")
     assert page.evaluate("document.activeElement === at('key')")
     page.type("key")
-    page.press("Tab")
-    page.wait_for("at('model').textContent.startsWith('test · llama')")
+    page.press("Enter")
+    page.wait_for("at('model').textContent.startsWith('test · llama') && !at('settings').open")
     yield page
     page.close()
 
@@ -44,3 +54,37 @@ def chat(chatting: Server, tmp_path: Path) -> Iterator[Page]:
     page.evaluate("at('max_tokens').value = 24")
     yield page
     page.close()
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """A page with the libraries and the policy of the real one, and nothing else."""
+    routes = page_routes()
+    show = routes[0].endpoint
+
+    async def show_empty(request: Request) -> Response:
+        answer = await show(request)
+        head, _, _ = answer.body.decode().partition('<script type="module"')
+        return HTMLResponse(head, headers={POLICY: answer.headers[POLICY]})
+
+    app = Starlette(routes=[Route("/empty", show_empty), *routes])
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        running = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+        thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
+        thread.start()
+        assert CHROMIUM is not None
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/empty"
+        page = Page(CHROMIUM, url, tmp_path_factory.mktemp("profile"))
+        page.wait_for("document.readyState === 'complete' && 'hljs' in window")
+        yield page
+        page.close()
+        running.should_exit = True
+        thread.join()
+
+
+@pytest.fixture
+def blank(empty: Page) -> Page:
+    """The same, emptied."""
+    empty.evaluate("document.body.replaceChildren()")
+    empty.errors.clear()
+    return empty

@@ -75,6 +75,6 @@ function verdict([plain, drafts]) {
     make("strong", {}, Number.isFinite(ratio) && ratio > 0 ? `${ratio.toFixed(2)} ×` : "–"),
     " the speed of plain decoding. ",
     isSame ? "Both texts are the same, character by character."
-      : "The texts differ: two tokens were nearly as likely (see exactness in the documentation).",
+      : "The texts differ: where they part, two tokens were nearly as likely.",
   ];
 }

@@ -94,7 +94,7 @@ function showContext() {
   at("context").hidden = !used || !at("context").max;
   if (used) {
     at("context").value = used;
-    at("used").textContent = `${used} of ${at("context").max} tokens of context`;
+    at("used").textContent = `${used} tokens used`;
   }
   at("used").hidden = at("context").hidden;
 }

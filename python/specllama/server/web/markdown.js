@@ -15,7 +15,7 @@ const CLEAN = {ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ATTRIBUTES, ALLOWED_URI_REGEXP:
 
 const {hljs, markdownit, DOMPurify} = globalThis;
 
-const parser = markdownit({html: false, highlight}).use(math);
+const parser = markdownit({html: false, breaks: true, highlight}).use(math);
 const escape = parser.utils.escapeHtml;
 
 function highlight(code, language) {

@@ -21,9 +21,9 @@ export class Prose {
     const drafted = ranges(parts);
     const from = this.#done.length;
     const found = blocks(text.slice(from), this.#links);
-    // Links may be defined behind their use.
+    // A link may be defined behind its use, and the definition was not whole at first.
     if (whole && from && this.#links.references) {
-      this.#restart(this.#links);
+      this.#restart();
       this.show(parts, true);
       return;
     }
@@ -46,9 +46,9 @@ export class Prose {
   /** Nodes of the others. @type {ChildNode[]} */
   #open;
 
-  #restart(links = {}) {
+  #restart() {
     this.#done = "";
-    this.#links = links;
+    this.#links = {};
     this.#open = [];
     this.element.replaceChildren();
   }

@@ -113,6 +113,8 @@ function toggle(isOpen) {
   document.body.dataset.past = isOpen ? "open" : "closed";
   at("show-past").setAttribute("aria-expanded", String(isOpen));
   at("past").inert = !isOpen;
+  for (const one of document.querySelectorAll("main, body > header"))
+    one.inert = isOpen && !wide.matches;  // it is behind the list
 }
 
 at("show-past").addEventListener("click", () => {

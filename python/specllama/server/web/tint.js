@@ -7,8 +7,12 @@ import {append} from "./turn.js";
 
 const NEAR = 16;  // characters among which a single one is looked for
 
-/** Elements whose own text is only line breaks between their children. */
-const BETWEEN = new Set(["OL", "UL", "TABLE", "THEAD", "TBODY", "TR", "BLOCKQUOTE"]);
+/** Elements with line breaks between their children, which are not in the source. */
+const BETWEEN = new Set(["BLOCKQUOTE", "LI", "OL", "TABLE", "TBODY", "THEAD", "TR", "UL"]);
+
+/** Whether a node has text of the source. @param {Text} node @param {Node} root */
+const isText = ({data, parentNode}, root) =>
+  data !== "\n" || (parentNode !== root && !BETWEEN.has(parentNode.tagName));
 
 const mark = text => make("span", {className: "drafted"}, text);
 
@@ -83,8 +87,7 @@ export function tint(root, source, [begin, end], drafted) {
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   const nodes = [];
   while (walker.nextNode())
-    if (walker.currentNode.parentNode !== root && !BETWEEN.has(walker.currentNode.parentNode.tagName))
-      nodes.push(walker.currentNode);
+    if (isText(walker.currentNode, root)) nodes.push(walker.currentNode);
   const aligner = new Aligner(source, begin, end);
   let next = 0;  // of the drafted ranges, those before end at or before the place
   for (const node of nodes) {

@@ -2,14 +2,15 @@
 
 import {make} from "./dom.js";
 
-// The server escapes every text in a trace, but one may also come from an imported file. Its styles
-// are those of trace.css.
+// The server escapes every text in a trace, but one may also come from an imported file.
 const CLEAN = {
   ALLOWED_TAGS: ["del", "div", "p", "path", "span", "strong", "svg"],
   ALLOWED_ATTR: ["aria-label", "class", "d", "height", "role", "title", "width"],
-  FORBID_CONTENTS: ["style", "script"],
   RETURN_DOM_FRAGMENT: true,
 };
+
+/** The styles in a trace; here those of trace.css do. */
+const STYLES = /<style>.*?<\/style>/gs;
 
 /**
  * Return an element that shows a trace. Below it is what hovering over a token would show, for the
@@ -17,9 +18,10 @@ const CLEAN = {
  * @param {string} html
  */
 export function picture(html) {
-  const told = make("output", {}, "Tap a token, or go to it with the arrow keys, to see where it came from.");
+  const told = make("output", {},
+    "Tap a token, or go to it with the arrow keys, to see where it came from.");
   const box = make("div", {className: "picture"},
-    globalThis.DOMPurify.sanitize(html, CLEAN), told);
+    globalThis.DOMPurify.sanitize(html.replace(STYLES, ""), CLEAN), told);
   const tokens = [...box.querySelectorAll(".round [title]")];
   let current = -1;
   const go = index => {

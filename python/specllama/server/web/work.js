@@ -38,6 +38,7 @@ export async function run(generations, atOnce = true) {
     else for (const one of generations) if (running.some(one => !one.isStopped)) await one.run();
   } finally {
     running = null;
+    at("error").textContent = "";
     if (!isLeft) show();
   }
 }
