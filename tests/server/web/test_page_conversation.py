@@ -192,7 +192,7 @@ def test_a_message_without_an_answer_is_kept_and_can_be_answered(
     with all_slots_taken(chatting):
         chat.type("What is 2 + 2?")
         chat.press("Enter")
-        chat.wait_for("!at('end').hidden")
+        chat.wait_for("document.querySelectorAll('#chats .open').length === 1")
         reopen(chat)
         assert chat.evaluate(TEXTS) == ["What is 2 + 2?"]
     chat.evaluate("at('max_tokens').value = 24")
@@ -253,8 +253,10 @@ def test_the_page_stops_an_answer(chatting: Server, chat: Page) -> None:
 
 
 def test_the_view_follows_an_answer_until_one_scrolls_up(chat: Page) -> None:
-    chat.resize(1280, 420)
-    begin_long_answer(chat, 2)
+    chat.resize(500, 420)
+    chat.evaluate("at('max_tokens').value = 900; at('prompt').focus()")
+    chat.type("Write a long story about a fox, in many paragraphs.")
+    chat.press("Enter")
     chat.wait_for("at('answers').scrollHeight > at('answers').clientHeight + 400")
     assert chat.evaluate("at('to-end').hidden")
     chat.evaluate("at('answers').scrollTop = 0")
