@@ -1,11 +1,15 @@
-# Defines the target `llama` and SPECLLAMA_LLAMA_CPP_PYTHON, the version of the llama-cpp-python
-# wheel it comes from (empty when llama.cpp is built in from LLAMA_SOURCE_DIR).
+# Defines the targets `llama` and `mtmd`, and SPECLLAMA_LLAMA_CPP_PYTHON, the version of the
+# llama-cpp-python wheel they come from (empty when llama.cpp is built in from LLAMA_SOURCE_DIR).
 set(SPECLLAMA_LLAMA_CPP_PYTHON "")
 
 if(LLAMA_SOURCE_DIR)
   set(BUILD_SHARED_LIBS OFF)
   set(LLAMA_BUILD_COMMON OFF CACHE BOOL "" FORCE)
   add_subdirectory("${LLAMA_SOURCE_DIR}" "${CMAKE_BINARY_DIR}/llama.cpp" EXCLUDE_FROM_ALL SYSTEM)
+  if(NOT TARGET mtmd)
+    add_subdirectory("${LLAMA_SOURCE_DIR}/tools/mtmd" "${CMAKE_BINARY_DIR}/mtmd" EXCLUDE_FROM_ALL
+                     SYSTEM)
+  endif()
   return()
 endif()
 
@@ -26,3 +30,4 @@ list(GET found 1 llama_cpp_package)
 message(STATUS "llama.cpp from llama-cpp-python ${SPECLLAMA_LLAMA_CPP_PYTHON}")
 cmake_path(GET llama_cpp_package PARENT_PATH site_packages)
 find_package(llama CONFIG REQUIRED PATHS "${site_packages}" NO_DEFAULT_PATH)
+include(cmake/mtmd.cmake)

@@ -17,5 +17,5 @@ configure_package_config_file(cmake/specllama-config.cmake.in specllama-config.c
                               INSTALL_DESTINATION "${specllama_package}")
 write_basic_package_version_file(specllama-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/specllama-config.cmake"
-              "${CMAKE_CURRENT_BINARY_DIR}/specllama-config-version.cmake"
+              "${CMAKE_CURRENT_BINARY_DIR}/specllama-config-version.cmake" cmake/mtmd.cmake
         DESTINATION "${specllama_package}" COMPONENT cpp)

@@ -31,7 +31,7 @@ int read_choice(const OptionInfo& info, const std::string& text);
 template <typename Value>
 void read_any(const OptionInfo& info, const std::string& text, Value& value) {
     if constexpr (std::is_same_v<Value, bool>)
-        value = true;
+        value = !std::string_view(info.flags).starts_with("--no-");
     else if constexpr (std::is_enum_v<Value>)
         value = static_cast<Value>(read_choice(info, text));
     else if constexpr (is_optional<Value>) {

@@ -31,9 +31,10 @@ struct Footprint {
     std::uint64_t kv = 0;
     std::uint64_t states = 0;
     std::uint64_t compute = 0;
+    std::uint64_t projector = 0;
     std::vector<std::uint64_t> text = {};  // [layer of Weights]: its part of kv and states
 
-    std::uint64_t total() const { return weights + kv + states + compute; }
+    std::uint64_t total() const { return weights + kv + states + compute + projector; }
 };
 
 double bytes_of_number(ggml_type type) {
@@ -132,7 +133,7 @@ struct Budgets {
 
  private:
     ModelBytes model_bytes(const Need& need) const {
-        return {weights, need.target.text, need.target.compute};
+        return {weights, need.target.text, need.target.compute + need.target.projector};
     }
 
     // The target's devices, less what the draft model takes. Of several devices it may take any.
@@ -157,12 +158,13 @@ struct Budgets {
                           budgets.draft.where + " has " + mib(budgets.draft.bytes) +
                           " free; lower n_ctx, or give it another device.");
     const MemoryBudget& budget = budgets.target;
-    std::string text = "The model needs " + mib(need.target.total()) + " (weights " +
-                       mib(need.target.weights) + ", KV memory for " +
-                       (need.n_seq > 1 ? std::to_string(need.n_seq) + " times " : "") +
-                       std::to_string(need.n_ctx) + " tokens " + mib(need.target.kv) +
-                       (need.target.states > 0 ? ", states " + mib(need.target.states) : "") +
-                       ", computing " + mib(need.target.compute) + ")";
+    std::string text =
+        "The model needs " + mib(need.target.total()) + " (weights " + mib(need.target.weights) +
+        ", KV memory for " + (need.n_seq > 1 ? std::to_string(need.n_seq) + " times " : "") +
+        std::to_string(need.n_ctx) + " tokens " + mib(need.target.kv) +
+        (need.target.states > 0 ? ", states " + mib(need.target.states) : "") + ", computing " +
+        mib(need.target.compute) +
+        (need.target.projector > 0 ? ", projector " + mib(need.target.projector) : "") + ")";
     if (budgets.shared() && need.draft.total() > 0)
         text += " and the draft model " + mib(need.draft.total());
     text += ", but " + budget.where + " has " + mib(budget.bytes) +
@@ -307,6 +309,7 @@ void resolve_memory(const Header& target, TargetPlan& plan, const Header* draft,
     const auto need = [&](int n_ctx) {
         Need all{
             plan.context.n_seq, n_ctx, footprint(target, plan.context, n_ctx, plan.n_logits), {}};
+        all.target.projector = plan.projector_bytes;
         if (draft != nullptr)
             all.draft = footprint(*draft, {draft_plan->context}, n_ctx, n_draft_logits);
         return all;

@@ -17,7 +17,9 @@ class Sampler;
 // told.
 struct DraftRequest {
     SequenceId sequence = 0;
+    // The text. Images and sounds in it are left out: drafters do not read them.
     TokenSpan tokens;
+    int n_media = 0;  // positions that these take in the target's memory
     int max_tokens = 0;
     int max_alternatives = 0;
     // Most tokens of a draft of which some are drawn from distributions. It is verified whole or

@@ -18,8 +18,13 @@ constexpr int kMostPending = 16;
 
 }  // namespace
 
-LocalTarget::LocalTarget(Context& context, std::shared_ptr<StateReader> reader)
-    : context_(context), reader_(std::move(reader)), schedule_(context), batch_(context.n_batch()) {
+LocalTarget::LocalTarget(Context& context, std::shared_ptr<StateReader> reader,
+                         std::shared_ptr<Vision> vision)
+    : context_(context),
+      reader_(std::move(reader)),
+      vision_(std::move(vision)),
+      schedule_(context),
+      batch_(context.n_batch()) {
     if (reader_) reader_->attach(context);
 }
 
@@ -43,7 +48,7 @@ DraftLimits LocalTarget::limits(const Sequence& sequence, DraftLimits wanted) co
     const int n_room = schedule_.tokens_per_sequence() - sequence.n_pending();
     // Every node takes a cell of the memory, also where several stand at one position.
     return {std::max(std::min(alone.depth, n_room), 0),
-            std::min({alone.nodes, n_room, context_.n_ctx() - sequence.n_tokens()})};
+            std::min({alone.nodes, n_room, context_.n_ctx() - sequence.n_rows()})};
 }
 
 void LocalTarget::begin(Sequence& sequence) {
@@ -70,7 +75,11 @@ void LocalTarget::prefill(std::span<Sequence* const> sequences, std::vector<Sequ
         (schedule_.must_prefill(*sequence) ? prompts_ : ready).push_back(sequence);
     if (!prompts_.empty()) {
         schedule_.choose(prompts_, chunks_);
-        decode_prompts(0, prompts_.size(), decodes);
+        Sequence& first = *prompts_.front();
+        if (PromptSchedule::at_media(first))
+            decode_media(first);
+        else
+            decode_prompts(0, prompts_.size(), decodes);
         for (Sequence* sequence : prompts_)
             if (sequence->n_pending() <= schedule_.n_tail(*sequence)) ready.push_back(sequence);
     }
@@ -108,10 +117,28 @@ void LocalTarget::decode_prompts(std::size_t first, std::size_t last,
         Sequence& sequence = *prompts_[i];
         process(sequence, row, chunks_[i], {});
         row += chunks_[i];
-        sequence.set_cached(sequence.n_cached() + chunks_[i]);
-        sequence.stats.seconds.prefill += seconds;
-        if (schedule_.at_checkpoint(sequence)) context_.memory().save_checkpoint(sequence.id());
+        prefilled(sequence, chunks_[i], seconds);
     }
+}
+
+// Encodes and decodes an image or a sound, the next of the prompt. What that takes says nothing
+// about other decodes.
+void LocalTarget::decode_media(Sequence& sequence) {
+    const Stopwatch watch;
+    const Sequence::PlacedMedia& media = *sequence.next_media();
+    try {
+        vision_->decode(*media.chunk, context_, sequence.id(), media.begin);
+    } catch (const Error&) {
+        recover(&sequence);
+        return;
+    }
+    prefilled(sequence, media.chunk->n_positions(), watch.seconds());
+}
+
+void LocalTarget::prefilled(Sequence& sequence, int n, double seconds) {
+    sequence.set_cached(sequence.n_cached() + n);
+    sequence.stats.seconds.prefill += seconds;
+    if (schedule_.at_checkpoint(sequence)) context_.memory().save_checkpoint(sequence.id());
 }
 
 // In a split memory, only neighbours with equal numbers of rows can be decoded at once.
@@ -166,7 +193,7 @@ void LocalTarget::decode_drafts(std::span<Verification> drafts, int n_padding,
     int n_context = 0;
     bool ends_prompt = false;
     for (const Verification& one : drafts) {
-        n_context += one.sequence->n_tokens() / n_sequences;
+        n_context += one.sequence->n_rows() / n_sequences;
         ends_prompt |= one.sequence->in_prompt();
         rows_.push_back(add_draft(one));
     }
@@ -175,7 +202,8 @@ void LocalTarget::decode_drafts(std::span<Verification> drafts, int n_padding,
     const Verification& last = drafts.back();
     if (last.draft->n_leaves() == 1) {
         Position position = last.sequence->n_tokens() + last.draft->size();
-        for (int n = std::min(n_padding, context_.n_ctx() - position); n > 0; --n)
+        const int n_room = context_.n_ctx() - last.sequence->n_rows() - last.draft->size();
+        for (int n = std::min(n_padding, n_room); n > 0; --n)
             batch_.add(last.sequence->tokens().back(), position++, last.sequence->id(), true);
     }
     context_.decode(batch_);
@@ -263,7 +291,8 @@ void LocalTarget::process(Sequence& sequence, int row, int n, std::span<const in
     std::iota(stay_.begin(), stay_.end(), row);
     for (const int node : path) stay_.push_back(row + n + node);
     contained(sequence, [&] {
-        reader_->process(sequence.id(), sequence.tokens(), sequence.n_cached(), stay_);
+        reader_->process(sequence.id(), sequence.text_tokens(),
+                         sequence.n_text(sequence.n_cached()), stay_);
     });
 }
 

@@ -9,6 +9,7 @@
 #include "engine/target.h"
 #include "runtime/batch.h"
 #include "runtime/context.h"
+#include "vision/vision.h"
 
 namespace specllama {
 
@@ -16,9 +17,10 @@ namespace specllama {
 class LocalTarget final : public Target {
  public:
     // context must outlive this. reader: a drafter that reads the hidden states of all that is
-    // decoded, which the context keeps from now on; null: none. Throws what
-    // StateReader::attach throws.
-    explicit LocalTarget(Context& context, std::shared_ptr<StateReader> reader = nullptr);
+    // decoded, which the context keeps from now on; null: none. vision: decodes images and sounds;
+    // null: no sequence has any. Throws what StateReader::attach throws.
+    explicit LocalTarget(Context& context, std::shared_ptr<StateReader> reader = nullptr,
+                         std::shared_ptr<Vision> vision = nullptr);
 
     DraftLimits limits(DraftLimits wanted) const override;
     DraftLimits limits(const Sequence& sequence, DraftLimits wanted) const override;
@@ -35,6 +37,8 @@ class LocalTarget final : public Target {
 
  private:
     void decode_prompts(std::size_t first, std::size_t last, std::vector<Decode>& decodes);
+    void decode_media(Sequence& sequence);
+    void prefilled(Sequence& sequence, int n, double seconds);
     std::size_t n_together(std::span<const Verification> drafts) const;
     void decode_drafts(std::span<Verification> drafts, int n_padding, std::vector<Decode>& decodes);
     int add_draft(const Verification& one);
@@ -44,6 +48,7 @@ class LocalTarget final : public Target {
 
     Context& context_;
     std::shared_ptr<StateReader> reader_;
+    std::shared_ptr<Vision> vision_;
     PromptSchedule schedule_;
     std::vector<Sequence*> entered_;  // begun and not ended
     std::size_t n_alone_ = 0;         // sequences to be decoded one by one, as a decode has failed

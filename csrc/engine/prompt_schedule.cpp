@@ -48,17 +48,19 @@ void PromptSchedule::set_tails(std::span<Sequence* const> sequences) {
 
 // Prompts that are to be saved are prefilled even if they are short.
 bool PromptSchedule::must_prefill(const Sequence& sequence) const {
-    if (is_saved(sequence)) return sequence.n_pending() > n_tail(sequence);
+    if (is_saved(sequence) || sequence.next_media() != nullptr)
+        return sequence.n_pending() > n_tail(sequence);
     return sequence.n_pending() > (sequence.in_prompt() ? most_tail_ : tokens_per_sequence_);
 }
 
 int PromptSchedule::n_tail(const Sequence& sequence) const {
-    return is_saved(sequence) ? std::min(kSavedTail, tokens_per_sequence_) : tail_;
+    const int n = is_saved(sequence) ? std::min(kSavedTail, tokens_per_sequence_) : tail_;
+    return std::min(n, sequence.n_after_media());
 }
 
 bool PromptSchedule::is_saved(const Sequence& sequence) const {
     return target_.memory().most_checkpoints() > 0 && sequence.in_prompt() &&
-           sequence.n_tokens() - sequence.stats.reused_tokens >= kLeastSaved;
+           sequence.n_tokens() - sequence.n_reused() >= kLeastSaved;
 }
 
 // From the prompt's end back, since its last messages are the likeliest to be changed. Messages
@@ -69,7 +71,7 @@ void PromptSchedule::place_checkpoints(Sequence& sequence) const {
     if (!is_saved(sequence)) return;
     const int step =
         std::max(kLeastSaved, sequence.n_tokens() / target_.memory().most_checkpoints());
-    const int first = sequence.stats.reused_tokens + kLeastSaved;
+    const int first = sequence.n_reused() + kLeastSaved;
     int next = sequence.n_tokens() - kSavedTail;
     for (const int end : sequence.message_ends() | std::views::reverse) {
         if (end < first || end > next - step) continue;
@@ -85,9 +87,16 @@ bool PromptSchedule::at_checkpoint(const Sequence& sequence) const {
             std::ranges::binary_search(sequence.checkpoints, sequence.n_cached()));
 }
 
+// Whether an image or a sound comes next, which is decoded alone.
+bool PromptSchedule::at_media(const Sequence& sequence) {
+    const auto* media = sequence.next_media();
+    return media != nullptr && media->begin == sequence.n_cached();
+}
+
 // How much of a prompt the memory holds after its next batch, if that has room.
 int PromptSchedule::next_stop(const Sequence& sequence) const {
-    const int end = sequence.n_tokens() - n_tail(sequence);
+    int end = sequence.n_tokens() - n_tail(sequence);
+    if (const auto* media = sequence.next_media()) end = std::min(end, media->begin);
     const auto next = std::ranges::upper_bound(sequence.checkpoints, sequence.n_cached());
     return next == sequence.checkpoints.end() ? end : std::min(*next, end);
 }
@@ -101,7 +110,11 @@ void PromptSchedule::choose(std::vector<Sequence*>& prompts, std::vector<int>& c
         return (sequence->id() - last_ - 1 + target_.n_seq()) % target_.n_seq();
     };
     std::ranges::sort(prompts, {}, turn);
-    if (target_.memory().per_sequence_streams()) prompts.resize(1);
+    const bool alone = target_.memory().per_sequence_streams() || at_media(*prompts.front());
+    const auto end =
+        alone ? prompts.begin() + 1
+              : std::ranges::find_if(prompts, [](const auto* one) { return at_media(*one); });
+    prompts.erase(end, prompts.end());
     int room = target_.n_batch();
     chunks.clear();
     while (room > 0 && chunks.size() < prompts.size()) {

@@ -35,8 +35,10 @@ class PromptSchedule {
     bool at_checkpoint(const Sequence& sequence) const;
 
     // Reduces `prompts` to those of the next batch, in the order of their turns, and sets
-    // chunks[i]: how many tokens of prompts[i] it takes.
+    // chunks[i]: how many tokens of prompts[i] it takes. If an image or a sound comes next in the
+    // first prompt (at_media), that is all of the batch.
     void choose(std::vector<Sequence*>& prompts, std::vector<int>& chunks);
+    static bool at_media(const Sequence& sequence);
 
  private:
     void set_tails(std::span<Sequence* const> sequences);

@@ -34,7 +34,7 @@ SampledDraft to_draft(const RequestDraft& given) {
 }  // namespace
 
 Sequence::Sequence(const Vocabulary& vocab, TokenSpan prompt, const GenerateOptions& options,
-                   int n_ctx, std::unique_ptr<Mask> mask)
+                   int n_ctx, std::unique_ptr<Mask> mask, const MediaChunks& media)
     : vocab_(&vocab),
       n_prompt_(static_cast<int>(prompt.size())),
       n_most_(n_ctx),
@@ -52,22 +52,30 @@ Sequence::Sequence(const Vocabulary& vocab, TokenSpan prompt, const GenerateOpti
       message_ends_(options.message_ends) {
     if (message_ends_.empty())
         for (int i = 0; i < n_prompt_; ++i)
-            if (vocab.ends_message(prompt[i])) message_ends_.push_back(i + 1);
+            if (!is_media(prompt[i]) && vocab.ends_message(prompt[i]))
+                message_ends_.push_back(i + 1);
+    // An image is decoded whole.
+    std::erase_if(message_ends_, [&](int end) {
+        return end < n_prompt_ && is_media(prompt[end]) && !begins_media(prompt[end]);
+    });
     if (options.draft) given_ = to_draft(*options.draft);
+    tokens_.assign(prompt.begin(), prompt.end());
+    place(media);
+    n_most_ -= n_rows() - n_tokens();
     const int max_tokens = options.max_tokens.value_or(kDefaultMaxTokens);
     if (max_tokens >= 0)
         n_most_ = std::min(n_most_, prompt.size() + static_cast<std::size_t>(max_tokens));
     if (!replayed_.empty()) n_most_ = std::min(n_most_, prompt.size() + replayed_.size());
     // The round loop appends to these without allocating.
     tokens_.reserve(n_most_);
+    if (!media_.empty()) text_tokens_.reserve(n_most_);
     stats.by_round.reserve(n_most_ - prompt.size());
     stats.drafted_by_position.reserve(kMaxSpecLength);
     stats.accepted_by_position.reserve(kMaxSpecLength);
     stats.drafted_by_rank.reserve(kMaxTreeWidth);
     stats.accepted_by_rank.reserve(kMaxTreeWidth);
 
-    tokens_.assign(prompt.begin(), prompt.end());
-    stats.prompt_tokens = n_prompt_;
+    stats.prompt_tokens = n_rows();
     stats.seed = sampler_.seed();
     for (const Token token : options.generated) {
         if (done_ || vocab_->is_end(token) || !sampler_.allows(token))
@@ -78,10 +86,39 @@ Sequence::Sequence(const Vocabulary& vocab, TokenSpan prompt, const GenerateOpti
     }
 }
 
+void Sequence::place(const MediaChunks& media) {
+    if (media.empty()) return;
+    for (int i = 0; i < n_prompt_; ++i) {
+        if (!is_media(tokens_[i]))
+            text_tokens_.push_back(tokens_[i]);
+        else if (begins_media(tokens_[i]))
+            media_.push_back({i, media[media_.size()]});
+    }
+}
+
+int Sequence::n_text(int n) const {
+    int n_text = n;
+    for (const PlacedMedia& one : media_)
+        if (one.end() <= n) n_text -= one.chunk->n_positions();
+    return n_text;
+}
+
+int Sequence::n_rows(int n) const {
+    int n_rows = n;
+    for (const PlacedMedia& one : media_)
+        if (one.end() <= n) n_rows += one.chunk->n_rows() - one.chunk->n_positions();
+    return n_rows;
+}
+
+const Sequence::PlacedMedia* Sequence::next_media() const {
+    const auto next = std::ranges::lower_bound(media_, n_cached_, {}, &PlacedMedia::begin);
+    return next == media_.end() ? nullptr : &*next;
+}
+
 void Sequence::enter(SequenceId id, int n_reused) {
     id_ = id;
-    n_cached_ = n_reused;
-    stats.reused_tokens = n_reused;
+    n_cached_ = n_reused_ = n_reused;
+    stats.reused_tokens = n_rows(n_reused);
     stats.slot = id;
 }
 
@@ -92,10 +129,12 @@ bool Sequence::commit(Token token, bool from_draft, std::optional<TokenLogprobs>
     }
     sampler_.accept(token);
     tokens_.push_back(token);
+    if (!media_.empty()) text_tokens_.push_back(token);
     const bool stopped = text_.push(token, from_draft, std::move(logprobs),
                                     [&](std::string& bytes) { append_text(token, bytes); });
     if (stopped) {
         tokens_.resize(n_prompt_ + text_.n_kept());
+        if (!media_.empty()) text_tokens_.resize(n_text(n_tokens()));
         finish(FinishReason::stop);
     } else if (n_tokens_left() == 0) {
         finish(FinishReason::length);

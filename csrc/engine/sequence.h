@@ -17,6 +17,7 @@
 #include "specllama/trace.h"
 #include "specllama/types.h"
 #include "text/text_stream.h"
+#include "vision/media_chunk.h"
 
 namespace specllama {
 
@@ -25,20 +26,29 @@ class Vocabulary;
 // One request: its tokens, what the KV memory holds of them, its text and its statistics.
 class Sequence {
  public:
-    // n_ctx: most tokens of prompt and generation together. mask: which of them may be generated;
-    // null: any. Throws InvalidArgument for options that
-    // cannot be met, such as GenerateOptions::generated with tokens that cannot have been
-    // generated.
+    // n_ctx: most rows of prompt and generation together. mask: which tokens may be generated;
+    // null: any. media: the chunks that the prompt's negative ids stand for. Throws InvalidArgument
+    // for options that cannot be met, such as GenerateOptions::generated with tokens that cannot
+    // have been generated.
     Sequence(const Vocabulary& vocab, TokenSpan prompt, const GenerateOptions& options, int n_ctx,
-             std::unique_ptr<Mask> mask = nullptr);
+             std::unique_ptr<Mask> mask = nullptr, const MediaChunks& media = {});
 
     // Gives the sequence its slot in the KV memory, which already holds its first n_reused tokens:
     // fewer than it has.
     void enter(SequenceId id, int n_reused);
     SequenceId id() const { return id_; }
+    int n_reused() const { return n_reused_; }
 
-    // Prompt and generated tokens.
+    // Prompt and generated tokens, one for each position. Images and sounds have negative ids among
+    // them (see MediaPrompt).
     TokenSpan tokens() const { return tokens_; }
+    // The same without images and sounds, as all see it that know the text only.
+    TokenSpan text_tokens() const { return media_.empty() ? tokens() : TokenSpan(text_tokens_); }
+    // How many of the first n tokens are those of the text.
+    int n_text(int n) const;
+    // Rows that the first n tokens take in the KV memory.
+    int n_rows(int n) const;
+    int n_rows() const { return n_rows(n_tokens()); }
     TokenSpan generated() const { return tokens().subspan(n_prompt_); }
     // Text of the generated tokens.
     const TextStream& text() const { return text_; }
@@ -53,6 +63,18 @@ class Sequence {
     // Tokens that the KV memory does not hold yet; at least 1 while not done.
     TokenSpan pending() const { return tokens().subspan(n_cached_); }
     int n_pending() const { return n_tokens() - n_cached_; }
+    // The next image or sound that the KV memory does not hold; null: there is none.
+    struct PlacedMedia {
+        int begin = 0;
+        std::shared_ptr<const MediaChunk> chunk;
+
+        int end() const { return begin + chunk->n_positions(); }
+    };
+    const PlacedMedia* next_media() const;
+    // Tokens after the last image or sound.
+    int n_after_media() const {
+        return media_.empty() ? n_tokens() : n_tokens() - media_.back().end();
+    }
     // Whether the logits after the prompt have not been read yet. Who reads them ends the prompt.
     bool in_prompt() const { return in_prompt_; }  // safe from any thread
     void end_prompt() { in_prompt_ = false; }
@@ -63,7 +85,7 @@ class Sequence {
     // text is replayed, its token instead.
     Token choose(std::span<float> logits, std::span<const Guess> guesses,
                  std::optional<TokenLogprobs>& logprobs) {
-        const Token token = sampler_.choose(logits, tokens_, guesses, &logprobs);
+        const Token token = sampler_.choose(logits, text_tokens(), guesses, &logprobs);
         return replayed_.empty() || token == kNoToken ? token : replayed_[generated().size()];
     }
     Sampler& sampler() { return sampler_; }
@@ -128,14 +150,18 @@ class Sequence {
 
  private:
     void append_text(Token token, std::string& bytes) const;
+    void place(const MediaChunks& media);
 
     SequenceId id_ = -1;
     const Vocabulary* vocab_;
     const int n_prompt_;
     std::atomic<bool> in_prompt_ = true;
     std::vector<Token> tokens_;
-    std::size_t n_most_;  // prompt and generated tokens at which the generation ends
+    std::vector<PlacedMedia> media_;
+    std::vector<Token> text_tokens_;  // if there is any
+    std::size_t n_most_;              // prompt and generated tokens at which the generation ends
     int n_cached_ = 0;
+    int n_reused_ = 0;
     Sampler sampler_;
     std::vector<Token> replayed_;
     TextStream text_;

@@ -20,9 +20,10 @@ Speculator::Speculator(Drafters drafters, int longest, const Tree::Limits& limit
       grammar_(std::make_unique<GrammarDrafter>(vocab)) {}
 
 void Speculator::begin(Sequence& sequence, TokenSpan reference) {
-    grammar_->begin(sequence.id(), sequence.tokens(), reference);
+    const TokenSpan text = sequence.text_tokens();
+    grammar_->begin(sequence.id(), text, reference);
     for (const auto& drafter : drafters_)
-        contained(sequence, [&] { drafter->begin(sequence.id(), sequence.tokens(), reference); });
+        contained(sequence, [&] { drafter->begin(sequence.id(), text, reference); });
 }
 
 void Speculator::end(Sequence& sequence) {
@@ -85,7 +86,8 @@ void Speculator::prepare(std::size_t row, std::span<Sequence* const> sequences) 
         DraftRequest& proposal = proposals_[row][i];
         proposal.sampler = &sequence.sampler();
         proposal.sequence = sequence.id();
-        proposal.tokens = sequence.tokens();
+        proposal.tokens = sequence.text_tokens();
+        proposal.n_media = sequence.n_tokens() - static_cast<int>(proposal.tokens.size());
         proposal.memory_owner = sequence.memory_owner();
         proposal.draft.clear();
         proposal.n_decoded = 0;
@@ -203,7 +205,7 @@ Token Speculator::forced_token(Sequence& sequence) {
         return kNoToken;
     Token token = kNoToken;
     contained(sequence, [&] {
-        token = grammar_->forced(sequence.id(), sequence.tokens(), sequence.sampler());
+        token = grammar_->forced(sequence.id(), sequence.text_tokens(), sequence.sampler());
     });
     return token;
 }

@@ -117,6 +117,8 @@ void ensure_backend() {
     });
 }
 
+ggml_log_callback log_callback() { return log; }
+
 std::vector<ggml_backend_buffer_type_t> extra_buffer_types() {
     ensure_backend();
     std::vector<ggml_backend_buffer_type_t> types;

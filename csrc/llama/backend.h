@@ -11,6 +11,9 @@ namespace specllama {
 // only after set_verbose(true). Cheap to call again.
 void ensure_backend();
 
+// What ensure_backend() routes llama.cpp's log to, for other libraries' logs.
+ggml_log_callback log_callback();
+
 // The CPU's buffer types for weights in the layout of a special kernel, in the order in which
 // llama.cpp tries them.
 std::vector<ggml_backend_buffer_type_t> extra_buffer_types();

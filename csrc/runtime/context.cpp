@@ -185,10 +185,23 @@ void Context::decode_now(Batch& batch) {
     memory_.expect_decode();
     for (int row = batch.size() - 1; row >= 0; --row)
         memory_.expect(batch.sequence(row), batch.position(row));
+    check_decode(batch.size(),
+                 [&](llama_context* context) { return llama_decode(context, batch.view()); });
+}
+
+void Context::decode_by(SequenceId sequence, Position first, int n_positions,
+                        const std::function<int(llama_context*)>& decode) {
+    memory_.expect_decode();
+    memory_.expect(sequence, first);
+    check_decode(n_positions, decode);
+    memory_.extend(sequence, first + n_positions);
+}
+
+void Context::check_decode(int n_rows, const std::function<int(llama_context*)>& decode) {
     const ErrorLog errors;
     int code = 0;
     try {
-        code = llama_decode(context_.get(), batch.view());
+        code = decode(context_.get());
     } catch (...) {  // out of memory
         memory_.invalidate();
         throw;
@@ -201,9 +214,8 @@ void Context::decode_now(Batch& batch) {
         case 0:  // a GPU computes later; Metal then reports a failure only in the log
             throw DecodeError("The device failed in a decode" + detail + ".");
         case 1:
-            throw DecodeError("The KV memory has no room for a batch of " +
-                              std::to_string(batch.size()) + " tokens" + detail +
-                              "; raise n_ctx or give a shorter prompt.");
+            throw DecodeError("The KV memory has no room for a batch of " + std::to_string(n_rows) +
+                              " tokens" + detail + "; raise n_ctx or give a shorter prompt.");
         case 2:
             throw DecodeError("llama.cpp aborted the decode" + detail + ".");
         case -1:

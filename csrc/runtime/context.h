@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -47,6 +48,12 @@ class Context {
     // before.
     void decode(Batch& batch);
 
+    // The same for what is no batch of tokens: `decode` has llama.cpp decode it, for one sequence,
+    // and returns what llama_decode does. It takes n_positions from `first` on, though its rows may
+    // be at fewer.
+    void decode_by(SequenceId sequence, Position first, int n_positions,
+                   const std::function<int(llama_context*)>& decode);
+
     // The logits [n_vocab] of a row of the last batch; the row must have asked for them. The caller
     // may change them. Valid until the next decode.
     std::span<float> logits(int row);
@@ -67,6 +74,7 @@ class Context {
 
  private:
     void decode_now(Batch& batch);
+    void check_decode(int n_rows, const std::function<int(llama_context*)>& decode);
 
     std::shared_ptr<const Model> model_;
     ContextPlan plan_;

@@ -24,6 +24,10 @@ int count_cuttable(const llama_context* context) {
     return has_states ? static_cast<int>(llama_n_rs_seq(context)) : Memory::kAnyNumber;
 }
 
+bool has_jumps(llama_rope_type type) {
+    return type == LLAMA_ROPE_TYPE_MROPE || type == LLAMA_ROPE_TYPE_IMROPE;
+}
+
 // The longest of some saved states with at most `keep` positions; null: there is none.
 const Checkpoint* latest_of(const Checkpoints& checkpoints, int keep) {
     const auto after = std::ranges::upper_bound(checkpoints, keep, {}, &Checkpoint::size);
@@ -49,6 +53,8 @@ Memory::Memory(llama_context* context, const Layout& layout)
       n_swa_(llama_model_n_swa(llama_get_model(context))),
       n_cuttable_(count_cuttable(context)),
       decoded_from_(llama_n_seq_max(context)),
+      jumps_(has_jumps(llama_model_rope_type(llama_get_model(context)))),
+      ends_(decoded_from_.size()),
       limits_(layout.checkpoints),
       checkpoints_(llama_n_seq_max(context)),
       rounds_(checkpoints_.size()) {
@@ -83,9 +89,17 @@ void Memory::expect_decode() {
     if (n_cuttable_ != kAnyNumber) std::ranges::fill(decoded_from_, kAnyNumber);
 }
 
-int Memory::size(SequenceId sequence) const {
+int Memory::highest(SequenceId sequence) const {
     return llama_memory_seq_pos_max(memory_, sequence) + 1;
 }
+
+int Memory::size(SequenceId sequence) const {
+    const int now = highest(sequence);
+    const End& end = ends_[sequence];
+    return now == end.highest ? end.size : now;
+}
+
+void Memory::extend(SequenceId sequence, int size) { ends_[sequence] = {highest(sequence), size}; }
 
 void Memory::invalidate() {
     if (n_cuttable_ == kAnyNumber) return;
@@ -98,6 +112,7 @@ void Memory::invalidate() {
 void Memory::clear() {
     llama_memory_clear(memory_, true);
     awaits_copy_.reset();
+    std::ranges::fill(ends_, End{});
     std::ranges::fill(checkpoints_, Checkpoints{});
     for (RoundState& round : rounds_) round.size = 0;
 }
@@ -147,9 +162,12 @@ int Memory::save(SequenceId sequence, std::vector<std::uint8_t>& state) {
 bool Memory::restore(SequenceId sequence, const StateView& saved) {
     decoded_from_[sequence] = saved.size;  // no snapshots come with it
     // The state must come first: only then does the recurrent part hold nothing beyond the cut.
-    return llama_state_seq_set_data_ext(context_, saved.state.data(), saved.state.size(), sequence,
-                                        kUncuttable) != 0 &&
-           llama_memory_seq_rm(memory_, sequence, saved.size, -1);
+    if (llama_state_seq_set_data_ext(context_, saved.state.data(), saved.state.size(), sequence,
+                                     kUncuttable) == 0 ||
+        !llama_memory_seq_rm(memory_, sequence, saved.size, -1))
+        return false;
+    extend(sequence, saved.size);
+    return true;
 }
 
 bool Memory::in_reach(SequenceId sequence, int keep) const {
@@ -166,6 +184,7 @@ bool Memory::in_reach(SequenceId sequence, int keep) const {
 void Memory::empty(SequenceId sequence) {
     cut_branches(sequence, 0);
     llama_memory_seq_rm(memory_, sequence, -1, -1);
+    ends_[sequence] = {};
     checkpoints_[sequence].clear();
     rounds_[sequence].size = 0;
 }
@@ -173,6 +192,7 @@ void Memory::empty(SequenceId sequence) {
 int Memory::cut(SequenceId sequence, int keep) {
     if (keep > 0 && in_reach(sequence, keep) && llama_memory_seq_rm(memory_, sequence, keep, -1)) {
         if (n_cuttable_ != kAnyNumber) decoded_from_[sequence] = keep;  // a snapshot serves once
+        extend(sequence, keep);
         return keep;
     }
     const StateView saved = latest(sequence, keep);
@@ -229,6 +249,7 @@ int Memory::copy_prefix(SequenceId from, SequenceId to, int keep) {
         // fails an assertion, which ends the process.
         llama_memory_seq_cp(memory_, from, to, -1, per_sequence_streams_ ? -1 : n);
         llama_memory_seq_rm(memory_, to, n, -1);
+        extend(to, n);
         return n;
     }
     auto state = std::make_shared<std::vector<std::uint8_t>>();
@@ -318,7 +339,8 @@ bool Memory::read(SequenceId sequence, std::span<const std::uint8_t> state, int 
     finish_copy();
     empty(sequence);
     if (llama_state_seq_set_data(context_, state.data(), state.size(), sequence) == state.size() &&
-        size(sequence) == n_tokens) {
+        (highest(sequence) == n_tokens || (jumps_ && highest(sequence) < n_tokens))) {
+        extend(sequence, n_tokens);
         decoded_from_[sequence] = n_tokens;  // no snapshots came with it
         return true;
     }

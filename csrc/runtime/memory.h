@@ -73,6 +73,11 @@ class Memory {
     void expect_decode();
     void expect(SequenceId sequence, Position first) { decoded_from_[sequence] = first; }
 
+    // To be called after the decode of an image: the sequence then ends at this position, though no
+    // row of it may be at the one before. (With M-RoPE all rows of an image are at its first
+    // position, and what follows is as many positions later as the image has rows or columns.)
+    void extend(SequenceId sequence, int size);
+
     // To be called after a decode that failed. It may have moved recurrent states, those of other
     // sequences, too. If there are such states, each sequence goes back to its latest saved state,
     // or is emptied.
@@ -149,7 +154,13 @@ class Memory {
         int size = 0;
         std::span<const std::uint8_t> state;
     };
+    // Where a sequence ends whose last rows are at position `highest` - 1.
+    struct End {
+        int highest = 0;
+        int size = 0;
+    };
 
+    int highest(SequenceId sequence) const;
     int size(SequenceId sequence) const;
     bool in_reach(SequenceId sequence, int keep) const;
     int cut(SequenceId sequence, int keep);
@@ -184,6 +195,8 @@ class Memory {
     // last decode of all, else kAnyNumber; its size once it was cut or restored, which leaves no
     // snapshots.
     std::vector<Position> decoded_from_;
+    bool jumps_;             // whether positions may be left out after an image
+    std::vector<End> ends_;  // [sequence]: where it ended when it was cut or extended last
     CheckpointLimits limits_;
     std::vector<Checkpoints> checkpoints_;  // [sequence]
     std::vector<RoundState> rounds_;        // [sequence]

@@ -6,6 +6,7 @@
 
 #include "gguf/gguf_file.h"
 #include "gguf/head_file.h"
+#include "gguf/projector_file.h"
 #include "llama-cpp.h"
 #include "llama/assert_guard.h"
 #include "llama/backend.h"
@@ -28,6 +29,11 @@ void announce(const NearbyDraft& draft, const std::string& target) {
 }
 
 }  // namespace
+
+ProjectorFile read_projector(const std::string& path) {
+    const Projector projector = check_projector(path);
+    return {.sees = projector.sees, .hears = projector.hears, .width = projector.width};
+}
 
 ModelFile read_model_file(const std::string& path) {
     ensure_backend();

@@ -55,7 +55,8 @@ class StateLayout::Reader {
     }
 
     // Reads the number of cells in each stream, of which one has cells, and each cell; returns how
-    // many there are, or 0 if they are not at the last positions of a text, each at one.
+    // many there are, or 0 if they are not at the last positions of a text, each at one. (Those of
+    // an image may all be at its first.)
     std::size_t cells(std::uint32_t n_streams, TokenSpan tokens, bool has_extra);
     // The streams after the one that has cells.
     bool ends_streams() {
@@ -66,7 +67,10 @@ class StateLayout::Reader {
     // Reads what a recurrent memory begins with: one cell, at the last position.
     bool recurrent(TokenSpan tokens) {
         const bool has_one = number() == 1;
-        const bool is_last = number() == tokens.size() - 1;
+        const auto position = number();
+        const bool is_last =
+            position == tokens.size() - 1 ||
+            (position < tokens.size() && is_media(tokens[position]) && is_media(tokens.back()));
         return has_one && is_last && number() == 0 && !failed_;
     }
 
@@ -79,21 +83,24 @@ class StateLayout::Reader {
 std::size_t StateLayout::Reader::cells(std::uint32_t n_streams, TokenSpan tokens, bool has_extra) {
     std::uint32_t n = 0;
     for (n_after_ = n_streams; n == 0 && n_after_ > 0 && !failed_; --n_after_) n = number();
-    if (failed_ || n == 0 || n > tokens.size()) return 0;
-    const std::size_t first = tokens.size() - n;
-    std::vector<bool> found(n);
+    std::vector<bool> found(tokens.size());
+    std::size_t first = tokens.size();
     for (std::uint32_t i = 0; i < n; ++i) {
         const auto position = number();
         const bool has_one_sequence = number() == 1;
         if (has_extra) skip(2, sizeof(std::int32_t));  // where in an image
         const auto token = has_extra ? number<Token>() : 0;
         number();  // the sequence's id, which may be another now
-        if (failed_ || !has_one_sequence || position < first || position >= tokens.size() ||
-            found[position - first] || (has_extra && token != tokens[position]))
+        if (failed_ || !has_one_sequence || position >= tokens.size()) return 0;
+        if (!is_media(tokens[position]) &&
+            (found[position] || (has_extra && token != tokens[position])))
             return 0;
-        found[position - first] = true;
+        found[position] = true;
+        first = std::min<std::size_t>(first, position);
     }
-    return n;
+    for (std::size_t position = first; position < tokens.size(); ++position)
+        if (!found[position] && !is_media(tokens[position])) return 0;
+    return failed_ ? 0 : n;
 }
 
 std::optional<StateLayout> StateLayout::of(Bytes state, TokenSpan tokens) {

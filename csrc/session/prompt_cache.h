@@ -10,9 +10,16 @@
 
 namespace specllama {
 
-// How many tokens two texts begin with in common.
+// How many tokens two texts begin with in common. Of an image or a sound it is all or nothing.
 inline int common_prefix(TokenSpan a, TokenSpan b) {
-    return static_cast<int>(std::ranges::mismatch(a, b).in1 - a.begin());
+    auto n = static_cast<int>(std::ranges::mismatch(a, b).in1 - a.begin());
+    const auto inside = [n](TokenSpan text) {
+        return n < std::ssize(text) && is_media(text[n]) && !begins_media(text[n]);
+    };
+    if (inside(a) || inside(b))
+        while (!begins_media(a[--n])) {
+        }
+    return n;
 }
 
 // Copies, in main memory, of what requests left in the KV memory, made when others take their

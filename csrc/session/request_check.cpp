@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "sample/sampler.h"
 #include "specllama/error.h"
 #include "text/utf8.h"
+#include "vision/media_chunk.h"
 
 namespace specllama {
 
@@ -66,26 +68,71 @@ void check_draft(const RequestDraft& draft, const Vocabulary& vocab) {
     }
 }
 
+// Checks the tokens of a prompt; returns the rows that they take. Each chunk's ids come once, whole
+// and in order.
+std::size_t count_rows(TokenSpan prompt, const Vocabulary& vocab, const MediaChunks& media) {
+    if (media.empty()) {
+        vocab.check(prompt, "prompt");
+        return prompt.size();
+    }
+    std::size_t n_rows = 0;
+    std::size_t n_chunks = 0;
+    for (TokenSpan rest = prompt; !rest.empty();) {
+        const bool known = is_media(rest.front()) && n_chunks < media.size();
+        const TokenSpan ids = known ? media[n_chunks]->ids() : TokenSpan();
+        if (known && ids.size() <= rest.size() && std::ranges::equal(rest.first(ids.size()), ids)) {
+            rest = rest.subspan(ids.size());
+            n_rows += media[n_chunks++]->n_rows();
+            continue;
+        }
+        vocab.check(rest.first(1), "prompt");
+        rest = rest.subspan(1);
+        ++n_rows;
+    }
+    if (n_chunks < media.size())
+        throw InvalidArgument("The prompt has " + std::to_string(n_chunks) + " of its " +
+                              std::to_string(media.size()) +
+                              " images and sounds; pass it as it was made.");
+    return n_rows;
+}
+
 }  // namespace
 
-void check_prompt(TokenSpan prompt, const Vocabulary& vocab, int n_ctx) {
+void check_saved(TokenSpan tokens, const Vocabulary& vocab, int n_ctx) {
+    std::vector<Token> text;
+    std::ranges::copy_if(tokens, std::back_inserter(text),
+                         [](Token one) { return !is_media(one); });
+    check_prompt(text, vocab, n_ctx);
+    bool open = false;
+    for (const Token token : tokens) {
+        if (is_media(token) && !begins_media(token) && !open)
+            throw InvalidArgument("The state is damaged: it has a part of an image.");
+        open = is_media(token);
+    }
+}
+
+void check_prompt(TokenSpan prompt, const Vocabulary& vocab, int n_ctx, const MediaChunks& media) {
     if (prompt.empty()) throw InvalidArgument("The prompt is empty; give at least one token.");
-    vocab.check(prompt, "prompt");
-    if (prompt.size() >= static_cast<std::size_t>(n_ctx))
-        throw InvalidArgument("The prompt has " + std::to_string(prompt.size()) +
+    const std::size_t n_rows = count_rows(prompt, vocab, media);
+    if (is_media(prompt.back()))
+        throw InvalidArgument(
+            "The prompt ends with an image or a sound; give a text after it, which the model "
+            "continues.");
+    if (n_rows >= static_cast<std::size_t>(n_ctx))
+        throw InvalidArgument("The prompt has " + std::to_string(n_rows) +
                               " tokens, which leaves no room in a context of " +
                               std::to_string(n_ctx) + "; shorten it or raise n_ctx.");
 }
 
-void check_request(TokenSpan prompt, const GenerateOptions& options, const Vocabulary& vocab,
-                   int n_ctx) {
-    check_prompt(prompt, vocab, n_ctx);
+void check_request(TokenSpan prompt, const MediaChunks& media, const GenerateOptions& options,
+                   const Vocabulary& vocab, int n_ctx) {
+    check_prompt(prompt, vocab, n_ctx, media);
     vocab.check(options.reference, "reference");
     vocab.check(options.replayed, "replayed text");
     vocab.check(options.generated, "generated text");
     if (options.draft) check_draft(*options.draft, vocab);
     const auto n_prompt = static_cast<int>(prompt.size());
-    check_options(options, n_ctx - n_prompt);
+    check_options(options, n_ctx - static_cast<int>(count_rows(prompt, vocab, media)));
     check_message_ends(options.message_ends, n_prompt);
     check(options.sampling, vocab.size());
 }

@@ -4,6 +4,7 @@
 
 #include "specllama/beam.h"
 #include "specllama/generate_options.h"
+#include "specllama/media.h"
 #include "specllama/types.h"
 #include "text/vocabulary.h"
 
@@ -13,13 +14,19 @@ namespace specllama {
 // InvalidArgument, with one sentence for the user.
 
 // Checks that a prompt has tokens, that the vocabulary has these, and that they leave room for at
-// least one more in a context of n_ctx tokens.
-void check_prompt(TokenSpan prompt, const Vocabulary& vocab, int n_ctx);
+// least one more in a context of n_ctx tokens. media: what its negative ids stand for, see
+// MediaPrompt.
+void check_prompt(TokenSpan prompt, const Vocabulary& vocab, int n_ctx,
+                  const MediaChunks& media = {});
+
+// Checks the tokens of a saved state, which may have the ids of any images and sounds, in a context
+// of n_ctx tokens.
+void check_saved(TokenSpan tokens, const Vocabulary& vocab, int n_ctx);
 
 // Checks a prompt and the options of its generation. A grammar is not read yet, nor is it known
 // whether GenerateOptions::generated can have been generated; Sequence finds that out.
-void check_request(TokenSpan prompt, const GenerateOptions& options, const Vocabulary& vocab,
-                   int n_ctx);
+void check_request(TokenSpan prompt, const MediaChunks& media, const GenerateOptions& options,
+                   const Vocabulary& vocab, int n_ctx);
 
 // Refuses the options of a generation that a target on a server does not support.
 void check_remote(const GenerateOptions& options);

@@ -40,6 +40,7 @@ class SharedTimer {
 Scheduler::Scheduler(SessionParts parts)
     : model_(std::move(parts.model)),
       vocabulary_(std::move(parts.vocabulary)),
+      vision_(std::move(parts.vision)),
       context_(std::move(parts.context)),
       engine_(std::move(parts.engine)),
       curve_keys_(std::move(parts.curve_keys)),
@@ -66,6 +67,22 @@ std::shared_ptr<const Vocabulary> Scheduler::vocabulary() const {
 std::shared_ptr<const Model> Scheduler::model() const {
     const std::lock_guard lock(model_mutex_);
     return model_;
+}
+
+std::shared_ptr<const Vision> Scheduler::vision() const {
+    const std::lock_guard lock(model_mutex_);
+    return vision_;
+}
+
+MediaPrompt Scheduler::media_prompt(std::span<const PromptPart> parts) const {
+    const int n_batch = open().context_plan_.n_batch;
+    if (!open().model()) refuse_remote("An image or a sound");
+    const std::shared_ptr<const Vision> vision = this->vision();
+    if (!vision)
+        throw InvalidArgument(
+            "The model reads text only here; open the session with the model's projector "
+            "(mmproj), if it has one.");
+    return vision->prompt(parts, n_batch);
 }
 
 // A target elsewhere has the masks of its texts.
@@ -110,6 +127,7 @@ void Scheduler::close() {
         const std::lock_guard model_lock(model_mutex_);
         model_.reset();
         vocabulary_.reset();
+        vision_.reset();
     }
     if (interrupt) std::rethrow_exception(interrupt);
 }
@@ -124,7 +142,7 @@ void Scheduler::shutdown() {
 
 void Scheduler::remember(const Sequence& sequence) {
     if (history_ && sequence.memory_owner() >= 0 && !sequence.spoiled)
-        history_->append(sequence.memory_owner(), sequence.tokens());
+        history_->append(sequence.memory_owner(), sequence.text_tokens());
 }
 
 // If these texts are lost, later requests are slower, no more.
@@ -156,8 +174,9 @@ void Scheduler::reap_finished() {
     if (active_.empty()) rest_helper_threads();
 }
 
-void Scheduler::check(TokenSpan prompt, const GenerateOptions& options) const {
-    check_request(prompt, options, *vocabulary(), info().n_ctx);
+void Scheduler::check(TokenSpan prompt, const MediaChunks& media,
+                      const GenerateOptions& options) const {
+    check_request(prompt, media, options, *vocabulary(), info().n_ctx);
     check_slot(options.id_slot);
     if (options.spec_type == SpecType::model && !info().drafts_by_model)
         throw InvalidArgument(
@@ -171,11 +190,12 @@ void Scheduler::check(TokenSpan prompt, const GenerateOptions& options) const {
         check_remote(options);
 }
 
-std::shared_ptr<Sequence> Scheduler::start(TokenSpan prompt, const GenerateOptions& options) {
-    check(prompt, options);
+std::shared_ptr<Sequence> Scheduler::start(TokenSpan prompt, const MediaChunks& media,
+                                           const GenerateOptions& options) {
+    check(prompt, media, options);
     const std::shared_ptr<const Vocabulary> vocabulary = this->vocabulary();
     auto sequence = std::make_shared<Sequence>(*vocabulary, prompt, options, info().n_ctx,
-                                               make_mask(options.sampling));
+                                               make_mask(options.sampling), media);
     sequence->stats.exact = exact_;
     sequence->stats.same_widths = same_widths_;
     const std::scoped_lock lock(lock_);
@@ -320,7 +340,7 @@ BeamResult Scheduler::beam_search(TokenSpan prompt, const BeamOptions& options,
     const bool fits = !memory.per_sequence_streams() && !memory.has_sliding_window();
     if (const SlotPool::Left left =
             fits && options.cache_prompt ? slots_->left() : SlotPool::Left();
-        !left.state.empty())
+        !left.state.empty() && std::ranges::none_of(left.tokens, is_media))
         search.reuse(left.tokens, left.state);
     while (!search.done()) {
         between();
@@ -362,7 +382,7 @@ void Scheduler::load(const SavedState& saved, int slot) {
     if (saved.key != state_key_)
         throw InvalidArgument("The state was saved by a session of another kind (" + saved.key +
                               "), not of this one (" + state_key_ + ").");
-    check_prompt(saved.tokens, *vocabulary(), info().n_ctx + 1);
+    check_saved(saved.tokens, *vocabulary(), info().n_ctx + 1);
     const std::scoped_lock lock(lock_);
     check_open();
     reap_finished();

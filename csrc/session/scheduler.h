@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,9 +21,11 @@
 #include "session/slot_pool.h"
 #include "specllama/beam.h"
 #include "specllama/generate_options.h"
+#include "specllama/media.h"
 #include "specllama/session.h"
 #include "specllama/types.h"
 #include "text/vocabulary.h"
+#include "vision/vision.h"
 
 namespace specllama {
 
@@ -47,8 +50,11 @@ class Scheduler {
 
     void close();
 
-    void check(TokenSpan prompt, const GenerateOptions& options) const;
-    std::shared_ptr<Sequence> start(TokenSpan prompt, const GenerateOptions& options);
+    // Throws InvalidArgument if the session has no projector.
+    MediaPrompt media_prompt(std::span<const PromptPart> parts) const;
+    void check(TokenSpan prompt, const MediaChunks& media, const GenerateOptions& options) const;
+    std::shared_ptr<Sequence> start(TokenSpan prompt, const MediaChunks& media,
+                                    const GenerateOptions& options);
     // Advances all unfinished sequences that do not wait by a step of the engine. Returns false if
     // there are none.
     bool step();
@@ -79,6 +85,7 @@ class Scheduler {
  private:
     const Scheduler& open() const;
     std::shared_ptr<const Model> model() const;
+    std::shared_ptr<const Vision> vision() const;
     std::unique_ptr<Mask> make_mask(const SamplingOptions& options) const;
     void check_slot(int slot) const;
     // All below are called by a thread that has lock_.
@@ -103,9 +110,10 @@ class Scheduler {
     SessionLock lock_;
     std::atomic<bool> closed_ = false;
     mutable Constraints constraints_;
-    mutable std::mutex model_mutex_;  // of the next two
+    mutable std::mutex model_mutex_;  // of the next three
     std::shared_ptr<const Model> model_;
     std::shared_ptr<const Vocabulary> vocabulary_;
+    std::shared_ptr<const Vision> vision_;
     std::unique_ptr<Context> context_;
     std::unique_ptr<Engine> engine_;
     CurveKeys curve_keys_;

@@ -36,12 +36,24 @@ std::string Session::piece(Token token) const {
 
 VocabularyTable Session::vocabulary_table() const { return scheduler_->vocabulary()->table(); }
 
+MediaPrompt Session::media_prompt(std::span<const PromptPart> parts) const {
+    return scheduler_->media_prompt(parts);
+}
+
 void Session::check(TokenSpan prompt, const GenerateOptions& options) const {
-    scheduler_->check(prompt, options);
+    scheduler_->check(prompt, {}, options);
+}
+
+void Session::check(const MediaPrompt& prompt, const GenerateOptions& options) const {
+    scheduler_->check(prompt.tokens, prompt.chunks, options);
 }
 
 Stream Session::start(TokenSpan prompt, const GenerateOptions& options) {
-    return Stream(scheduler_, scheduler_->start(prompt, options));
+    return Stream(scheduler_, scheduler_->start(prompt, {}, options));
+}
+
+Stream Session::start(const MediaPrompt& prompt, const GenerateOptions& options) {
+    return Stream(scheduler_, scheduler_->start(prompt.tokens, prompt.chunks, options));
 }
 
 bool Session::step() { return scheduler_->step(); }

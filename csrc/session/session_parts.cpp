@@ -19,6 +19,7 @@
 #include "gguf/adapter_file.h"
 #include "gguf/gguf_file.h"
 #include "gguf/head_file.h"
+#include "gguf/projector_file.h"
 #include "llama/backend.h"
 #include "llama/kv_type.h"
 #include "session/calibration.h"
@@ -37,10 +38,11 @@ struct Headers {
     std::optional<Header> draft;
     // What tells the target's adapters from others; "": there are none.
     std::string adapters;
+    std::optional<Projector> projector;
 };
 
 Headers read_headers(const SessionOptions& options) {
-    Headers headers{check_gguf(options.model.path), {}, {}};
+    Headers headers{check_gguf(options.model.path), {}, {}, {}};
     if (headers.target.is_head())
         throw ModelError("Cannot use " + options.model.path + " as a model: it is " +
                          headers.target.head_name() + ", which drafts for another model.");
@@ -50,6 +52,13 @@ Headers read_headers(const SessionOptions& options) {
             throw ModelError(options.model.path + " cannot draft for itself: " + fault + ".");
     } else if (options.draft.any()) {
         headers.draft = check_gguf(options.draft.path);
+    }
+    if (!options.media.mmproj.empty()) {
+        headers.projector = check_projector(options.media.mmproj);
+        // Images have not been shown to be read with the same bits every time.
+        if (options.exact == Switch::on)
+            throw InvalidArgument(
+                "A session with a projector (mmproj) is not exact; leave out exact, or mmproj.");
     }
     return headers;
 }
@@ -158,10 +167,19 @@ std::optional<std::pair<int, int>> known_widths(const Header& header, const Targ
     return {{widths.least, widths.most}};
 }
 
+// What images and sounds in a KV memory depend on besides their content; "": there are none.
+std::string in_words(const std::optional<Projector>& projector, const MediaOptions& media) {
+    if (!projector) return "";
+    const auto tokens = [](const std::optional<int>& n) { return n ? std::to_string(*n) : "any"; };
+    return ", projector " + projector->type + " of " + std::to_string(projector->n_bytes) +
+           " bytes, " + tokens(media.image_min_tokens) + " to " + tokens(media.image_max_tokens) +
+           " tokens of an image";
+}
+
 // One line with all that the bytes of a KV memory in n_parts parts depend on, except for the values
 // of the weights.
-std::string state_key(const Headers& headers, const ContextOptions& context, int n_ctx, int n_parts,
-                      bool exact) {
+std::string state_key(const Headers& headers, const ContextOptions& context,
+                      const MediaOptions& media, int n_ctx, int n_parts, bool exact) {
     const Header& header = headers.target;
     const auto number = [](auto value) { return std::to_string(static_cast<std::int64_t>(value)); };
     return "llama.cpp " + std::string(llama_cpp_version()) + ", weights of " +
@@ -170,10 +188,12 @@ std::string state_key(const Headers& headers, const ContextOptions& context, int
            ", memory in " + number(n_parts) + " parts of type " + kv_type_name(context) +
            ", flash attention " + number(context.flash_attn) +
            (header.long_rope ? ", turned for " + number(n_ctx) + " tokens" : "") +
-           in_words(context.rope) + (exact ? ", exact" : ", not exact");
+           in_words(context.rope) + in_words(headers.projector, media) +
+           (exact ? ", exact" : ", not exact");
 }
 
-SessionInfo session_info(const Model& model, const Context& context, Engine& engine) {
+SessionInfo session_info(const Model& model, const Context& context, Engine& engine,
+                         const Vision* vision) {
     const Vocab& vocab = model.vocab();
     const Speculator& speculator = engine.speculator();
     return {.description = model.description(),
@@ -183,6 +203,8 @@ SessionInfo session_info(const Model& model, const Context& context, Engine& eng
             .eos = vocab.eos(),
             .fim = vocab.fim(),
             .chat_template = model.chat_template(),
+            .sees = vision != nullptr && vision->sees(),
+            .audio_rate = vision == nullptr ? 0 : vision->audio_rate(),
             .n_ctx = context.n_ctx(),
             .n_seq = context.n_seq(),
             .n_threads = context.params().n_threads,
@@ -200,11 +222,13 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
     check(options, drafter.get());
     free_threads(1);  // from now on it looks at what other programs do
     const Headers headers = read_headers(options);
+    if (headers.projector) options.exact = Switch::off;
     TargetPlan plan = resolve_exactness(headers.target, options);
     const bool anybody = drafts(options, drafter.get());
     const Tree::Limits wanted = tree_limits(options, anybody ? kMaxSpecLength : 1);
     plan.n_logits = count_logits(anybody, plan.exact, wanted);
     std::optional<DraftPlan> draft = plan_draft(options);
+    if (headers.projector) plan.projector_bytes = projector_bytes(options.media, plan.model);
     resolve_options(headers, plan, draft ? &*draft : nullptr, longest_draft(options));
     // Exact sessions give the same bits anyway. Several requests change each other's widths. On a
     // GPU, what it costs has not been measured.
@@ -212,12 +236,16 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
         !plan.exact && plan.context.n_seq == 1 && offload_devices(plan.model).empty();
     std::shared_ptr<const Model> model = Model::load(plan.model, plan.kernels, headers.target,
                                                      options.load_progress, options.draft.mtp);
+    std::shared_ptr<Vision> vision;
+    if (headers.projector)
+        vision = std::make_shared<Vision>(model, options.media, resolve_threads(plan.context),
+                                          options.context.flash_attn, options.load_progress);
     Drafters drafters = make_drafters(options, model->vocab(), std::move(drafter));
     if (draft) add_draft_model(options, *draft, headers, model, drafters);
     auto context = std::make_unique<Context>(model, plan.context, plan.n_logits, wanted.leaves - 1);
     // A head has no states of tokens that others drafted.
     const bool checks_candidates = !drafters.reader;
-    auto local = std::make_unique<LocalTarget>(*context, std::move(drafters.reader));
+    auto local = std::make_unique<LocalTarget>(*context, std::move(drafters.reader), vision);
     const Memory& memory = context->memory();
     const int most_leaves = std::min(wanted.leaves, 1 + memory.n_branches());
     Planner planner(memory.per_sequence_streams(), most_rows_together(plan.model, plan.context));
@@ -230,11 +258,12 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
                               ": it has float weights, and a memory that cannot be cut back.");
     CurveKeys curve_keys = resolve_costs(options, draft, headers, plan, *context,
                                          drafters.model.get(), engine->speculator());
-    SessionInfo info = session_info(*model, *context, *engine);
+    SessionInfo info = session_info(*model, *context, *engine, vision.get());
     const int n_parts = memory.per_sequence_streams() ? info.n_seq : 1;
     std::shared_ptr<const Vocabulary> vocabulary(model, &model->vocab());
     return {.model = std::move(model),
             .vocabulary = std::move(vocabulary),
+            .vision = std::move(vision),
             .context = std::move(context),
             .engine = std::move(engine),
             .curve_keys = std::move(curve_keys),
@@ -245,7 +274,8 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
             .cache_bytes = in_bytes(options.cache_ram),
             .exact = plan.exact,
             .same_widths = known_widths(headers.target, plan),
-            .state_key = state_key(headers, plan.context, plan.context.n_ctx, n_parts, plan.exact)};
+            .state_key = state_key(headers, plan.context, options.media, plan.context.n_ctx,
+                                   n_parts, plan.exact)};
 }
 
 }  // namespace specllama

@@ -14,6 +14,7 @@
 #include "session/cost_cache.h"
 #include "specllama/session_info.h"
 #include "specllama/session_options.h"
+#include "vision/vision.h"
 
 namespace specllama {
 
@@ -25,6 +26,7 @@ struct SessionParts {
     // Null if the target is elsewhere, as is `context`.
     std::shared_ptr<const Model> model;
     std::shared_ptr<const Vocabulary> vocabulary;
+    std::shared_ptr<const Vision> vision;  // null: the model reads text only
     std::unique_ptr<Context> context;
     std::unique_ptr<Engine> engine;
     CurveKeys curve_keys;

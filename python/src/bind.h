@@ -23,6 +23,7 @@ void bind_error(py::module_& m);
 void bind_follower(py::module_& m);
 void bind_history(py::module_& m);
 void bind_history_follower(py::module_& m);
+void bind_media(py::module_& m);
 void bind_model_file(py::module_& m);
 void bind_match(py::module_& m);
 void bind_ngram(py::module_& m);

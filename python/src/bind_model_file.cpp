@@ -25,6 +25,13 @@ void bind_model_file(py::module_& m) {
     m.def("read_model_file", &read_model_file, py::arg("path"),
           py::call_guard<py::gil_scoped_release>(),
           "Read headers and vocabulary of a GGUF file, but no weights.");
+    py::class_<ProjectorFile>(m, "ProjectorFile")
+        .def_readonly("sees", &ProjectorFile::sees)
+        .def_readonly("hears", &ProjectorFile::hears)
+        .def_readonly("width", &ProjectorFile::width);
+    m.def("read_projector", &read_projector, py::arg("path"),
+          py::call_guard<py::gil_scoped_release>(),
+          "Read the header of a multimodal projector's GGUF file.");
     m.def("brings_head", &brings_head, py::arg("path"), py::call_guard<py::gil_scoped_release>(),
           "Whether a model's file brings a head along that can draft for it.");
     m.def("check_head", &check_head, py::arg("head"), py::arg("target"),

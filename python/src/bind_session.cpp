@@ -89,6 +89,34 @@ void bind_session(py::module_& m) {
             },
             py::arg("prompt"), py::arg("options"))
         .def(
+            "check",
+            [](const Session& session, const MediaPrompt& prompt, const GenerateOptions& options) {
+                const py::gil_scoped_release release;
+                session.check(prompt, options);
+            },
+            py::arg("prompt"), py::arg("options"))
+        .def(
+            "media_prompt",
+            [](const Session& session, const py::iterable& parts) {
+                std::vector<PromptPart> all;
+                for (const py::handle part : parts) {
+                    if (py::isinstance<Media>(part))
+                        all.emplace_back(part.cast<Media>());
+                    else
+                        all.emplace_back(part.cast<Tokens>().to_vector());
+                }
+                const py::gil_scoped_release release;
+                return session.media_prompt(all);
+            },
+            py::arg("parts"))
+        .def(
+            "start",
+            [](Session& session, const MediaPrompt& prompt, const GenerateOptions& options) {
+                const py::gil_scoped_release release;
+                return session.start(prompt, options);
+            },
+            py::arg("prompt"), py::arg("options"))
+        .def(
             "start",
             [](Session& session, const Tokens& prompt, const GenerateOptions& options) {
                 const py::gil_scoped_release release;
@@ -146,6 +174,8 @@ void bind_session(py::module_& m) {
                                                          fim.repository, fim.file);
                                })
         .def_property_readonly("chat_template", info(&SessionInfo::chat_template))
+        .def_property_readonly("sees", info(&SessionInfo::sees))
+        .def_property_readonly("audio_rate", info(&SessionInfo::audio_rate))
         .def_property_readonly("vocabulary", info(&SessionInfo::vocabulary))
         .def("decode_seconds", &Session::decode_seconds, py::call_guard<py::gil_scoped_release>())
         .def_property_readonly("max_draft_length", info(&SessionInfo::max_draft_length))

@@ -12,6 +12,7 @@ PYBIND11_MODULE(_core, m) {
     specllama::bind_error(m);
     specllama::bind_device(m);
     specllama::bind_model_file(m);
+    specllama::bind_media(m);
     specllama::bind_chunk(m);
     specllama::bind_cli(m);
     specllama::bind_stats(m);

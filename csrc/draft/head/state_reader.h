@@ -19,10 +19,10 @@ class StateReader {
     // ModelError.
     virtual void attach(Context& target) = 0;
 
-    // Tells what the target has decoded last: rows[i] of its batch is the token of a sequence at
-    // position first + i, after all tokens before it. These tokens stay, as far as `tokens`, the
-    // whole sequence, has them. Positions may be told again. Exceptions are treated as those of a
-    // Drafter.
+    // Tells what the target has decoded last: rows[i] of its batch is token first + i of a
+    // sequence's text, after all tokens before it. These tokens stay, as far as `tokens`, the whole
+    // text, has them. Images and sounds in it are left out. Tokens may be told again. Exceptions
+    // are treated as those of a Drafter.
     virtual void process(SequenceId sequence, TokenSpan tokens, Position first,
                          std::span<const int> rows) = 0;
 };

@@ -47,7 +47,7 @@ void AssistantDrafter::propose(std::span<DraftRequest> proposals) {
         // The target's memory must hold all tokens but the last, and the state of the last of
         // these must have been seen.
         if (!proposal.draft.empty() || !proposal.wants_more() || seen.position != n_tokens - 2 ||
-            context_->size(proposal.sequence) != n_tokens - 1)
+            context_->size(proposal.sequence) != n_tokens + proposal.n_media - 1)
             continue;
         try {
             draft(proposal, seen);
@@ -60,11 +60,11 @@ void AssistantDrafter::propose(std::span<DraftRequest> proposals) {
 void AssistantDrafter::draft(DraftRequest& proposal, const Seen& seen) {
     tokens_.assign(proposal.tokens.begin(), proposal.tokens.end());
     const float* state = seen.state.data();
+    const Position position = seen.position + proposal.n_media + 1;
     bool continues = true;
     while (continues) {
         context_->clear();
-        const int row =
-            context_->add(tokens_.back(), state, seen.position + 1, proposal.sequence, true);
+        const int row = context_->add(tokens_.back(), state, position, proposal.sequence, true);
         context_->decode();
         ++proposal.n_decoded;
         continues =

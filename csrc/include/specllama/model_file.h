@@ -27,6 +27,17 @@ struct ModelFile {
 // as that shows without the weights.
 ModelFile read_model_file(const std::string& path);
 
+// What the file of a multimodal projector says: whether it encodes images and sounds, and how many
+// numbers the states of its text model have.
+struct ProjectorFile {
+    bool sees = false;
+    bool hears = false;
+    int width = 0;
+};
+
+// Throws ModelError if it is no such file, or damaged, as far as the header shows.
+ProjectorFile read_projector(const std::string& path);
+
 // Whether a model's file contains a head, layers of multi-token prediction, that can draft for the
 // model. Reads the header only. Throws ModelError.
 bool brings_head(const std::string& path);

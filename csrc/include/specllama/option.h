@@ -31,7 +31,8 @@ struct OptionInfo {
     const char* unset = "";
     // Words that stand for numbers on command lines and in Python: "off=1".
     const char* words = "";
-    // Flags of command lines, with blanks between them; "": the option has none.
+    // Flags of command lines, with blanks between them; "": the option has none. The flag of a
+    // switch turns it on, or off if it begins with "--no-".
     const char* flags = "";
     // What the value is called in the help of commands.
     const char* value = "N";

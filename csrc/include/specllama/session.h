@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "specllama/beam.h"
 #include "specllama/generate_options.h"
+#include "specllama/media.h"
 #include "specllama/session_info.h"
 #include "specllama/session_options.h"
 #include "specllama/stream.h"
@@ -67,16 +69,24 @@ class Session {
     // The vocabulary, for a Verifier elsewhere.
     VocabularyTable vocabulary_table() const;
 
+    // The prompt of texts, images and sounds, for `check` and `start`: between the texts' tokens
+    // come those of the images, and those that the model expects around them. It may be used by
+    // this session only. Throws InvalidArgument if the model does not see or hear, or a part cannot
+    // be used.
+    MediaPrompt media_prompt(std::span<const PromptPart> parts) const;
+
     // Makes the checks of `start` without waiting: throws InvalidArgument if the prompt is empty,
     // has ids out of range, or leaves no room in the context for what is to follow, or if an option
     // cannot be used.
     void check(TokenSpan prompt, const GenerateOptions& options) const;
+    void check(const MediaPrompt& prompt, const GenerateOptions& options) const;
 
     // Begins a generation; nothing is decoded yet. With n_seq = 1, an unfinished generation of this
     // thread ends first. Throws InvalidArgument for what `check` refuses, for a grammar that cannot
     // be read and for tokens that cannot have been generated; Busy when n_seq generations are
     // unfinished (n_seq > 1).
     Stream start(TokenSpan prompt, const GenerateOptions& options);
+    Stream start(const MediaPrompt& prompt, const GenerateOptions& options);
 
     // Advances all unfinished generations: long prompts by a shared batch, the others by a round
     // each. Returns false if there are none. An Error ends the generations that it concerns, and

@@ -20,6 +20,10 @@ struct SessionInfo {
     Token eos = kNoToken;
     FimTokens fim;
     std::optional<std::string> chat_template;  // in Jinja; none: it has none
+    // Whether prompts may have images. Samples per second of the sounds that they may have; 0:
+    // none.
+    bool sees = false;
+    int audio_rate = 0;
 
     // Most tokens of one request, prompt and generation together; requests served at once; threads
     // that decode.

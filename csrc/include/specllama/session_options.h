@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "specllama/context_options.h"
+#include "specllama/media_options.h"
 #include "specllama/model_options.h"
 #include "specllama/ngram_options.h"
 #include "specllama/option.h"
@@ -105,6 +106,7 @@ inline constexpr int kDefaultMemory = 64;
 struct SessionOptions {
     ModelOptions model;
     ContextOptions context;
+    MediaOptions media;
     // None: as many as pay, given the measured time of decodes and the acceptance seen so far.
     std::optional<int> spec_length;
     // None: 1, since trees have not been seen to save any time.
@@ -138,6 +140,7 @@ void list_options(const SessionOptions*, Visit&& option) {
     using Options = SessionOptions;
     option(&Options::model);
     option(&Options::context);
+    option(&Options::media);
     option(&Options::spec_length,
            {.name = "spec_length",
             .help = "Most tokens drafted per round, or auto: as many as pay. By the decode times "

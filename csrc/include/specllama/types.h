@@ -21,6 +21,13 @@ using SequenceId = std::int32_t;
 // No token, for example for a piece of text that no token stands for.
 inline constexpr Token kNoToken = -1;
 
+// Whether a token of a prompt stands for a position of an image or a sound, and whether that is the
+// first one of a chunk (see media.h).
+inline constexpr bool is_media(Token token) { return token < kNoToken; }
+inline constexpr bool begins_media(Token token) {
+    return is_media(token) && (kNoToken - token) % 2 == 1;
+}
+
 // Longest draft that any drafter may propose.
 inline constexpr int kMaxSpecLength = 64;
 

@@ -101,7 +101,9 @@ def add_options(
         kwargs: dict[str, Any] = {"dest": name, "default": own.get(name)}
         kwargs["help"] = f"{_small(field.brief)} (default: {by_default})".replace("%", "%%")
         if field.kind == "flag":
-            parser.add_argument(*field.flags, action="store_const", const=True, **kwargs)
+            parser.add_argument(
+                *field.flags, action="store_const", const=not field.default, **kwargs
+            )
         elif name == "lora":
             kwargs |= {"type": _adapters, "action": "extend", "metavar": field.value}
             parser.add_argument(*field.flags, **kwargs)

@@ -41,6 +41,10 @@ class SessionOptions(TypedDict, total=False):
 
     lora: Path | Sequence[Path | tuple[Path, float]] | Mapping[Any, float] | None
     load_mode: Literal["auto", "none", "mmap", "mlock", "mmap+mlock", "dio"]
+    mmproj: Path | None
+    mmproj_offload: bool
+    image_min_tokens: int | None
+    image_max_tokens: int | None
     rope_scaling: Literal["none", "linear", "yarn"] | None
     rope_scale: float | None
     rope_freq_base: float | None
@@ -125,6 +129,7 @@ _READ: dict[str, Check] = {
     "rpc": _servers,
     "corpus": _file,
     "memory_file": _file,
+    "mmproj": _file,
 }
 """How options are read whose type does not say it."""
 

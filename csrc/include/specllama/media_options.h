@@ -1,0 +1,53 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "specllama/option.h"
+
+namespace specllama {
+
+// How a model sees and hears. The table below the struct says what each option does, its range and
+// what is special about some values.
+struct MediaOptions {
+    // Path of the projector's GGUF file; "": the model reads text only.
+    std::string mmproj;
+    bool mmproj_offload = true;
+    std::optional<int> image_min_tokens;
+    std::optional<int> image_max_tokens;
+};
+
+template <typename Visit>
+void list_options(const MediaOptions*, Visit&& option) {
+    using Options = MediaOptions;
+    option(&Options::mmproj,
+           {.name = "mmproj",
+            .help = "Multimodal projector of the model: a GGUF file with which it sees or hears. A "
+                    "session with one is not exact (docs/images.md).",
+            .unset = "none",
+            .flags = "-mm --mmproj",
+            .value = "FILE"});
+    option(&Options::mmproj_offload,
+           {.name = "mmproj_offload",
+            .help = "Use of a GPU for the projector, if the model has layers there; the flag turns "
+                    "it off.",
+            .flags = "--no-mmproj-offload"});
+    option(&Options::image_min_tokens,
+           {.name = "image_min_tokens",
+            .help = "Fewest tokens of an image, for models that read images of any size. Smaller "
+                    "images are enlarged.",
+            .low = 1,
+            .high = 1 << 20,
+            .unset = "from the projector's file",
+            .flags = "--image-min-tokens"});
+    option(&Options::image_max_tokens,
+           {.name = "image_max_tokens",
+            .help = "Most tokens of an image, for models that read images of any size. Larger "
+                    "images are reduced.",
+            .low = 1,
+            .high = 1 << 20,
+            .unset = "from the projector's file",
+            .flags = "--image-max-tokens"});
+}
+
+}  // namespace specllama

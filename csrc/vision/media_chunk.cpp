@@ -1,0 +1,38 @@
+#include "vision/media_chunk.h"
+
+#include <cstdint>
+
+#include "mtmd.h"
+#include "system/sha256.h"
+
+namespace specllama {
+
+namespace {
+
+// Negative numbers below kNoToken: all but one bit of each is a part of a hash of the content; the
+// last bit says whether it is the first of the chunk. So chunks differ in every id.
+std::vector<Token> make_ids(const std::string& id, int part, int n) {
+    const std::string text = id + ":" + std::to_string(part);
+    const Sha256 hash = sha256({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+    std::vector<Token> ids;
+    ids.reserve(n);
+    for (int i = 0; i < n; ++i) {
+        std::uint32_t bits = 0;
+        for (std::size_t byte = 0; byte < 4; ++byte)
+            bits = bits << 8 | hash[(4 * static_cast<std::size_t>(i) + byte) % hash.size()];
+        const auto number = static_cast<std::int32_t>((bits & 0x3fffffff) % 0x3fffffff);
+        ids.push_back(kNoToken - 1 - 2 * number - (i > 0 ? 1 : 0));
+    }
+    return ids;
+}
+
+}  // namespace
+
+MediaChunk::MediaChunk(mtmd_input_chunk* chunk, const std::string& id, int part)
+    : chunk_(chunk),
+      n_rows_(static_cast<int>(mtmd_input_chunk_get_n_tokens(chunk))),
+      ids_(make_ids(id, part, mtmd_input_chunk_get_n_pos(chunk))) {}
+
+MediaChunk::~MediaChunk() { mtmd_input_chunk_free(chunk_); }
+
+}  // namespace specllama

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "specllama/media.h"
+#include "specllama/types.h"
+
+struct mtmd_input_chunk;
+
+namespace specllama {
+
+// Never changes.
+class MediaChunk {
+ public:
+    // Takes over what libmtmd has made of `part`th chunk of a medium. id: of the medium.
+    MediaChunk(mtmd_input_chunk* chunk, const std::string& id, int part);
+    ~MediaChunk();
+    MediaChunk(const MediaChunk&) = delete;
+    MediaChunk& operator=(const MediaChunk&) = delete;
+
+    // Cells that it takes in the KV memory, and by how much it moves the position of what follows.
+    int n_rows() const { return n_rows_; }
+    int n_positions() const { return static_cast<int>(ids_.size()); }
+    // What stands for it among the tokens of a prompt, [n_positions].
+    TokenSpan ids() const { return ids_; }
+
+    // For the rest of this folder.
+    const mtmd_input_chunk* get() const { return chunk_; }
+
+ private:
+    mtmd_input_chunk* chunk_;
+    int n_rows_;
+    std::vector<Token> ids_;
+};
+
+}  // namespace specllama
