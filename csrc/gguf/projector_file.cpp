@@ -41,9 +41,15 @@ class ProjectorFile : private GgufReader {
         projector.sees = boolean("clip.has_vision_encoder").value_or(false);
         projector.hears = boolean("clip.has_audio_encoder").value_or(false);
         if (!projector.sees && !projector.hears) fail("it encodes neither images nor sounds");
-        if (projector.hears) check_encoder(projector, "audio");
-        if (projector.sees) check_encoder(projector, "vision");
-        if (projector.sees) check_images(projector.type);
+        if (projector.hears) {
+            check_encoder(projector, "audio");
+            check_layers(projector.type, "audio", "a");
+        }
+        if (projector.sees) {
+            check_encoder(projector, "vision");
+            check_layers(projector.type, "vision", "v");
+            check_images(projector.type);
+        }
         for (const Tensor& tensor : tensors()) {
             check_tensor(tensor);
             projector.n_bytes += tensor.bytes;
@@ -86,6 +92,42 @@ class ProjectorFile : private GgufReader {
         projector.width = static_cast<int>(*number(prefix + "projection_dim"));
     }
 
+    void need(const std::string& name) const {
+        if (tensor(name) == nullptr) fail("its tensor " + name + " is missing");
+    }
+
+    // llama.cpp loads most tensors if they are there, and computes with them though they are not.
+    // So each layer must have what the first one has, and what all graphs use.
+    void check_layers(const std::string& type, const std::string& kind,
+                      const std::string& prefix) const {
+        const std::int64_t n = *number("clip." + kind + ".block_count");
+        const auto name = [&](std::int64_t layer, const std::string& part) {
+            return prefix + ".blk." + std::to_string(layer) + "." + part;
+        };
+        const bool biased = is_qwen2(type);
+        const std::string first = prefix + ".blk.0.";
+        for (std::int64_t layer = 0; tensor(name(0, "attn_out.weight")) && layer < n; ++layer) {
+            if (!tensor(name(layer, "attn_qkv.weight")))
+                for (const char* part : {"attn_q", "attn_k", "attn_v"}) {
+                    need(name(layer, part + std::string(".weight")));
+                    if (biased) need(name(layer, part + std::string(".bias")));
+                }
+            for (const Tensor& tensor : tensors())
+                if (tensor.name.starts_with(first) && !varies(tensor.name))
+                    need(name(layer, tensor.name.substr(first.size())));
+        }
+    }
+
+    static bool is_qwen2(const std::string& type) {
+        return type == "qwen2vl_merger" || type == "qwen2.5vl_merger" || type == "qwen2.5o";
+    }
+
+    // Whether some layers have such a tensor and others do not.
+    static bool varies(const std::string& name) {
+        return name.find(".attn_sinks") != std::string::npos ||
+               name.find(".ffn_") != std::string::npos;
+    }
+
     void check_images(const std::string& type) const {
         const std::string prefix = "clip.vision.";
         check_range(prefix + "image_size", 0, kMostSide, true);
@@ -107,6 +149,8 @@ class ProjectorFile : private GgufReader {
             fail("its patches are larger than its images");
         if (side * side > kMostPatches)
             fail("its images have " + std::to_string(side * side) + " patches");
+        if (!type.starts_with("gemma3n") && type != "gemma4uv") need("v.patch_embd.weight");
+        if (is_qwen2(type)) need("v.patch_embd.weight.1");
         const Tensor* table = tensor("v.position_embd.weight");
         if (table != nullptr && std::ranges::find(kTables, type) != kTables.end() &&
             table->sizes[1] < side * side + (tensor("v.class_embd") != nullptr ? 1 : 0))

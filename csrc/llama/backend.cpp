@@ -27,16 +27,18 @@ namespace {
 // Parts of messages about which nobody can do anything: how a model's file marks its tokens, a
 // memory for whole windows (which was asked for), a BOS token that the user wrote, layers of
 // multi-token prediction that were not asked for, buffers that had to grow, experts that stay
-// in the mapped file, attention that a GPU has no fused kernel for. fit.cpp says better that a
+// in the mapped file, attention that a GPU has no fused kernel for, positions that are left out
+// after an image. fit.cpp says better that a
 // context is longer than those of the training, and rpc.cpp how many bytes had come when a
 // connection was lost: the last three.
-constexpr std::array<std::string_view, 10> kIdle = {"control-looking token",
+constexpr std::array<std::string_view, 11> kIdle = {"control-looking token",
                                                     "using full-size SWA cache",
                                                     "Added a BOS token to the prompt",
                                                     "model has unused tensor",
                                                     "compute buffer size of",
                                                     "tensor overrides to CPU",
                                                     "resolve_fused_ops",
+                                                    "non-consecutive token position",
                                                     "possible training context overflow",
                                                     "recv failed (bytes_recv",
                                                     "send failed (bytes_sent"};

@@ -77,8 +77,12 @@ std::size_t projector_bytes(const MediaOptions& options, const ModelOptions& mod
     std::size_t n_bytes = 0;
     for (const auto& [device, bytes] : mtmd_get_memory_usage(options.mmproj.c_str(), params))
         n_bytes += bytes;
-    if (n_bytes == 0) fail(options, reason(assertions, errors));
-    return n_bytes;
+    if (n_bytes > 0) return n_bytes;
+    // It does not say why it failed.
+    const ErrorLog why(ErrorLog::Warnings::dropped);
+    if (assertions.failed().empty())
+        mtmd_free(mtmd_init_from_file(options.mmproj.c_str(), nullptr, params));
+    fail(options, reason(assertions, why));
 }
 
 Vision::Vision(std::shared_ptr<const Model> model, const MediaOptions& options, int n_threads,

@@ -16,8 +16,8 @@ from folders import ROOT
 CSRC = ROOT / "csrc"
 PURE = {"draft", "plan", "sample"}
 SHARED = {"clones.h", "fnv.h"}
-SEES_LLAMA_CPP = {"csrc/llama", "csrc/gguf", "csrc/device", "csrc/runtime"}
-LLAMA_CPP = re.compile(r"(llama|llama-cpp|ggml[-a-z]*|gguf)\.h")
+SEES_LLAMA_CPP = {"csrc/llama", "csrc/gguf", "csrc/device", "csrc/runtime", "csrc/vision"}
+LLAMA_CPP = re.compile(r"(llama|llama-cpp|ggml[-a-z]*|gguf|mtmd|mtmd-helper)\.h")
 
 # Besides what all may include: the public headers, SHARED, and what is named without a folder
 # beside the file.
@@ -78,8 +78,9 @@ MAY_INCLUDE = {
         "text/utf8.h",
         "text/vocabulary.h",
     },
-    "csrc/api": {"runtime", "session"},
-    "csrc/engine": {"engine", "runtime", "system", "text", *PURE},
+    "csrc/vision": {"device", "llama", "runtime", "system/sha256.h", "vision"},
+    "csrc/api": {"runtime", "session", "system/sha256.h"},
+    "csrc/engine": {"engine", "runtime", "system", "text", "vision", *PURE},
     "csrc/beam": {"beam", "device", "engine", "runtime", "system", "text", *PURE},
     "csrc/session": {
         "beam",
@@ -92,6 +93,7 @@ MAY_INCLUDE = {
         "session",
         "system",
         "text",
+        "vision",
         *PURE,
     },
     # The command line knows the public headers.

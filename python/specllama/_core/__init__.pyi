@@ -72,6 +72,50 @@ class ModelFile:
 def read_model_file(path: str) -> ModelFile:
     """Read headers and vocabulary of a GGUF file, but no weights."""
 
+class ProjectorFile:
+    """What the file of a multimodal projector says.
+
+    Attributes:
+        sees, hears: Whether it encodes images, and sounds.
+        width: How many numbers the states of its text model have.
+    """
+
+    sees: Final[bool]
+    hears: Final[bool]
+    width: Final[int]
+
+def read_projector(path: str) -> ProjectorFile:
+    """Read the header of a multimodal projector's GGUF file. Raises ModelError."""
+
+class Media:
+    """An image or a sound for a model that sees or hears.
+
+    Attributes:
+        id: A hash of the content.
+    """
+
+    @staticmethod
+    def image(rgb: NDArray[np.uint8]) -> Media:
+        """Return an image of pixels of shape (height, width, 3). Raises ArgumentError."""
+
+    @staticmethod
+    def audio(samples: NDArray[np.float32]) -> Media:
+        """Return a sound of one channel, -1 to 1, at the session's `audio_rate`. Raises
+        ArgumentError."""
+
+    id: Final[str]
+
+class MediaPrompt:
+    """A prompt with images or sounds, for the session that made it.
+
+    Attributes:
+        tokens: The ids of the texts' tokens; negative ones stand for images and sounds.
+        n_rows: Rows of the memory that it takes: what counts as its tokens.
+    """
+
+    tokens: Final[NDArray[np.int32]]
+    n_rows: Final[int]
+
 def check_head(head: str, target: str) -> None:
     """Raise unless a head can draft for a model."""
 
@@ -580,10 +624,14 @@ class Session:
         """Return the bytes that a token adds to a text, special tokens' texts included."""
 
     def vocabulary_table(self) -> VocabularyTable: ...
-    def check(self, prompt: Iterable[int], options: GenerateOptions) -> None:
+    def media_prompt(self, parts: Iterable[Iterable[int] | Media]) -> MediaPrompt:
+        """Return a prompt of texts' tokens and media, with the tokens that the model expects around
+        these. Raises ArgumentError."""
+
+    def check(self, prompt: Iterable[int] | MediaPrompt, options: GenerateOptions) -> None:
         """Raise ArgumentError for whatever `start` would refuse."""
 
-    def start(self, prompt: Iterable[int], options: GenerateOptions) -> Stream: ...
+    def start(self, prompt: Iterable[int] | MediaPrompt, options: GenerateOptions) -> Stream: ...
     def beam_search(self, prompt: Iterable[int], options: BeamOptions) -> BeamResult:
         """Search for the texts that score best; Ctrl-C ends it between two decodes."""
 
@@ -614,6 +662,8 @@ class Session:
     eos: Final[int]
     fim: Final[tuple[int, int, int, int, int]]
     chat_template: Final[str | None]
+    sees: Final[bool]
+    audio_rate: Final[int]
     vocabulary: Final[int]
     def decode_seconds(self) -> list[float]: ...
     max_draft_length: Final[int]

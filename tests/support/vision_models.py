@@ -1,0 +1,200 @@
+"""Small random models that see, each in two files: a text model and its multimodal projector.
+
+Gemma 3 reads images of one size, all rows of an image at once (non-causally), each at a position of
+its own. Qwen 2.5-VL reads images of any size; their rows share positions (M-RoPE). Qwen 3.5 does
+so, too, and has recurrent states and a layer of multi-token prediction.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gguf
+import heads
+import numpy as np
+from numpy.typing import NDArray
+from random_model import HEAD, N_VOCAB, WIDTH, RandomModel
+from rewriting import add_value, finish, rewrite
+
+SEEN, HEADS, FFN = 64, 2, 96
+"""Width, heads and feed-forward width of the encoders."""
+
+N_LAYERS = 2
+PATCH = 8
+SIDE = 64
+"""Pixels of a patch's side, and of an image's for Gemma 3."""
+
+
+AROUND = ("<start_of_image>", "<end_of_image>", "<|vision_start|>", "<|vision_end|>")
+"""Texts of the tokens around images."""
+
+
+Part = str | NDArray[np.uint8]
+"""Of a prompt: a text or an image."""
+
+
+class VisionModel(NamedTuple):
+    """The files of a model that sees."""
+
+    text: Path
+    projector: Path
+
+
+class Encoder:
+    """Draws the tensors of an encoder and writes a projector's file."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.tensors: dict[str, NDArray[Any]] = {}
+
+    def matrix(self, *shape: int, scale: float = 1.0) -> NDArray[np.float64]:
+        return self.rng.standard_normal(shape) * scale / np.sqrt(shape[-1])
+
+    def layers(self, *, biased: bool, gated: bool) -> None:
+        for layer in range(N_LAYERS):
+            n = f"v.blk.{layer}."
+            for name in ("ln1", "ln2"):
+                self.tensors[f"{n}{name}.weight"] = np.ones(SEEN)
+                if not gated:
+                    self.tensors[f"{n}{name}.bias"] = np.zeros(SEEN)
+            for name in ("attn_q", "attn_k", "attn_v", "attn_out"):
+                self.tensors[f"{n}{name}.weight"] = self.matrix(SEEN, SEEN)
+                if biased:
+                    self.tensors[f"{n}{name}.bias"] = self.matrix(SEEN)
+            for name in ("ffn_up", "ffn_gate") if gated else ("ffn_up",):
+                self.tensors[f"{n}{name}.weight"] = self.matrix(FFN, SEEN)
+                self.tensors[f"{n}{name}.bias"] = self.matrix(FFN)
+            self.tensors[f"{n}ffn_down.weight"] = self.matrix(SEEN, FFN)
+            self.tensors[f"{n}ffn_down.bias"] = self.matrix(SEEN)
+
+    def write(self, path: Path, kind: str, **more: Any) -> Path:
+        writer = gguf.GGUFWriter(path, "clip")
+        values = {
+            "clip.has_vision_encoder": True,
+            "clip.projector_type": kind,
+            "clip.vision.embedding_length": SEEN,
+            "clip.vision.attention.head_count": HEADS,
+            "clip.vision.feed_forward_length": FFN,
+            "clip.vision.block_count": N_LAYERS,
+            "clip.vision.projection_dim": WIDTH,
+            "clip.vision.attention.layer_norm_epsilon": 1e-5,
+            "clip.vision.image_size": SIDE,
+            "clip.vision.patch_size": PATCH,
+            "clip.vision.image_mean": [0.5, 0.5, 0.5],
+            "clip.vision.image_std": [0.5, 0.5, 0.5],
+        }
+        for key, value in (values | more).items():
+            add_value(writer, key, value)
+        for name, tensor in self.tensors.items():
+            writer.add_tensor(name, np.ascontiguousarray(tensor, np.float32))
+        finish(writer)
+        return path
+
+
+def write_gemma3(folder: Path) -> VisionModel:
+    """16 rows for an image."""
+    encoder = Encoder(1)
+    encoder.layers(biased=True, gated=False)
+    encoder.tensors |= {
+        "v.patch_embd.weight": encoder.matrix(SEEN, 3, PATCH, PATCH),
+        "v.patch_embd.bias": np.zeros(SEEN),
+        "v.position_embd.weight": encoder.matrix((SIDE // PATCH) ** 2, SEEN),
+        "v.post_ln.weight": np.ones(SEEN),
+        "v.post_ln.bias": np.zeros(SEEN),
+        "mm.input_projection.weight": encoder.matrix(SEEN, WIDTH, scale=40),
+        "mm.soft_emb_norm.weight": np.ones(SEEN),
+    }
+    values = {"clip.use_gelu": True, "clip.vision.projector.scale_factor": 2}
+    return VisionModel(
+        _gemma3_text(folder / "gemma3.gguf"),
+        encoder.write(folder / "mmproj-gemma3.gguf", "gemma3", **values),
+    )
+
+
+def _gemma3_text(path: Path) -> Path:
+    """Sliding windows that are shorter than an image, in five layers of six."""
+    model = RandomModel(3)
+    for layer in range(6):
+        model.attention(layer)
+        model.feed_forward(layer)
+        n = f"blk.{layer}."
+        for name in ("attn_q_norm", "attn_k_norm"):
+            model.tensors[f"{n}{name}.weight"] = np.ones(HEAD)
+        for name in ("post_attention_norm", "post_ffw_norm"):
+            model.tensors[f"{n}{name}.weight"] = np.ones(WIDTH)
+    fields = {
+        "attention.sliding_window": 32,
+        "attention.key_length": HEAD,
+        "attention.value_length": HEAD,
+    }
+    return _with_letters(model.write(path, "gemma3", 6, fields))
+
+
+def write_qwen(folder: Path) -> VisionModel:
+    """A row for each 16 x 16 pixels."""
+    return VisionModel(_qwen_text(folder / "qwen2vl.gguf"), _qwen_projector(folder))
+
+
+def write_qwen35(folder: Path) -> VisionModel:
+    """The same projector."""
+    text = _with_letters(heads.write_qwen(folder / "qwen35.gguf"))
+    return VisionModel(text, _qwen_projector(folder))
+
+
+def _qwen_projector(folder: Path) -> Path:
+    encoder = Encoder(2)
+    encoder.layers(biased=True, gated=True)
+    encoder.tensors |= {
+        "v.patch_embd.weight": encoder.matrix(SEEN, 3, PATCH, PATCH),
+        "v.patch_embd.weight.1": encoder.matrix(SEEN, 3, PATCH, PATCH),
+        "v.post_ln.weight": np.ones(SEEN),
+        "mm.0.weight": encoder.matrix(4 * SEEN, 4 * SEEN),
+        "mm.0.bias": encoder.matrix(4 * SEEN),
+        "mm.2.weight": encoder.matrix(WIDTH, 4 * SEEN, scale=8),
+        "mm.2.bias": encoder.matrix(WIDTH),
+    }
+    values = {"clip.use_silu": True, "clip.vision.n_wa_pattern": 2, "clip.vision.window_size": 32}
+    return encoder.write(folder / "mmproj-qwen.gguf", "qwen2.5vl_merger", **values)
+
+
+def _qwen_text(path: Path) -> Path:
+    model = RandomModel(4)
+    for layer in range(3):
+        model.attention(layer)
+        model.feed_forward(layer)
+        for name in ("attn_q", "attn_k", "attn_v"):
+            model.tensors[f"blk.{layer}.{name}.bias"] = model.matrix(WIDTH)
+    fields = {"rope.dimension_count": HEAD, "rope.dimension_sections": [16, 24, 24, 0]}
+    return _with_letters(model.write(path, "qwen2vl", 3, fields))
+
+
+def _with_letters(path: Path) -> Path:
+    """Give the vocabulary letters in place of its words, and the tokens around images. Make the
+    weights floats, with which rounding makes less difference."""
+    reader = gguf.GGUFReader(path)
+    tokens = reader.fields["tokenizer.ggml.tokens"].contents()
+    types = reader.fields["tokenizer.ggml.token_type"].contents()
+    n_letters = N_VOCAB - 4 - len(AROUND)
+    letters = ["\N{LOWER ONE EIGHTH BLOCK}", *(chr(ord("!") + i) for i in range(n_letters - 1))]
+    tokens[3:-1] = [*letters, *AROUND]
+    types[3 + n_letters : -1] = [gguf.TokenType.CONTROL] * len(AROUND)
+    plain = path.with_suffix(".plain")
+    path.rename(plain)
+    values = {"tokenizer.ggml.tokens": tokens, "tokenizer.ggml.token_type": types}
+    floats = {
+        tensor.name: gguf.dequantize(tensor.data, tensor.tensor_type) for tensor in reader.tensors
+    }
+    rewrite(plain, path, values, floats)
+    plain.unlink()
+    return path
+
+
+WRITERS = {"gemma3": write_gemma3, "qwen": write_qwen, "qwen35": write_qwen35}
+
+
+def picture(seed: int, height: int = 48, width: int = 80) -> NDArray[np.uint8]:
+    """An image of random squares."""
+    rng = np.random.default_rng(seed)
+    squares = rng.integers(0, 256, (height // 8, width // 8, 3), np.uint8)
+    return np.ascontiguousarray(squares.repeat(8, axis=0).repeat(8, axis=1))
