@@ -23,7 +23,7 @@ void list_options(const MediaOptions*, Visit&& option) {
     option(&Options::mmproj,
            {.name = "mmproj",
             .help = "Multimodal projector of the model: a GGUF file with which it sees or hears. A "
-                    "session with one is not exact (docs/images.md).",
+                    "session with one is not exact (docs/guides/images.md).",
             .unset = "none",
             .flags = "-mm --mmproj",
             .value = "FILE"});
