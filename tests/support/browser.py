@@ -69,8 +69,7 @@ class Page:
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
         attached = self._call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self._call("Emulation.setEmulatedMedia", features=[scheme])
+        self.prefer("prefers-color-scheme", "dark" if dark else "light")
         self.resize(*(_PHONE if phone else _DESKTOP), phone=phone)
         self._call("Emulation.setTouchEmulationEnabled", enabled=phone)
         self._call("Runtime.enable")
@@ -98,6 +97,10 @@ class Page:
         while self.evaluate(script) is not True:
             assert time.monotonic() < end, f"never: {script}"
             time.sleep(0.02)
+
+    def prefer(self, feature: str, value: str) -> None:
+        """Tell the page what its reader prefers: a feature of media queries, and no other one."""
+        self._call("Emulation.setEmulatedMedia", features=[{"name": feature, "value": value}])
 
     def resize(self, width: int, height: int, *, phone: bool = False) -> None:
         """Show it in a window of another size, in pixels of style sheets."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from browser import CHROMIUM, TEXTS, Page, reload
+from chat_files import FORMAT, import_chats, turn
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to show the page in")
 
@@ -14,13 +14,8 @@ TITLES = "[...document.querySelectorAll('#chats .open')].map(e => e.textContent)
 SAVED = "window.saved"
 
 
-def turn(name: str, parent: str | None, role: str, text: str) -> dict[str, Any]:
-    time = {"a": 1, "b": 2, "c": 3, "d": 4}[name]
-    return {"id": name, "parent": parent, "role": role, "time": time, "parts": [[text, False]]}
-
-
 CHATS = {
-    "format": "specllama chats 1",
+    "format": FORMAT,
     "chats": [
         {
             "chat": {"id": "1", "title": "Fruits", "time": 1000, "last": "c"},
@@ -38,16 +33,6 @@ CHATS = {
         },
     ],
 }
-
-
-def import_chats(page: Page, chats: Any) -> None:
-    """Import a file, as if it was chosen."""
-    text = chats if isinstance(chats, str) else json.dumps(chats)
-    page.run(f"""
-      const files = new DataTransfer();
-      files.items.add(new File([{text!r}], "chats.json"));
-      at("import-file").files = files.files;
-      at("import-file").dispatchEvent(new Event("change"));""")
 
 
 @pytest.fixture

@@ -24,8 +24,8 @@ class Meter {
   show(answer, most) {
     const {counted} = answer;
     this.bar.max = Math.max(most, 1);
-    this.bar.value = counted.tokens;
-    const figures = [`${counted.tokens} tokens`];
+    this.bar.value = counted.total;
+    const figures = [`${counted.total} tokens`];
     if (counted.rate) figures.push(`${counted.rate.toFixed(1)} per second`);
     if (counted.perRound) figures.push(`${counted.perRound.toFixed(2)} per round`);
     this.text.textContent = figures.join(" · ");
@@ -33,7 +33,7 @@ class Meter {
 }
 
 /**
- * Ask both sides.
+ * Ask both sides. If one fails, the question is where one writes again.
  * @param {string} text
  * @param {import("./turn.js").Attachment[]} files
  */
@@ -54,21 +54,26 @@ export async function compare(text, files) {
   });
   const generations = sides.map(one => new Generation(one.answer, one.body, at("key").value));
   const measure = () => {
-    const most = Math.max(...sides.map(one => one.answer.counted?.tokens ?? 0));
+    const most = Math.max(...sides.map(one => one.answer.counted?.total ?? 0));
     for (const one of sides) if (one.answer.counted) one.meter.show(one.answer, most);
     follow();
   };
   for (const one of sides) one.answer.ondraw = measure;
   toEnd();
-  await work.run(generations, at("at-once").checked);
-  at("verdict").replaceChildren(...verdict(sides.map(one => one.answer)));
+  try {
+    await work.run(generations, at("at-once").checked);
+  } catch (error) {
+    at("prompt").value ||= text;
+    throw error;
+  }
+  at("verdict").replaceChildren(...generations.some(one => one.isStopped) ? ["Stopped."]
+    : verdict(sides.map(one => one.answer)));
   announce(at("verdict").textContent);
   follow();
 }
 
 /** What came of it. @param {Answer[]} answers the plain one first */
 function verdict([plain, drafts]) {
-  if ([plain, drafts].some(one => one.counted.isStopped)) return ["Stopped."];
   const isSame = textOf(plain.turn) === textOf(drafts.turn);
   const ratio = drafts.counted.rate / plain.counted.rate;
   return [

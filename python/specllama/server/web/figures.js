@@ -18,6 +18,11 @@ export class Figures {
     this.drafted += drafted ? 1 : 0;
   }
 
+  /** Tokens so far, also those that added no text. */
+  get total() {
+    return this.usage?.completion_tokens ?? this.tokens;
+  }
+
   /** Tokens per second so far; 0: not known yet. */
   get rate() {
     return this.last > this.first ? (this.tokens - 1) / (this.last - this.first) * 1000 : 0;
@@ -31,7 +36,7 @@ export class Figures {
 
   /** The figures, each with its words. @returns {string[]} */
   get texts() {
-    const found = [`${this.usage?.completion_tokens ?? this.tokens} tokens`];
+    const found = [`${this.total} tokens`];
     if (this.rate) found.push(`${this.rate.toFixed(1)} per second`);
     if (this.timings?.speedup) found.push(`${this.timings.speedup.toFixed(1)} × plain`);
     if (this.perRound) found.push(`${this.perRound.toFixed(2)} tokens per round`);

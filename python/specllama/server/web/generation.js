@@ -26,9 +26,11 @@ export class Generation {
     this.keep();
   }
 
-  /** Fill the answer. Throws an Error if nothing came, or what came is not whole. */
+  /** Fill the answer, unless it was stopped before. Throws an Error if nothing came, or what came
+      is not whole. */
   async run() {
     const {answer} = this;
+    if (this.isStopped) return;
     answer.begin();
     let saved = 0;
     try {
@@ -55,7 +57,8 @@ export class Generation {
   /** End it; the server then gives what it has with its trace. A second call does not wait. */
   async stop() {
     const isFirst = !this.isStopped;
-    this.isStopped = this.answer.counted.isStopped = true;
+    this.isStopped = true;
+    if (this.answer.counted) this.answer.counted.isStopped = true;
     setTimeout(() => this.aborting.abort(), STOP_MS);
     if (!isFirst || !this.id || !await api.cancel(this.body, this.id, this.key))
       this.aborting.abort();

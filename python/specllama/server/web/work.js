@@ -34,13 +34,19 @@ export async function run(generations, atOnce = true) {
   running = generations;
   show();
   try {
-    if (atOnce) await Promise.all(generations.map(one => one.run()));
-    else for (const one of generations) if (running.some(one => !one.isStopped)) await one.run();
+    if (atOnce) await together(generations.map(one => one.run()));
+    else for (const one of generations) await one.run();
   } finally {
     running = null;
     at("error").textContent = "";
     if (!isLeft) show();
   }
+}
+
+/** Wait for all, and throw the first error that one of them threw. @param {Promise<void>[]} all */
+async function together(all) {
+  const failed = (await Promise.allSettled(all)).find(one => one.status === "rejected");
+  if (failed) throw failed.reason;
 }
 
 function show() {

@@ -1,0 +1,26 @@
+"""Files of chats that the server's page imports."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from browser import Page
+
+FORMAT = "specllama chats 1"
+
+
+def turn(name: str, parent: str | None, role: str, text: str, **more: Any) -> dict[str, Any]:
+    """Return a turn of a chat. Its name is one letter; turns come in the order of the alphabet."""
+    parts = [[text, False]]
+    return {"id": name, "parent": parent, "role": role, "time": ord(name), "parts": parts, **more}
+
+
+def import_chats(page: Page, chats: Any) -> None:
+    """Import a file, as if it was chosen."""
+    text = chats if isinstance(chats, str) else json.dumps(chats)
+    page.run(f"""
+      const files = new DataTransfer();
+      files.items.add(new File([{text!r}], "chats.json"));
+      at("import-file").files = files.files;
+      at("import-file").dispatchEvent(new Event("change"));""")
