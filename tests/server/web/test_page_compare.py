@@ -26,13 +26,17 @@ def test_both_sides_answer_and_only_one_drafts(chatting: Server, chat: Page, at_
     chat.evaluate(f"at('at-once').disabled = false; at('at-once').checked = {str(at_once).lower()}")
     compare(chat)
     chat.wait_for("at('end').hidden && at('verdict').textContent.includes('plain decoding')")
-    text = chatting.session.chat([{"role": "user", "content": QUESTION}], max_tokens=24).text
-    assert chat.evaluate(SHOWN) == [text.strip(), text.strip()]
+    expected = chatting.session.chat([{"role": "user", "content": QUESTION}], max_tokens=24)
+    assert chat.evaluate(SHOWN) == [expected.text.strip()] * 2
     assert "the same, character by character" in chat.evaluate("at('verdict').textContent")
     assert chat.evaluate("document.querySelectorAll('#plain .drafted').length") == 0
     assert chat.evaluate("document.querySelectorAll('#drafts .drafted').length") > 0
     rates = chat.evaluate("['plain-rate', 'drafts-rate'].map(one => at(one).textContent)")
-    assert all("24 tokens" in rate and "per round" in rate for rate in rates)
+    for rate in rates:
+        assert f"{expected.stats.generated_tokens} tokens" in rate
+        assert "per round" in rate
+    assert "1.00 per round" in rates[0]
+    assert "1.00 per round" not in rates[1]
     assert chat.errors == []
 
 

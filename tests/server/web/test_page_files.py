@@ -13,7 +13,10 @@ from serving import Server
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to show the page in")
 
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
+    "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 FILES = f"""
   const bytes = Uint8Array.from(atob("{PIXEL}"), one => one.charCodeAt(0));
   const given = {{

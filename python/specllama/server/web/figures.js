@@ -28,10 +28,10 @@ export class Figures {
     return this.last > this.first ? (this.tokens - 1) / (this.last - this.first) * 1000 : 0;
   }
 
-  /** Tokens per round of the target; 0: not known yet. */
+  /** Tokens per round of the target: one of its own, and those of drafts; 0: not known yet. */
   get perRound() {
-    const rounds = this.timings?.predicted_rounds_n;
-    return rounds ? this.timings.predicted_n / rounds : 0;
+    const {predicted_rounds_n: rounds, draft_n_accepted: accepted} = this.timings ?? {};
+    return rounds ? 1 + accepted / rounds : 0;
   }
 
   /** The figures, each with its words. @returns {string[]} */
