@@ -44,6 +44,9 @@ export async function keep(chat, ...turns) {
   channel.postMessage(chat.id);
 }
 
+/** Store a turn that is being generated; other tabs learn of it at its end. @param {Turn} turn */
+export const keepTurn = turn => change(store => store("turns").put(turn));
+
 /** Remove a turn. @param {Chat} chat @param {Turn} turn */
 export const remove = (chat, turn) => change(store => {
   store("chats").put(chat);

@@ -21,6 +21,7 @@ let turns = new Map();
 /** The turns that have been shown, by identifier. @type {Map<string, Answer|Message>} */
 let views = new Map();
 let changed = () => {};
+let opened = 0;  // chats so far; one that was read slowly does not take the place of a later one
 
 export const current = () => chat;
 
@@ -29,11 +30,16 @@ export const onChange = action => { changed = action; };
 
 const shown = () => tree.path(turns, chat.last);
 
-/** Store the chat and some turns; say so if that fails. @param {...Turn} some */
+/** Store the chat and some turns, and list it anew. @param {...Turn} some */
 async function keep(...some) {
+  await store(() => chats.keep(chat, ...some));
+  changed();
+}
+
+/** Store something; say so if that fails. @param {() => Promise<void>} work */
+async function store(work) {
   try {
-    await chats.keep(chat, ...some);
-    changed();
+    await work();
   } catch (error) {
     at("error").textContent =
       `The browser does not store this chat (${error.name}), so it is gone when the page is left. `
@@ -43,8 +49,10 @@ async function keep(...some) {
 
 /** Show a chat; none: a new one. @param {string} [id] */
 export async function open(id) {
+  const number = ++opened;
   const found = id && await chats.chat(id);
   const given = found ? await chats.turns(id) : [];
+  if (number !== opened) return;
   chat = found ?? chats.fresh();
   turns = new Map(given.map(turn => [turn.id, turn]));
   views = new Map();
@@ -70,7 +78,7 @@ function show() {
   at("turns").replaceChildren(...shown().map(turn => view(turn).element));
   for (const turn of shown()) equip(turn);
   at("welcome").hidden = chat.last !== null;
-  at("title").value = chat.title;
+  if (document.activeElement !== at("title")) at("title").value = chat.title;
   at("title").hidden = at("export-chat").hidden = chat.last === null;
   changed();
   showContext();
@@ -91,12 +99,9 @@ function view(turn) {
 
 function showContext() {
   const used = shown().findLast(turn => turn.used)?.used;
-  at("context").hidden = !used || !at("context").max;
-  if (used) {
-    at("context").value = used;
-    at("used").textContent = `${used} tokens used`;
-  }
-  at("used").hidden = at("context").hidden;
+  at("room").hidden = !used;
+  at("context").value = used ?? 0;
+  at("used").textContent = `${used} tokens used`;
 }
 
 /** Do something that is not done while an answer is written. @param {() => any} action */
@@ -186,7 +191,7 @@ async function generate(turn, before) {
   const one = view(turn);
   one.ondraw = follow;
   const generation = new Generation(one, body, at("key").value, {
-    save: () => keep(turn),
+    save: () => store(() => chats.keepTurn(turn)),
     trace: html => chats.keepTrace(turn, html).catch(() => { delete turn.traced; }),
   });
   try {

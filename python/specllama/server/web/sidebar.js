@@ -9,6 +9,7 @@ import {at, download, iconButton, make} from "./dom.js";
 /** @typedef {import("./chats.js").Chat} Chat */
 
 const UNDO_MS = 8000;
+const TYPING_MS = 150;  // after which the search begins
 const wide = matchMedia("(min-width: 56.01rem)");
 
 /** Do something with a chat, when nothing is being generated. @param {() => any} action */
@@ -17,6 +18,7 @@ const whenIdle = action => work.attempt(() => {
   return action();
 });
 
+let typing = 0;
 let listed = 0;  // lists made so far; an older one must not come after a newer one
 
 /** List the chats that the search finds. */
@@ -128,7 +130,10 @@ at("past").addEventListener("keydown", event => {
   event.stopPropagation();
 });
 at("shade").addEventListener("click", () => toggle(false));
-at("search").addEventListener("input", list);
+at("search").addEventListener("input", () => {
+  clearTimeout(typing);
+  typing = setTimeout(list, TYPING_MS);
+});
 at("fresh").addEventListener("click", () => whenIdle(() => show()));
 wide.addEventListener("change", () => toggle(wide.matches));
 toggle(wide.matches);
