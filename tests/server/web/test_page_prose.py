@@ -190,3 +190,16 @@ def test_a_long_stream_is_drawn_in_frames(blank: Page) -> None:
       await new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)));
       return drawn"""
     assert blank.run(script) == 1
+
+
+def test_long_code_is_highlighted_when_it_has_ended(blank: Page) -> None:
+    script = f"""{SHOW}
+      const text = "```python\\n" + "def f(): pass\\n".repeat(400);
+      const marked = () => prose.element.querySelectorAll(".hljs-keyword").length;
+      prose.show([[text.slice(0, 400), false]], false);
+      const short = marked();
+      prose.show([[text, true]], false);
+      const long = [marked(), prose.element.querySelectorAll(".drafted").length];
+      prose.show([[text + "```\\nEnd\\n", true]], false);
+      return [short > 0, ...long, marked()]"""
+    assert blank.run(script) == [True, 0, 1, 800]

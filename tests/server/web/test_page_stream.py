@@ -74,7 +74,7 @@ def test_thoughts_are_folded_and_apart_from_the_text(blank: Page) -> None:
     assert turn["used"] == 30
     for figure in (
         "4 tokens",
-        "1.5 × plain",
+        "1.5 \u00d7 plain",
         "1.50 tokens per round",
         "slot 3",
         "25 % from drafts",

@@ -5,6 +5,7 @@ import {math} from "./math.js";
 
 const DEEPEST = 30;  // levels of quotes and lists
 const LONGEST_CODE = 100_000;  // characters that are highlighted
+const LONGEST_OPEN = 4000;  // characters that are highlighted while more of them come
 
 const TAGS = ["a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6",
   "hr", "li", "ol", "p", "pre", "s", "span", "strong", "table", "tbody", "td", "th", "thead", "tr",
@@ -66,7 +67,7 @@ function lineStarts(text) {
  * @property {number} begin offset in the text
  * @property {number} end
  * @property {boolean} isCertain whether its first line is whole, so that it is sure to begin here
- * @property {() => DocumentFragment} render
+ * @property {(isOpen: boolean) => DocumentFragment} render isOpen: more of it may come
  */
 
 /**
@@ -85,11 +86,14 @@ export function blocks(text, links = {}) {
     const group = tokens.slice(first, index + 1);
     first = index + 1;
     const [from, to] = group[0].map;
+    const begin = starts[from], end = starts[to] ?? text.length;
+    const plain = {...parser.options, highlight: null};
     found.push({
-      begin: starts[from],
-      end: starts[to] ?? text.length,
+      begin,
+      end,
       isCertain: starts[from + 1] !== undefined && /[\r\n]/.test(text[starts[from + 1] - 1]),
-      render: () => clean(parser.renderer.render(group, parser.options, links)),
+      render: isOpen => clean(parser.renderer.render(
+        group, isOpen && end - begin > LONGEST_OPEN ? plain : parser.options, links)),
     });
   });
   return found;

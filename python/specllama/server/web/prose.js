@@ -31,7 +31,7 @@ export class Prose {
     for (const one of this.#open) one.remove();
     this.#open = [];
     found.forEach((one, i) => {
-      const fragment = one.render();
+      const fragment = one.render(!whole && i === found.length - 1);
       tint(fragment, text, [from + one.begin, from + one.end], drafted);
       dress(fragment);
       if (i >= last) this.#open.push(...fragment.childNodes);
