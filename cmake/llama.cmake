@@ -5,11 +5,8 @@ set(SPECLLAMA_LLAMA_CPP_PYTHON "")
 if(LLAMA_SOURCE_DIR)
   set(BUILD_SHARED_LIBS OFF)
   set(LLAMA_BUILD_COMMON OFF CACHE BOOL "" FORCE)
+  set(LLAMA_BUILD_MTMD ON CACHE BOOL "" FORCE)
   add_subdirectory("${LLAMA_SOURCE_DIR}" "${CMAKE_BINARY_DIR}/llama.cpp" EXCLUDE_FROM_ALL SYSTEM)
-  if(NOT TARGET mtmd)
-    add_subdirectory("${LLAMA_SOURCE_DIR}/tools/mtmd" "${CMAKE_BINARY_DIR}/mtmd" EXCLUDE_FROM_ALL
-                     SYSTEM)
-  endif()
   return()
 endif()
 

@@ -16,7 +16,7 @@ from vision_models import Part, VisionModel
 class MtmdReference:
     """A model that sees. To be used in a `with` statement."""
 
-    def __init__(self, model: VisionModel, n_ctx: int = 1024) -> None:
+    def __init__(self, model: VisionModel, n_ctx: int = 4096) -> None:
         llama_cpp.llama_backend_init()
         params = llama_cpp.llama_model_default_params()
         params.n_gpu_layers = 0

@@ -14,7 +14,7 @@ import gguf
 import heads
 import numpy as np
 from numpy.typing import NDArray
-from random_model import HEAD, N_VOCAB, WIDTH, RandomModel
+from random_model import HEAD, WIDTH, RandomModel
 from rewriting import add_value, finish, rewrite
 
 SEEN, HEADS, FFN = 64, 2, 96
@@ -128,7 +128,7 @@ def _gemma3_text(path: Path) -> Path:
         "attention.key_length": HEAD,
         "attention.value_length": HEAD,
     }
-    return _with_letters(model.write(path, "gemma3", 6, fields))
+    return with_letters(model.write(path, "gemma3", 6, fields))
 
 
 def write_qwen(folder: Path) -> VisionModel:
@@ -138,7 +138,7 @@ def write_qwen(folder: Path) -> VisionModel:
 
 def write_qwen35(folder: Path) -> VisionModel:
     """The same projector."""
-    text = _with_letters(heads.write_qwen(folder / "qwen35.gguf"))
+    text = with_letters(heads.write_qwen(folder / "qwen35.gguf"))
     return VisionModel(text, _qwen_projector(folder))
 
 
@@ -166,16 +166,16 @@ def _qwen_text(path: Path) -> Path:
         for name in ("attn_q", "attn_k", "attn_v"):
             model.tensors[f"blk.{layer}.{name}.bias"] = model.matrix(WIDTH)
     fields = {"rope.dimension_count": HEAD, "rope.dimension_sections": [16, 24, 24, 0]}
-    return _with_letters(model.write(path, "qwen2vl", 3, fields))
+    return with_letters(model.write(path, "qwen2vl", 3, fields))
 
 
-def _with_letters(path: Path) -> Path:
+def with_letters(path: Path) -> Path:
     """Give the vocabulary letters in place of its words, and the tokens around images. Make the
     weights floats, with which rounding makes less difference."""
     reader = gguf.GGUFReader(path)
     tokens = reader.fields["tokenizer.ggml.tokens"].contents()
     types = reader.fields["tokenizer.ggml.token_type"].contents()
-    n_letters = N_VOCAB - 4 - len(AROUND)
+    n_letters = len(tokens) - 4 - len(AROUND)
     letters = ["\N{LOWER ONE EIGHTH BLOCK}", *(chr(ord("!") + i) for i in range(n_letters - 1))]
     tokens[3:-1] = [*letters, *AROUND]
     types[3 + n_letters : -1] = [gguf.TokenType.CONTROL] * len(AROUND)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from drafters import MostlyRight
 from seeing import ROUNDING, answer, finished, prompt, start
 from specllama import ArgumentError, SpecSession, _core
 from vision_models import Part, VisionModel, picture
@@ -34,46 +33,6 @@ def test_another_image_gives_another_answer(seeing: Seeing) -> None:
     session = seeing()
     other: list[Part] = [ONE[0], picture(9), ONE[2]]
     assert answer(session, ONE, N) != answer(session, other, N)
-
-
-@pytest.mark.parametrize("draft", ["ngram", None])
-def test_drafts_change_no_token(expect: Expect, seeing: Seeing, draft: str | None) -> None:
-    parts: list[Part] = ["abcabcabcabc", picture(1), "abcabcabc"]
-    session = seeing(draft, spec_length=4)
-    assert answer(session, parts, 200) == expect(parts, 200)
-
-
-def test_rejected_drafts_after_images_are_taken_back(expect: Expect, seeing: Seeing) -> None:
-    expected = expect(ONE, N)
-    drafter = MostlyRight()
-    session = seeing(drafter, spec_length=8)
-    text = [token for token in prompt(session, ONE).tokens.tolist() if token >= 0]
-    drafter.texts = [[*text, *expected]]
-    stream = finished(start(session, ONE, N))
-    assert stream.tokens == expected
-    assert 0 < stream.stats.accepted < stream.stats.drafted
-
-
-def test_a_model_that_reads_text_only_drafts_for_one_that_sees(
-    expect: Expect, seeing: Seeing, model: VisionModel
-) -> None:
-    if "qwen35" in model.text.name:
-        pytest.skip("its memory cannot be cut, so it cannot draft")
-    session = seeing(model.text, spec_length=3)
-    stream = finished(start(session, ONE, N))
-    assert stream.tokens == expect(ONE, N)
-    assert stream.stats.drafted > 0
-
-
-def test_predicting_layers_draft_for_a_model_that_sees(
-    expect: Expect, seeing: Seeing, model: VisionModel
-) -> None:
-    if not _core.brings_head(str(model.text)):
-        pytest.skip("the model has none")
-    session = seeing("mtp", spec_length=3)
-    stream = finished(start(session, ONE, N))
-    assert stream.tokens == expect(ONE, N)
-    assert stream.stats.drafted > 0
 
 
 def test_the_rows_of_images_count_as_tokens_of_the_prompt(seeing: Seeing) -> None:
