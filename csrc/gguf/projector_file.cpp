@@ -132,9 +132,15 @@ class ProjectorFile : private GgufReader {
         const std::string prefix = "clip.vision.";
         check_range(prefix + "image_size", 0, kMostSide, true);
         check_range(prefix + "patch_size", 1, kMostSide, true);
-        for (const char* one : {"spatial_merge_size", "projector.scale_factor", "n_wa_pattern",
+        for (const char* one : {"spatial_merge_size", "projector.scale_factor",
                                 "projector.query_side", "projector.window_side"})
             check_range(prefix + one, 1, 64, false);
+        // It is counted with windows, which some layer must then have.
+        check_range(prefix + "n_wa_pattern", 0, 64, false);
+        const std::int64_t pattern = number(prefix + "n_wa_pattern").value_or(0);
+        if (pattern == 1 || (pattern > 1 && *number(prefix + "block_count") == 0))
+            fail("its n_wa_pattern is " + std::to_string(pattern) +
+                 ", with which no layer has a window");
         check_range(prefix + "window_size", 0, 4096, false);
         for (const char* one : {"image_min_pixels", "image_max_pixels"})
             check_range(prefix + one, 0, kMostSide * kMostSide, false);

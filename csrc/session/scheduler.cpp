@@ -82,7 +82,7 @@ MediaPrompt Scheduler::media_prompt(std::span<const PromptPart> parts) const {
         throw InvalidArgument(
             "The model reads text only here; open the session with the model's projector "
             "(mmproj), if it has one.");
-    return vision->prompt(parts, n_batch);
+    return vision->prompt(parts, info().n_ctx, n_batch);
 }
 
 // A target elsewhere has the masks of its texts.

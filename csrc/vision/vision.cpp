@@ -110,7 +110,7 @@ bool Vision::sees() const { return mtmd_support_vision(context_); }
 
 int Vision::audio_rate() const { return std::max(mtmd_get_audio_sample_rate(context_), 0); }
 
-MediaPrompt Vision::prompt(std::span<const PromptPart> parts, int n_at_once) const {
+MediaPrompt Vision::prompt(std::span<const PromptPart> parts, int n_most, int n_at_once) const {
     MediaPrompt prompt;
     for (const PromptPart& part : parts) {
         if (const auto* tokens = std::get_if<std::vector<Token>>(&part)) {
@@ -119,6 +119,10 @@ MediaPrompt Vision::prompt(std::span<const PromptPart> parts, int n_at_once) con
         } else {
             add(std::get<Media>(part), n_at_once, prompt);
         }
+        if (prompt.n_rows > n_most)
+            throw InvalidArgument("The prompt has at least " + std::to_string(prompt.n_rows) +
+                                  " tokens, images included, but the context has " +
+                                  std::to_string(n_most) + "; shorten it or raise n_ctx.");
     }
     return prompt;
 }

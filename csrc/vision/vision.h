@@ -29,10 +29,11 @@ class Vision {
     // Samples of a sound per second; 0: it hears none.
     int audio_rate() const;
 
-    // The tokens of a prompt's parts, with those that the model expects around media. n_at_once:
+    // The tokens of a prompt's parts, with those that the model expects around media. n_most: rows
+    // that it may take; no more media are read than that. n_at_once:
     // see Context::n_batch. Throws InvalidArgument if a medium cannot be used. Safe from any
     // thread.
-    MediaPrompt prompt(std::span<const PromptPart> parts, int n_at_once) const;
+    MediaPrompt prompt(std::span<const PromptPart> parts, int n_most, int n_at_once) const;
 
     // Encodes a chunk and decodes it into the memory of a sequence, from a position on; at the
     // same time only one thread may. Throws DecodeError.

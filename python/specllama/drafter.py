@@ -40,7 +40,8 @@ class Drafter(ABC):
 
         Args:
             sequence: Id of the request.
-            tokens: All its tokens, prompt included, shape [n_tokens].
+            tokens: All its tokens, prompt included, shape [n_tokens]. Images and sounds are left
+                out.
             max_tokens: Most tokens that may be proposed, at least 1.
 
         Returns:

@@ -157,7 +157,7 @@ def test_a_context_that_images_fill_is_refused(seeing: Seeing) -> None:
     parts: list[Part] = []
     for i in range(20):
         parts += [picture(i, 64, 64), "and"]
-    with pytest.raises(ArgumentError, match="leaves no room in a context of 256"):
+    with pytest.raises(ArgumentError, match="images included, but the context has 256"):
         start(session, parts, 1)
 
 
