@@ -17,6 +17,7 @@ from specllama.commands.whole_numbers import whole
 from specllama.errors import ArgumentError
 from specllama.model.hub import SCHEME
 from specllama.model.session_options import FIELDS as SESSION_FIELDS
+from specllama.model.session_options import HEADINGS as SESSION_HEADINGS
 from specllama.requests.json_text import parsed
 from specllama.requests.options import FIELDS, GenerateOptions
 from specllama.session import SpecSession
@@ -81,15 +82,26 @@ def add_session(parser: argparse.ArgumentParser, *, help: str = "GGUF file") -> 
         "--no-spec", action="store_const", const="none", dest="drafter",
         help="same as --draft none",
     )  # fmt: skip
-    add_options(parser, *SESSION)
+    _add_grouped(parser, SESSION, SESSION_HEADINGS)
     parser.add_argument(
         "--lora-scaled", dest="lora", type=_scaled_adapters, action="extend",
-        metavar="FILE:SCALE,...", help="LoRA adapters with a scale each (1: as trained)",
+        metavar="FILE:SCALE,...", help="LoRA adapters, each with a scale (1: as trained)",
     )  # fmt: skip
 
 
+def _add_grouped(
+    parser: argparse.ArgumentParser, names: Iterable[str], headings: Mapping[str, str]
+) -> None:
+    """Add options as `add_options` does. `headings`: each by the name of the option after it."""
+    group: argparse._ActionsContainer = parser
+    for name in names:
+        if name in headings:
+            group = parser.add_argument_group(headings[name])
+        add_options(group, name)
+
+
 def add_options(
-    parser: argparse.ArgumentParser, *names: str, defaults: Mapping[str, object] | None = None
+    parser: argparse._ActionsContainer, *names: str, defaults: Mapping[str, object] | None = None
 ) -> None:
     """Add options of a session or a generation by their Python names, with the flags and the help
     of the table of options. What is left out is None, unless the command has a default of its own
@@ -198,11 +210,11 @@ def add_chat_template(parser: argparse.ArgumentParser) -> None:
     """Add the options for a custom chat template; see `template_options`."""
     parser.add_argument(
         "--chat-template-file", dest="chat_template", type=path, metavar="FILE",
-        help="Jinja, instead of the model's own chat template",
+        help="file of a chat template in Jinja, instead of the model's own",
     )  # fmt: skip
     parser.add_argument(
         "--chat-template-kwargs", dest="template_args", type=_object, metavar="JSON",
-        help="""passed to it by every chat, e.g. '{"enable_thinking": false}'""",
+        help="""arguments of the chat template, e.g. '{"enable_thinking": false}'""",
     )  # fmt: skip
 
 
@@ -243,11 +255,11 @@ def add_target_url(parser: argparse.ArgumentParser) -> None:
     """Add the options for a target on another machine; see `target_options`."""
     parser.add_argument(
         "-u", "--target-url", metavar="URL",
-        help="instead of a model here: a specllama server that verifies drafts made here",
+        help="specllama server that verifies drafts made here, instead of a model here",
     )  # fmt: skip
     parser.add_argument(
         "--target-key", type=filled,
-        help="its API key (the variable SPECLLAMA_TARGET_KEY, or none)",
+        help="API key of that server (default: from the variable SPECLLAMA_TARGET_KEY)",
     )  # fmt: skip
 
 
@@ -285,8 +297,8 @@ def add_models(
     draft.add_argument("-md", "--draft-model", "--model-draft", type=filled, help=draft_help)
     draft.add_argument(
         "-hfd", "--hf-repo-draft", dest="draft_model", type=_hub_name, metavar="NAME",
-        help="instead: user/repo[:quant] of the Hub; auto: the head in the repository of -hf, "
-        "whatever its size (default: one of less than a tenth of the model)",
+        help="draft model user/repo[:quant] of the Hub, instead of -md; auto: the head in the "
+        "repository of -hf, whatever its size (default: one of less than a tenth of the model)",
     )  # fmt: skip
     return draft
 
@@ -300,7 +312,7 @@ def add_target(parser: argparse.ArgumentParser, *, help: str) -> None:
     )  # fmt: skip
     target.add_argument(
         "-hf", "--hf-repo", dest="model", type=_hub_name, metavar="NAME",
-        help="instead: user/repo[:quant] of the Hugging Face Hub (Q4_K_M)",
+        help="model user/repo[:quant] of the Hugging Face Hub, instead of -m (default: Q4_K_M)",
     )  # fmt: skip
 
 
@@ -311,7 +323,7 @@ def generate_options(arguments: argparse.Namespace) -> GenerateOptions:
 
 def add_sampling(parser: argparse.ArgumentParser) -> None:
     """Add all options of a generation that commands share."""
-    add_options(parser, *_SAMPLING)
+    add_options(parser.add_argument_group("Sampling"), *_SAMPLING)
 
 
 def with_flags(message: str, parser: argparse.ArgumentParser) -> str:

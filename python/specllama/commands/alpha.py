@@ -237,33 +237,39 @@ def _bar(values: Any, what: str) -> Iterator[Any]:
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `alpha` to the command line."""
     parser = commands.add_parser(
-        "alpha", help="measure which share of their tokens drafters get accepted",
+        "alpha", help="measure which share of a draft model's tokens is accepted",
         description=__doc__,
     )  # fmt: skip
     _arguments.add_models(
         parser,
         draft_help="GGUF file to draft, or a folder: every file in it that could",
     )
-    parser.add_argument("-f", "--file", help="text to cut prompts from (the package's, held out)")
     parser.add_argument(
-        "-n", "--n-predict", type=whole(1), default=128, help="tokens of each (128)"
-    )
-    parser.add_argument("--count", type=whole(2), default=48, help="most prompts (48)")
-    parser.add_argument(
-        "--prompt-length", type=whole(2), default=96, help="tokens of a prompt (96)"
+        "-f", "--file", help="text to cut prompts from (default: held-out texts of the package)"
     )
     parser.add_argument(
-        "--temp", type=float, nargs="+", default=[0.0, 0.5, 1.0], help="temperatures (0 0.5 1)"
+        "-n", "--n-predict", type=whole(1), default=128, help="tokens of each answer (default: 128)"
+    )
+    parser.add_argument("--count", type=whole(2), default=48, help="most prompts (default: 48)")
+    parser.add_argument(
+        "--prompt-length", type=whole(2), default=96, help="tokens of a prompt (default: 96)"
+    )
+    parser.add_argument(
+        "--temp",
+        type=float,
+        nargs="+",
+        default=[0.0, 0.5, 1.0],
+        help="temperatures (default: 0 0.5 1)",
     )
     parser.add_argument(
         "--lenience", type=float, nargs="+", default=[1.0], metavar="L",
-        help="also with a lossy rejection, e.g. 1 0.5 0.3 0.1 (1: lossless)",
+        help="lenience of rejection, e.g. 1 0.5 0.3 0.1; below 1 it is lossy (default: 1)",
     )  # fmt: skip
     parser.add_argument(
         "--speed", action="store_true",
-        help="also generate with every draft length and compare with what theory expects",
+        help="also generate with every draft length, and compare with the theory's expectation",
     )  # fmt: skip
-    parser.add_argument("--repeat", type=whole(1), default=3, help="turns of --speed (3)")
+    parser.add_argument("--repeat", type=whole(1), default=3, help="turns of --speed (default: 3)")
     _arguments.add_options(parser, "n_threads", "n_gpu_layers", defaults={"n_gpu_layers": -1})
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)

@@ -170,8 +170,8 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     names = ", ".join(workload.NAMES)
     parser.add_argument(
         "--workload", metavar="NAME,...",
-        help=f"of {names} or all; code is two, replayed-code and generated-code (answered if the "
-        "model has a chat template, else replayed and generated)",
+        help=f"kinds of text: {names} or all; code is replayed-code and generated-code (default: "
+        "answered if the model has a chat template, else replayed and generated)",
     )  # fmt: skip
     parser.add_argument(
         "--replay", metavar="FILE.jsonl",
@@ -179,36 +179,39 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )  # fmt: skip
     parser.add_argument(
         "--contestants", metavar="NAME,...",
-        help="beside plain: ngram, match, model, cascade; with drafts of 1, 2, 4, 8 or 16 tokens "
-        "ngram-N, model-N; or all (ngram, and cascade with a draft model)",
+        help="compared with plain decoding: ngram, match, model, cascade; with drafts of 1, 2, "
+        "4, 8 or 16 tokens ngram-N, model-N; or all (default: ngram, and cascade with a draft "
+        "model)",
     )  # fmt: skip
     _arguments.add_options(parser, "corpus")
     parser.add_argument(
-        "-n", "--n-predict", type=whole(8), default=192, help="tokens per text (192)"
+        "-n", "--n-predict", type=whole(8), default=192, help="tokens per text (default: 192)"
     )
-    parser.add_argument("--texts", type=whole(1), default=4, help="texts per workload (4)")
+    parser.add_argument("--texts", type=whole(1), default=4, help="texts per workload (default: 4)")
     parser.add_argument(
-        "--half", choices=get_args(Half), help="of the answered texts: those for tuning, or others"
+        "--half",
+        choices=get_args(Half),
+        help="half of the answered texts: those for tuning, or the others (default: both)",
     )
-    parser.add_argument("--repeat", type=whole(1), default=5, help="runs of each (5)")
+    parser.add_argument("--repeat", type=whole(1), default=5, help="runs of each (default: 5)")
     parser.add_argument(
         "--concurrency", metavar="N", type=whole(2, 64), nargs="+",
-        help="many requests: N at once against one after another",
+        help="compare N requests at once with one after another",
     )  # fmt: skip
     parser.add_argument(
         "--llama-server", metavar="PATH",
-        help="with --concurrency: llama.cpp's server takes part, with as many slots; also as "
-        "contestants server and server-TYPE-N",
+        help="llama.cpp's server: measured, too, with --concurrency, and as contestants server "
+        "and server-TYPE-N",
     )  # fmt: skip
     parser.add_argument(
         "--simulate", metavar="CURVES.json",
-        help="no decoding: replayed texts at the costs of other machines, "
+        help="compute speeds on other machines from the costs of their decodes, without decoding: "
         '{"name": {"1": 1.0, "2": 1.24, ...}}',
     )  # fmt: skip
     _arguments.add_options(
         parser, "n_threads", "n_ctx", "n_gpu_layers", "rpc", "kv_type",
         defaults={"n_gpu_layers": -1, "kv_type": "f16"},
     )  # fmt: skip
-    parser.add_argument("--html", metavar="FILE", help="write a page with tables and plots, too")
-    parser.add_argument("--json", action="store_true", help="a JSON object per workload")
+    parser.add_argument("--html", metavar="FILE", help="write a page with tables and plots")
+    parser.add_argument("--json", action="store_true", help="print a JSON object per workload")
     parser.set_defaults(run=run)

@@ -95,22 +95,25 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     _arguments.add_target_url(parser)
     _arguments.add_chat_template(parser)
     parser.add_argument(
-        "-p", "--prompt", type=_arguments.text, metavar="TEXT", help="answer this, and end"
+        "-p", "--prompt", type=_arguments.text, metavar="TEXT", help="answer this message, and end"
     )
     parser.add_argument(
         "-f", "--file", action="append", default=[],
-        help="put a file, or those of a pattern, before the first message, - with -p: standard "
-        "input; may be repeated",
+        help="put a file, or the files of a pattern, before the first message; - (with -p): "
+        "standard input; may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "-sys", "--system", "--system-prompt", type=_arguments.text, help="system message"
     )
     parser.add_argument(
-        "-n", "--n-predict", type=whole(0, words=UNTIL_FULL), help="tokens per answer (all)"
+        "-n",
+        "--n-predict",
+        type=whole(0, words=UNTIL_FULL),
+        help="most tokens of an answer (default: until the context is full)",
     )
     parser.add_argument(
         "--color", choices=_COLOR, default="auto",
-        help="accepted drafts in green (auto: at a terminal)",
+        help="show accepted drafts in green (default: auto, at a terminal)",
     )  # fmt: skip
     _arguments.add_sampling(parser)
     parser.set_defaults(run=run, chats=True)

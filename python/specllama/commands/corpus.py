@@ -43,14 +43,14 @@ def info(arguments: argparse.Namespace) -> int:
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `corpus` to the command line."""
     parser = commands.add_parser(
-        "corpus", help="make texts of your own drafted from", description=__doc__
+        "corpus", help="make a corpus of your texts to draft from", description=__doc__
     )
     kinds = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     builder = kinds.add_parser(
         "build",
         help="build a corpus",
         description="Builds a corpus of text files, those changed last first, until it is full. "
-        "Below folders, hidden files are passed over, and everywhere what is not UTF-8.",
+        "Hidden files in folders are skipped, and so are files that are not UTF-8.",
     )
     builder.add_argument(
         "paths", nargs="+", type=_arguments.path, metavar="PATH", help="file or folder"
@@ -58,17 +58,17 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     _arguments.add_target(builder, help="GGUF file with the vocabulary")
     builder.add_argument(
         "-o", "--output", type=_arguments.filled, required=True, metavar="FILE",
-        help="file to write; a corpus is replaced",
+        help="file to write; an older corpus is replaced",
     )  # fmt: skip
     builder.add_argument(
         "--glob", action="append", default=[], metavar="PATTERN",
-        help="only files of such a name, e.g. '*.py', below folders; may be repeated",
+        help="take only files of folders whose name matches, e.g. '*.py'; may be repeated",
     )  # fmt: skip
     builder.add_argument(
         "--max-tokens", type=whole(), default=corpus.MAX_TOKENS, metavar="N",
-        help=f"most tokens, of 9 bytes each ({corpus.MAX_TOKENS})",
+        help=f"most tokens, of 9 bytes each (default: {corpus.MAX_TOKENS})",
     )  # fmt: skip
     builder.set_defaults(run=build)
-    shower = kinds.add_parser("info", help="check a corpus, and show what it holds")
+    shower = kinds.add_parser("info", help="check a corpus and describe it")
     shower.add_argument("file", metavar="FILE")
     shower.set_defaults(run=info)

@@ -197,12 +197,15 @@ def agreement(plain: Sequence[int], fast: Sequence[int]) -> str:
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `demo` to the command line."""
     parser = commands.add_parser(
-        "demo", help="see what speculation does to the speed", description=__doc__
+        "demo", help="compare the speed with and without speculation", description=__doc__
     )
     _arguments.add_session(parser)
-    parser.add_argument("-p", "--prompt", help="request (an edit of a short class)")
+    parser.add_argument("-p", "--prompt", help="request (default: an edit of a short class)")
     _arguments.add_prompt_form(parser)
     parser.add_argument(
-        "-n", "--n-predict", type=whole(1), help="most tokens (256, or until the context is full)"
+        "-n",
+        "--n-predict",
+        type=whole(1),
+        help="most tokens (default: 256, or until the context is full)",
     )
     parser.set_defaults(run=run)

@@ -83,13 +83,15 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     _arguments.add_models(parser)
     parser.add_argument(
-        "-n", "--n-predict", type=whole(1), default=300, help="tokens of each (300)"
+        "-n", "--n-predict", type=whole(1), default=300, help="tokens of each answer (default: 300)"
     )
-    parser.add_argument("--count", type=whole(1), default=100, help="generations (100)")
+    parser.add_argument(
+        "--count", type=whole(1), default=100, help="number of answers (default: 100)"
+    )
     parser.add_argument(
         "-f", "--file", type=_arguments.filled,
-        help='JSON lines with a "prompt" (the package\'s replays)',
+        help='JSON lines with a "prompt" (default: replayed texts of the package)',
     )  # fmt: skip
     _arguments.add_options(parser, "temperature", *_OPTIONS, defaults=_DEFAULTS)
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)

@@ -111,7 +111,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument(
         "folders", nargs="*", type=_arguments.path, metavar="DIR",
-        help="where else to look for GGUF files",
+        help="more folders to look for GGUF files",
     )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="a JSON object per model")
+    parser.add_argument("--json", action="store_true", help="print a JSON object per model")
     parser.set_defaults(run=run)

@@ -257,19 +257,22 @@ def _add_models(parser: argparse.ArgumentParser) -> None:
     """Add the options of a server of several models."""
     parser.add_argument(
         "--models", type=_arguments.path, metavar="FILE",
-        help="instead of -m: several models, a section for each, in TOML or as a preset of "
-        "llama.cpp's; requests name one",
+        help="file of several models, instead of -m: a section for each, in TOML or as llama.cpp's "
+        "preset files; requests name a model",
     )  # fmt: skip
     parser.add_argument(
-        "--models-dir", type=_arguments.path, metavar="DIR", help="the GGUF files of a folder, too"
+        "--models-dir",
+        type=_arguments.path,
+        metavar="DIR",
+        help="folder whose GGUF files are served, too",
     )
     parser.add_argument(
         "--models-max", type=whole(0), default=4, metavar="N",
-        help="most of them in memory at once (4); 0: all",
+        help="most models in memory at once (default: 4; 0: all)",
     )  # fmt: skip
     parser.add_argument(
         "--sleep-idle-seconds", type=whole(1, words={"-1": math.inf}), metavar="N",
-        default=math.inf, help="unload a model that nobody has asked for so long (never)",
+        default=math.inf, help="unload a model after N seconds without a request (default: never)",
     )  # fmt: skip
     # For processes that a server of several models starts: where to listen.
     parser.add_argument("--listen-fd", type=whole(0), help=argparse.SUPPRESS)
@@ -284,14 +287,21 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     _arguments.add_chat_template(parser)
     _add_models(parser)
     parser.add_argument(
-        "-a", "--alias", type=_name, help="name of the model in answers (its file's)"
+        "-a", "--alias", type=_name, help="name of the model in answers (default: its file's)"
     )
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen at (127.0.0.1)")
-    parser.add_argument("--port", type=whole(0, 65535), default=8080, help="port (8080); 0: any")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1)"
+    )
+    parser.add_argument(
+        "--port",
+        type=whole(0, 65535),
+        default=8080,
+        help="port to listen at; 0: any (default: 8080)",
+    )
     parser.add_argument(
         "--ollama-port", type=whole(0, 65535), metavar="PORT",
-        help="second port, for programs that look for Ollama at 11434 (none; /api/* is also served "
-        "at --port)",
+        help="second port, for programs that look for Ollama at 11434; /api/* is also served at "
+        "--port (default: none)",
     )  # fmt: skip
     parser.add_argument(
         "-np", "--parallel", "--n-seq", dest="n_seq", type=whole(1, 64), metavar="N",
@@ -305,44 +315,49 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="folder of the files that POST /slots/{id} saves and restores (default: none)",
     )  # fmt: skip
     # Defaults for requests that leave these open; the temperature is that of the OpenAI API.
-    _arguments.add_options(parser, *_FOR_REQUESTS, defaults={"temperature": 1.0})
+    requests = parser.add_argument_group("Defaults of requests")
+    _arguments.add_options(requests, *_FOR_REQUESTS, defaults={"temperature": 1.0})
     parser.add_argument(
         "-n", "--n-predict", type=whole(1, words=UNTIL_FULL), metavar="N",
-        help="most tokens of an answer; requests may ask for fewer (all; 16 in /v1/completions "
-        "where a request does not say)",
+        help="most tokens of an answer; requests may ask for fewer (default: until the context is "
+        "full; in /v1/completions 16)",
     )  # fmt: skip
     parser.add_argument(
-        "--max-queue", type=whole(0), default=64, help="requests that may wait (64)"
+        "--max-queue", type=whole(0), default=64, help="most requests that wait (default: 64)"
     )
     parser.add_argument(
         "--api-key", type=_key,
-        help="what requests must carry; several with commas between them (the variable "
-        "SPECLLAMA_API_KEY, or nothing)",
+        help="keys of which requests must have one, with commas between them (default: from the "
+        "variable SPECLLAMA_API_KEY)",
     )  # fmt: skip
     parser.add_argument(
         "--cors-origin", action="append", default=[], metavar="ORIGIN",
-        help="web page that may use it, e.g. http://localhost:3000; may be repeated (none)",
+        help="origin of a web page that may use the server, e.g. http://localhost:3000; may be "
+        "repeated (default: none)",
     )  # fmt: skip
     parser.add_argument(
         "--forwarded-allow-ips", type=_addresses, default=[], metavar="ADDRESS,...",
-        help="proxies whose X-Forwarded-For is believed (none)",
+        help="proxies whose X-Forwarded-For is trusted (default: none)",
     )  # fmt: skip
     parser.add_argument(
-        "--max-body", type=whole(1), default=1 << 20, help="bytes of a request (1048576)"
+        "--max-body",
+        type=whole(1),
+        default=1 << 20,
+        help="most bytes of a request (default: 1048576)",
     )
     parser.add_argument(
-        "--max-prompt", type=whole(1), help="tokens of a prompt (what the context holds)"
+        "--max-prompt", type=whole(1), help="most tokens of a prompt (default: the context)"
     )
     parser.add_argument(
-        "--timeout", type=whole(1), default=600, help="seconds for one answer (600)"
+        "--timeout", type=whole(1), default=600, help="most seconds of an answer (default: 600)"
     )
     parser.add_argument(
         "--idle-timeout", type=whole(1), default=60,
-        help="seconds to wait for a draft from elsewhere (60)",
+        help="seconds to wait for the next draft of a client that drafts (default: 60)",
     )  # fmt: skip
     parser.add_argument(
         "--shutdown-timeout", type=whole(0), default=10,
-        help="seconds that answers have to finish after SIGTERM or Ctrl-C (10)",
+        help="seconds that answers have to finish after SIGTERM or Ctrl-C (default: 10)",
     )  # fmt: skip
     parser.add_argument(
         "-v",

@@ -55,12 +55,12 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     _arguments.add_session(parser)
     prompt = parser.add_mutually_exclusive_group(required=True)
     prompt.add_argument("-p", "--prompt", help="message to answer, or text to continue")
-    prompt.add_argument("-f", "--file", help="the same in a file; -: standard input")
+    prompt.add_argument("-f", "--file", help="file of the message; -: standard input")
     _arguments.add_prompt_form(parser)
     parser.add_argument("-o", "--output", help="HTML file to write (default: text on stdout)")
     parser.add_argument(
         "-n", "--n-predict", type=whole(0, words=UNTIL_FULL), default=128,
-        help="most tokens; -1: all (128)",
+        help="most tokens; -1: until the context is full (default: 128)",
     )  # fmt: skip
     _arguments.add_sampling(parser)
     parser.set_defaults(run=run)

@@ -73,7 +73,7 @@ class SessionOptions(TypedDict, total=False):
     draft_min_p: float | None
 
 
-_GROUPS = {
+HEADINGS = {
     "n_ctx": "Memory and decoding",
     "n_gpu_layers": "Devices",
     "lora": "Model",
@@ -158,7 +158,7 @@ _ALL["verifies"] = replace(
 FIELDS: Mapping[str, Field] = {name: _ALL[name] for name in SessionOptions.__annotations__}
 """The table: each option by its name."""
 
-SessionOptions.__doc__ = f"{SessionOptions.__doc__}\n{described(FIELDS, _GROUPS)}\n"
+SessionOptions.__doc__ = f"{SessionOptions.__doc__}\n{described(FIELDS, HEADINGS)}\n"
 
 
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:
