@@ -36,4 +36,5 @@ export function edit({element, turn}, verb, use) {
   element.classList.add("edited");
   element.prepend(editor);
   field.focus();
+  editor.scrollIntoView({block: "nearest"});
 }
