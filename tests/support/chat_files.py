@@ -16,11 +16,11 @@ def turn(name: str, parent: str | None, role: str, text: str, **more: Any) -> di
     return {"id": name, "parent": parent, "role": role, "time": ord(name), "parts": parts, **more}
 
 
-def import_chats(page: Page, chats: Any) -> None:
+def import_chats(page: Page, chats: Any, name: str = "chats.json") -> None:
     """Import a file, as if it was chosen."""
     text = chats if isinstance(chats, str) else json.dumps(chats)
     page.run(f"""
       const files = new DataTransfer();
-      files.items.add(new File([{text!r}], "chats.json"));
+      files.items.add(new File([{text!r}], "{name}"));
       at("import-file").files = files.files;
       at("import-file").dispatchEvent(new Event("change"));""")

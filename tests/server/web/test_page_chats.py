@@ -93,7 +93,7 @@ def test_exported_chats_can_be_imported(filled: Page) -> None:
     assert [one["html"] for one in fruits["traces"]] == ['<div class="specllama-trace">t</div>']
 
 
-def test_a_chat_is_exported_as_markdown(filled: Page) -> None:
+def test_a_chat_is_exported_as_markdown_and_imported_again(filled: Page) -> None:
     open_chat(filled, "Fruits")
     filled.evaluate("at('export-chat').click(); at('export-md').click()")
     filled.wait_for("!!window.saved")
@@ -101,6 +101,17 @@ def test_a_chat_is_exported_as_markdown(filled: Page) -> None:
         "# Fruits\n\n## You\n\nName a fruit.\n\n## Assistant\n\nA *quince*.\n"
     )
     assert filled.evaluate("window.savedAs") == "Fruits.md"
+
+    import_chats(filled, filled.evaluate(SAVED).replace("Fruits", "Again"), "Fruits.md")
+    filled.wait_for(f"{TITLES}.includes('Again')")
+    open_chat(filled, "Again")
+    assert filled.evaluate(TEXTS) == ["Name a fruit.", "A *quince*."]
+
+
+def test_markdown_that_is_no_chat_is_refused(filled: Page) -> None:
+    import_chats(filled, "# Title\n\nSome text.\n", "notes.md")
+    filled.wait_for("at('error').textContent.startsWith('The file does not begin with')")
+    assert filled.evaluate(TITLES) == ["Towns", "Fruits"]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ export function make(tag, properties = {}, ...children) {
 /** Outlines of icons, on a square of 24. */
 const ICONS = {
   again: "M20 11a8 8 0 1 0-2.3 6.3M20 5v6h-6",
-  attach: "M20 11.5l-8.2 8.2a5 5 0 0 1-7.1-7.1l8.6-8.6a3.3 3.3 0 0 1 4.7 4.7l-8.6 8.6a1.7 1.7 0 0 1-2.4-2.4l7.8-7.8",
+  attach: "M20 11.5l-8.2 8.2a5 5 0 0 1-7.1-7.1l8.6-8.6a3.3 3.3 0 0 1 4.7 4.7l-8.6 8.6"
+    + "a1.7 1.7 0 0 1-2.4-2.4l7.8-7.8",
   close: "M6 6l12 12M18 6L6 18",
   copy: "M9 9h11v11H9zM5 15H4V4h11v1",
   delete: "M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13M10 11v5M14 11v5",

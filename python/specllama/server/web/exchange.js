@@ -1,12 +1,15 @@
-// Chats as files: JSON, which can be read again, and Markdown.
+// Chats as files: JSON, with all that is stored, and Markdown, with the turns that are shown.
 
 import {fresh} from "./chats.js";
 import {path} from "./tree.js";
-import {newId, withFiles} from "./turn.js";
+import {newId, newTurn, withFiles} from "./turn.js";
 
 /** @typedef {import("./chats.js").Whole} Whole */
 
 const FORMAT = "specllama chats 1";
+
+/** The headings of turns in Markdown. */
+const HEADINGS = {user: "## You", assistant: "## Assistant"};
 
 /** @param {Whole[]} chats */
 export const toJson = chats => JSON.stringify({format: FORMAT, chats}, null, 1);
@@ -14,9 +17,28 @@ export const toJson = chats => JSON.stringify({format: FORMAT, chats}, null, 1);
 /** The turns that are shown, as Markdown. @param {Whole} one */
 export function toMarkdown({chat, turns}) {
   const shown = path(new Map(turns.map(turn => [turn.id, turn])), chat.last);
-  const texts = shown.map(turn =>
-    `## ${turn.role === "user" ? "You" : "Assistant"}\n\n${withFiles(turn)}\n`);
+  const texts = shown.map(turn => `${HEADINGS[turn.role]}\n\n${withFiles(turn)}\n`);
   return `# ${chat.title}\n\n${texts.join("\n")}`;
+}
+
+/**
+ * Read a chat from Markdown that `toMarkdown` made. Files are a part of their message then.
+ * @param {string} text
+ * @returns {Whole[]} Throws an Error that says what is wrong.
+ */
+export function fromMarkdown(text) {
+  const found = /^# (.*)\n\n(## (?:You|Assistant)\n[^]*)$/.exec(text.replace(/\r\n/g, "\n"));
+  const [, title, rest] = found ?? [];
+  if (rest === undefined)
+    throw Error("The file does not begin with “# Title” and “## You”; choose one exported here.");
+  const chat = {...fresh(), title};
+  const turns = rest.split(/^(?=## (?:You|Assistant)\n)/m).map((one, index) => {
+    const role = one.startsWith(HEADINGS.user) ? "user" : "assistant";
+    const turn = newTurn(chat.id, chat.last, role, one.slice(HEADINGS[role].length).trim());
+    chat.last = turn.id;
+    return {...turn, time: index};
+  });
+  return [{chat, turns, traces: []}];
 }
 
 const isText = one => typeof one === "string";

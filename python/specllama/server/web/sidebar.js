@@ -3,7 +3,7 @@
 import * as chats from "./chats.js";
 import * as conversation from "./conversation.js";
 import * as work from "./work.js";
-import {fromJson, toJson, toMarkdown} from "./exchange.js";
+import {fromJson, fromMarkdown, toJson, toMarkdown} from "./exchange.js";
 import {at, download, iconButton, make} from "./dom.js";
 
 /** @typedef {import("./chats.js").Chat} Chat */
@@ -105,7 +105,8 @@ at("import").addEventListener("click", () => at("import-file").click());
 at("import-file").addEventListener("change", () => work.attempt(async () => {
   const [file] = at("import-file").files;
   at("import-file").value = "";
-  const found = fromJson(await file.text());
+  const text = await file.text();
+  const found = file.name.endsWith(".md") ? fromMarkdown(text) : fromJson(text);
   for (const one of found) await chats.restore(one);
   await list();
 }));
