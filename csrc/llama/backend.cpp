@@ -62,6 +62,14 @@ void log(ggml_log_level level, const char* text, void* /*user_data*/) {
     if (is_shown) std::fputs(text, stderr);
 }
 
+// Has llama.cpp call log(). The package llama_cpp takes its place when it is imported later.
+void listen() {
+    ggml_log_callback current = nullptr;
+    void* data = nullptr;
+    llama_log_get(&current, &data);
+    if (current != log) llama_log_set(log, nullptr);
+}
+
 // What the standard library says of its own exceptions ("basic_string::substr: __pos (which is 3) >
 // ...", "vector", "stoi") does not tell what is wrong with a file.
 bool is_of_standard_library(std::string_view text) {
@@ -72,7 +80,10 @@ bool is_of_standard_library(std::string_view text) {
 
 }  // namespace
 
-ErrorLog::ErrorLog(Warnings warnings) : warnings_(warnings), outer_(error_log) { error_log = this; }
+ErrorLog::ErrorLog(Warnings warnings) : warnings_(warnings), outer_(error_log) {
+    error_log = this;
+    listen();
+}
 
 ErrorLog::~ErrorLog() { error_log = outer_; }
 
@@ -113,10 +124,8 @@ void inform(const std::string& notice) {
 
 void ensure_backend() {
     static std::once_flag once;
-    std::call_once(once, [] {
-        llama_log_set(log, nullptr);
-        llama_backend_init();
-    });
+    listen();
+    std::call_once(once, llama_backend_init);
 }
 
 ggml_log_callback log_callback() { return log; }

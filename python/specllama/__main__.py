@@ -8,28 +8,18 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from io import TextIOWrapper
 from typing import Any, NoReturn
 
 from specllama import __version__, _core
-from specllama.commands import (
-    _arguments,
-    alpha,
-    bench,
-    chat,
-    corpus,
-    demo,
-    divergence,
-    models,
-    serve,
-    trace,
-)
+from specllama.commands import _arguments
 from specllama.commands.default_model import default_model
 from specllama.commands.foreign_options import advice, read, translated
 from specllama.errors import SpecllamaError
 
-_COMMANDS = (alpha, bench, chat, corpus, demo, models, divergence, serve, trace)
-"""In the order of `--help`."""
+_COMMANDS = ("alpha", "bench", "chat", "corpus", "demo", "models", "divergence", "serve", "trace")
+"""In the order of `--help`; each is a module."""
 
 
 _PIPE_CLOSED = 128 + signal.SIGPIPE
@@ -66,15 +56,16 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help.\n")
 
 
-def _make_parser() -> _Parser:
+def _make_parser(names: Sequence[str] = _COMMANDS) -> _Parser:
+    """Return a parser of commands. Only their modules are imported."""
     parser = _Parser(
         prog="specllama",
         description="Lossless speculative decoding for GGUF models. Plain generation: spec-cli.",
     )
     parser.add_argument("--version", action="version", version=f"specllama {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in _COMMANDS:
-        command.add_command(commands)
+    for name in names:
+        import_module(f"specllama.commands.{name}").add_command(commands)
     return parser
 
 
@@ -139,7 +130,9 @@ def _is_number(text: str) -> bool:
 def main(argv: list[str] | None = None) -> int:
     """Run a subcommand and return the exit code: 0, 1 (failure), 2 (bad input), 130 (Ctrl-C), 141
     (the reader of its output has gone)."""
-    parser = _make_parser()
+    given = sys.argv[1:] if argv is None else argv
+    called = given[:1]
+    parser = _make_parser(called if set(called) & set(_COMMANDS) else _COMMANDS)
     if sys.stderr is None:  # the caller closed it: nobody reads error messages
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if sys.stdout is None:  # the caller closed it
@@ -148,7 +141,6 @@ def main(argv: list[str] | None = None) -> int:
     if isinstance(sys.stdout, TextIOWrapper):  # its encoding may lack a model's characters
         sys.stdout.reconfigure(errors="replace")
     try:
-        given = sys.argv[1:] if argv is None else argv
         if not given:
             parser.print_help()
             return 0

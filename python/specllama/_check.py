@@ -6,15 +6,17 @@ import operator
 import os
 import reprlib
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from specllama import _core
+from specllama._arrays import is_array, is_bool
 from specllama.errors import ArgumentError
 
-Tokens: TypeAlias = list[int] | NDArray[np.int32]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Tokens: TypeAlias = "list[int] | NDArray[np.int32]"
 T = TypeVar("T")
 
 _INT32 = 2**31
@@ -120,7 +122,7 @@ def named(name: str, value: Any) -> str:
 
 def flag(name: str, value: Any) -> bool:
     """Return `value`, True or False, as a bool. Raises ArgumentError."""
-    if not isinstance(value, (bool, np.bool_)):
+    if not is_bool(value):
         raise ArgumentError(f"{name} must be True or False, not {quoted(value)}.")
     return bool(value)
 
@@ -152,9 +154,11 @@ def path(name: str, value: Any) -> str:
 def tokens(name: str, value: Any) -> Tokens:
     """Return token ids as the core takes them: an int32 array for an array of integers, else a
     list. It is a copy, so `value` may change later. Raises ArgumentError."""
-    if isinstance(value, np.ndarray) and value.ndim != 1:
+    if is_array(value) and value.ndim != 1:
         raise ArgumentError(f"{name} must have one dimension, not {value.ndim}.")
-    if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
+    if is_array(value) and value.dtype.kind in "iu":
+        import numpy as np
+
         array = value.astype(np.int32)
         for i in np.flatnonzero(array != value)[:1]:
             integer(f"{name}[{i}]", value[i])

@@ -3,8 +3,10 @@ built against, and llguidance."""
 
 from __future__ import annotations
 
+import ctypes
 import os
-from importlib import metadata, util
+import sys
+from importlib import util
 from pathlib import Path
 
 from specllama._build import LLAMA_CPP_PYTHON
@@ -14,6 +16,11 @@ def check_version() -> None:
     """Raise `ImportError` unless the installed llama-cpp-python is the one built against."""
     if not LLAMA_CPP_PYTHON:  # llama.cpp is linked into the extension
         return
+    # What pip writes next to the package; `metadata` takes longer than all other imports.
+    if (_package().parent / f"llama_cpp_python-{LLAMA_CPP_PYTHON}.dist-info").is_dir():
+        return
+    from importlib import metadata
+
     try:
         installed = metadata.version("llama-cpp-python")
     except metadata.PackageNotFoundError:
@@ -26,17 +33,34 @@ def check_version() -> None:
 
 
 def load() -> None:
-    """Load libllama before the extension asks for it, so that the process maps one copy of it."""
+    """Load libllama before the extension asks for it, so that the process maps one copy of it: the
+    file that llama_cpp loads, without llama_cpp, which takes ten times as long."""
     check_version()
     if not LLAMA_CPP_PYTHON:
         return
     added = brief_spinning()
     os.environ.update(added)
     try:
-        import llama_cpp  # noqa: F401
+        ctypes.CDLL(str(_library()))
     finally:
         for name in added:
             del os.environ[name]
+
+
+def _package() -> Path:
+    """Return the folder of llama_cpp; one that does not exist if it is not installed."""
+    spec = util.find_spec("llama_cpp")
+    folders = None if spec is None else spec.submodule_search_locations
+    return Path(*folders[:1]) if folders else Path("llama_cpp")
+
+
+def _library() -> Path:
+    """Return the file of libllama, by llama_cpp's rules."""
+    folder = Path(os.environ.get("LLAMA_CPP_LIB_PATH") or _package() / "lib")
+    file = folder / "libllama.so"
+    if sys.platform == "darwin" and not file.exists():
+        return file.with_suffix(".dylib")
+    return file
 
 
 def brief_spinning() -> dict[str, str]:

@@ -20,7 +20,7 @@ from specllama.model.chat_template import Message
 from specllama.model.opening import check_draft, open_backend
 from specllama.model.session_options import SessionOptions
 from specllama.model.template_options import TemplateOptions
-from specllama.remote.opening import TargetOptions, open_remote
+from specllama.remote.target_options import TargetOptions
 from specllama.requests import beams
 from specllama.requests.beams import Beam, BeamOptions
 from specllama.requests.options import GenerateOptions
@@ -124,6 +124,8 @@ class SpecSession(Chats):
             if elsewhere is None:
                 backend, path = open_backend(model, draft, SessionOptions(**options), on_load)
             else:
+                from specllama.remote.opening import open_remote  # here, as it takes a while
+
                 backend, path = open_remote(elsewhere, draft, {"model": model, **options}, on_load)
         super().__init__(backend, path, template, max_queue=max_queue)
         close_at_exit(self)

@@ -9,7 +9,7 @@ namespace specllama {
 
 namespace {
 
-TokenArray copy_of(TokenSpan tokens) {
+py::array_t<Token> copy_of(TokenSpan tokens) {
     return to_array(std::vector<Token>(tokens.begin(), tokens.end()));
 }
 

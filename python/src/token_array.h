@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -13,19 +14,18 @@
 
 namespace specllama {
 
-using TokenArray = py::array_t<Token, py::array::c_style>;
-
-// Token ids that Python passes. An int32 array is read where it lies, and must not change until the
-// call returns; any other iterable of ints is copied. Converts implicitly to a span of the ids.
+// Token ids that Python passes. An array of int32, NumPy's or another, is read where it lies, and
+// must not change until the call returns; any other iterable of ints is copied. Converts implicitly
+// to a span of the ids.
 class Tokens {
  public:
     Tokens() = default;
-    explicit Tokens(TokenArray array) : array_(std::move(array)) {}
+    explicit Tokens(py::buffer_info array) : array_(std::move(array)) {}
     explicit Tokens(std::vector<Token> copy) : copy_(std::move(copy)) {}
 
     operator TokenSpan() const {
         if (!array_) return copy_;
-        return {array_->data(), static_cast<std::size_t>(array_->size())};
+        return {static_cast<const Token*>(array_->ptr), static_cast<std::size_t>(array_->size)};
     }
     std::vector<Token> to_vector() const {
         const TokenSpan tokens = *this;
@@ -33,7 +33,7 @@ class Tokens {
     }
 
  private:
-    std::optional<TokenArray> array_;
+    std::optional<py::buffer_info> array_;
     std::vector<Token> copy_;
 };
 
@@ -51,15 +51,11 @@ py::array_t<Number, py::array::c_style> to_array(std::vector<Number> numbers) {
 
 // Tokenizes as a Tokenizer or a Session does, without the GIL.
 template <typename Vocabulary>
-TokenArray tokenize(const Vocabulary& vocabulary, std::string_view text, bool add_special,
+std::vector<Token> tokenize(const Vocabulary& vocabulary, std::string_view text, bool add_special,
                     bool parse_special,
                     const std::vector<std::pair<std::size_t, std::size_t>>& plain) {
-    std::vector<Token> tokens;
-    {
-        const py::gil_scoped_release release;
-        tokens = vocabulary.tokenize(text, add_special, parse_special, plain);
-    }
-    return to_array(std::move(tokens));
+    const py::gil_scoped_release release;
+    return vocabulary.tokenize(text, add_special, parse_special, plain);
 }
 
 }  // namespace specllama
@@ -71,14 +67,19 @@ struct type_caster<specllama::Tokens> {
     PYBIND11_TYPE_CASTER(specllama::Tokens, const_name("collections.abc.Iterable[int]"));
 
     bool load(handle source, bool convert) {
-        if (isinstance<specllama::TokenArray>(source)) {
-            auto array = reinterpret_borrow<specllama::TokenArray>(source);
-            const bool aligned = (array.flags() & npy_api::NPY_ARRAY_ALIGNED_) != 0;
-            if (array.ndim() == 1 && aligned) {
+        // By the buffer protocol: a question about NumPy's arrays would import NumPy.
+        if (auto view = std::make_unique<Py_buffer>();
+            PyObject_CheckBuffer(source.ptr()) != 0 &&
+            PyObject_GetBuffer(source.ptr(), view.get(), PyBUF_FORMAT | PyBUF_ND) == 0) {
+            buffer_info array(view.release());
+            const auto place = reinterpret_cast<std::uintptr_t>(array.ptr);
+            if (array.ndim == 1 && place % alignof(specllama::Token) == 0 &&
+                array.item_type_is_equivalent_to<specllama::Token>()) {
                 value = specllama::Tokens(std::move(array));
                 return true;
             }
         }
+        PyErr_Clear();  // not contiguous, or of a type that buffers do not have
         make_caster<std::vector<specllama::Token>> sequence;
         if (!sequence.load(source, convert)) return false;
         value = specllama::Tokens(cast_op<std::vector<specllama::Token>&&>(std::move(sequence)));

@@ -85,7 +85,7 @@ def tokens_of(*names: str) -> list[list[int]]:
     tokenizer = Tokenizer(str(BUNDLED_MODEL))
     library = Path(sysconfig.get_paths()["stdlib"])
     return [
-        tokenizer.tokenize((library / name).read_text(), add_special=False).tolist()
+        tokenizer.tokenize((library / name).read_text(), add_special=False)
         for name in names
     ]
 

@@ -168,7 +168,6 @@ def with_default_model(arguments: Sequence[str]) -> list[str]:
 def with_own_options(arguments: Sequence[str]) -> list[str]:
     """Return the arguments with options of other programs replaced by this one's. Raises
     ArgumentError for all that are unknown."""
-    from specllama.__main__ import options_of_commands
     from specllama.commands.foreign_options import advice, translated
     from specllama.errors import ArgumentError
 
@@ -180,13 +179,19 @@ def with_own_options(arguments: Sequence[str]) -> list[str]:
     if all(name in known or name == "-" for name in unknown):
         unknown = names
     refused += [
-        advice(name, known, options_of_commands)
+        advice(name, known, _options_of_commands)
         for name in dict.fromkeys(unknown)
         if name not in known and name != "-"
     ]
     if refused:
         raise ArgumentError(f"{'; '.join(refused)}; see spec-cli --help.")
     return own
+
+
+def _options_of_commands() -> dict[str, dict[str, bool]]:
+    from specllama.__main__ import options_of_commands
+
+    return options_of_commands()
 
 
 def _chat(backend: Session, system: str | None, message: str) -> list[int]:

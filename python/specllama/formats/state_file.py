@@ -11,12 +11,14 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from specllama import _check, _files
 from specllama.errors import ArgumentError, OutOfMemoryError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _FORMAT = b"specllama state 1 "
 _MOST_LINE = 4096
@@ -75,6 +77,8 @@ def read(path: Path, model: str) -> tuple[str, NDArray[np.int32], NDArray[np.uin
         ArgumentError: The file is missing, damaged, no saved state, or another model's.
         OutOfMemoryError: It does not fit the main memory.
     """
+    import numpy as np
+
     with _files.opened(path) as file:
         first = file.readline(_MOST_LINE)
         if not first.startswith(_FORMAT):

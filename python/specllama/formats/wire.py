@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Iterable
 from typing import Any
-
-import numpy as np
 
 from specllama._core import TokenLogprobs
 
@@ -33,7 +32,8 @@ class Digest:
 
     def add(self, tokens: Iterable[int]) -> None:
         """Add the token ids that follow."""
-        self._hash.update(np.fromiter(tokens, dtype="<i4").tobytes())
+        new = [*tokens]
+        self._hash.update(struct.pack(f"<{len(new)}i", *new))
 
     def __str__(self) -> str:
         return self._hash.hexdigest()

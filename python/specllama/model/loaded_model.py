@@ -59,13 +59,12 @@ class LoadedModel:
         Returns:
             Always a list. (Methods that take token ids also take int32 arrays.)
         """
-        tokens: list[int] = self._backend.tokenize(
+        return self._backend.tokenize(
             _check.text("text", text),
             add_special=bool(add_special),
             parse_special=bool(parse_special),
             plain=_check.ranges("plain", plain),
-        ).tolist()
-        return tokens
+        )
 
     def tokenize_prompt(self, prompt: str) -> list[int]:
         """Return the token ids of a prompt that the chat template has rendered. Nothing is added,
@@ -291,5 +290,4 @@ def piece(backend: _core.Session, token: int) -> str:
 
 
 def _plain_tokens(backend: _core.Session, text: str) -> list[int]:
-    tokens: list[int] = backend.tokenize(text, add_special=False, parse_special=False).tolist()
-    return tokens
+    return backend.tokenize(text, add_special=False, parse_special=False)

@@ -14,10 +14,10 @@ from jinja2.ext import loopcontrols
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
-from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
 from specllama.errors import ModelError
 from specllama.model.tainted_text import TaintedText, is_tainted, joined, unlike, written
+from specllama.model.template_additions import GenerationTags, now, to_json
 from specllama.model.template_meter import MOST_BYTES, MOST_PARTS, Meter, TemplateLimitError
 
 MOST_SOURCE = 1 << 17
@@ -103,7 +103,7 @@ def _raise(message: str) -> None:
 def _now(form: str) -> str:
     if len(form) > _LONGEST_DATE:  # each field may have a width
         raise TemplateLimitError("The chat template writes too long a date; use another one.")
-    return Jinja2ChatFormatter.strftime_now(form)
+    return now(form)
 
 
 class _Environment(ImmutableSandboxedEnvironment):
@@ -118,10 +118,10 @@ class _Environment(ImmutableSandboxedEnvironment):
             trim_blocks=True,
             lstrip_blocks=True,
             optimized=False,
-            extensions=[Jinja2ChatFormatter.IgnoreGenerationTags, loopcontrols],
+            extensions=[GenerationTags, loopcontrols],
             finalize=self._printed,
         )
-        self.filters["tojson"] = Jinja2ChatFormatter.tojson
+        self.filters["tojson"] = to_json
         # Without escapes there is nothing that is safe; text joined to it would be escaped.
         self.filters["safe"] = str
         del self.globals["lipsum"]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from specllama import _core
 from specllama._core import VerifyAnswer
 from specllama.remote.target import Branch, Rounds, Target
 from specllama.remote.text import Text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _MOMENT = 0.05
 """Most seconds for which a session waits for prompts, so that other requests may begin or end."""

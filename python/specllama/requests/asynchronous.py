@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -92,6 +91,8 @@ class AsyncRequests(BackgroundRequests, Closing):
         return self
 
     async def __aexit__(self, *exc: object) -> None:
+        import asyncio
+
         await asyncio.to_thread(self.close)
 
     async def _acontinued(
@@ -143,5 +144,7 @@ class AsyncRequests(BackgroundRequests, Closing):
         """Call a function in another thread: tokenizing a long prompt takes a while, and so may a
         JSON schema. Raises BusyError in a thread that may not wait: the other one would perhaps
         wait for the drafter that is being asked here."""
+        import asyncio
+
         self._worker.check_may_wait()
         return await asyncio.to_thread(call)

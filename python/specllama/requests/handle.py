@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import concurrent.futures
 import logging
 from collections import deque
@@ -137,6 +136,8 @@ class Handle:
     async def next_chunks(self) -> list[Chunk]:
         """Wait for chunks and return all there are; [] after the last. Raises the error that ended
         the request, if it failed."""
+        import asyncio
+
         self._worker.check_process()
         loop = asyncio.get_running_loop()
         while True:
@@ -153,6 +154,8 @@ class Handle:
         return self._ended().__await__()
 
     async def _ended(self) -> Generation:
+        import asyncio
+
         if not self.done():
             self._worker.check_may_wait()
             ended = asyncio.Event()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from threading import RLock
-
-import numpy as np
-from numpy.typing import NDArray
 
 from specllama._core import Chunk
 from specllama.requests.request import Request
@@ -46,9 +44,9 @@ class QueuedRequest:
         self._callbacks: list[Wake] = []
 
     @cached_property
-    def prompt(self) -> NDArray[np.int32]:
+    def prompt(self) -> array[int]:
         """The prompt as an array, for comparisons with other prompts."""
-        return np.asarray(self.request.tokens, dtype=np.int32)
+        return array("i", self.request.tokens)
 
     def see(self) -> None:
         """Have `on_step` see the generation, which does not end if that raises."""

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from specllama import _check, _core
+from specllama._arrays import is_array
 from specllama.errors import ArgumentError
 from specllama.formats.trace import shortened
 from specllama.model.loaded_model import LoadedModel, piece
@@ -134,7 +133,7 @@ def are_several(prompt: Any) -> bool:
     """Return whether `prompt` is a list of prompts, and not one prompt given as token ids."""
     if not isinstance(prompt, (list, tuple)) or not prompt:
         return False
-    return all(isinstance(one, (str, list, tuple, np.ndarray)) for one in prompt)
+    return all(isinstance(one, (str, list, tuple)) or is_array(one) for one in prompt)
 
 
 def _around_thought(model: LoadedModel, prompt: _check.Tokens) -> dict[str, str]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
+from array import array
+from bisect import bisect
 from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import Protocol, runtime_checkable
-
-import numpy as np
-from numpy.typing import NDArray
 
 from specllama import _core
 from specllama._core import Chunk
@@ -276,7 +275,7 @@ class Worker:
             except BaseException as error:
                 self._end(job, error)
 
-    def _being_read(self) -> list[tuple[NDArray[np.int32], int]]:
+    def _being_read(self) -> list[tuple[array[int], int]]:
         """Return the prompts that are being read, each with the number of its tokens read so far.
 
         To be called without the lock, since the core may be at work for a stream.
@@ -350,9 +349,7 @@ def _leave(job: QueuedRequest) -> None:
             job.state.stream.cancel()
 
 
-def _waits_for_prefix(
-    mine: NDArray[np.int32], read: Iterable[tuple[NDArray[np.int32], int]]
-) -> bool:
+def _waits_for_prefix(mine: array[int], read: Iterable[tuple[array[int], int]]) -> bool:
     """Return whether a request should wait: if its prompt begins with a good part of a prompt that
     is still being read, that part need not be decoded twice.
 
@@ -367,8 +364,7 @@ def _waits_for_prefix(
     return False
 
 
-def _n_common(prompt: NDArray[np.int32], other: NDArray[np.int32]) -> int:
+def _n_common(prompt: array[int], other: array[int]) -> int:
     """Return the number of tokens that two prompts begin with in common."""
     n = min(len(prompt), len(other))
-    differ = np.not_equal(prompt[:n], other[:n])
-    return int(differ.argmax()) if differ.any() else n
+    return bisect(range(1, n + 1), False, key=lambda i: prompt[:i] != other[:i])

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from llguidance import LLMatcher
-
 _LONGEST = 10_000
 """Characters of a part of a schema that is asked about by itself."""
 
 
 def complaint(text: str) -> str:
     """Return why llguidance cannot follow a schema, written as JSON; "" if it can."""
+    from llguidance import LLMatcher  # here, as it takes a while
+
     return LLMatcher.validate_grammar(LLMatcher.grammar_from_json_schema(text))
 
 
