@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import signature
+from time import time
 from typing import Any
 
 from specllama import _check
@@ -20,11 +21,21 @@ def bar(**options: Any) -> Any:
     Args:
         **options: As tqdm has them.
     """
-    in_notebook = "ipykernel" in sys.modules
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a notebook without ipywidgets has bars of text
-        from tqdm.auto import tqdm
-    return tqdm(leave=False, **({"disable": False if in_notebook else None} | options))
+    if not _in_notebook():
+        from tqdm import tqdm
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that one without ipywidgets has bars of text
+            from tqdm.auto import tqdm
+    return tqdm(leave=False, **({"disable": False if _in_notebook() else None} | options))
+
+
+def _in_notebook() -> bool:
+    return "ipykernel" in sys.modules
+
+
+def _is_seen() -> bool:
+    return _in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
 
 
 class Progress:
@@ -84,16 +95,26 @@ def _takes_both(function: Callable[..., object]) -> bool:
 
 
 class _Bar:
-    """A tqdm bar over fractions: it appears after `delay` seconds and closes itself at 1."""
+    """A tqdm bar over fractions: it appears after `delay` seconds and closes itself at 1. Before,
+    and where nobody would see it, tqdm is not imported."""
 
     def __init__(self, stage: str, delay: float) -> None:
-        form = "{desc} {percentage:3.0f} %|{bar}| {elapsed}"
-        self._bar = bar(total=1.0, desc=stage, delay=delay, bar_format=form)
+        self._stage = stage
+        self._start = time()
+        self._delay = delay if _is_seen() else float("inf")
+        self._bar: Any = None
 
     def __call__(self, fraction: float) -> None:
+        if self._bar is None:
+            if time() - self._start < self._delay:
+                return
+            form = "{desc} {percentage:3.0f} %|{bar}| {elapsed}"
+            self._bar = bar(total=1.0, desc=self._stage, bar_format=form)
+            self._bar.start_t = self._start
         self._bar.update(fraction - self._bar.n)
         if fraction >= 1.0:
             self.close()
 
     def close(self) -> None:
-        self._bar.close()
+        if self._bar is not None:
+            self._bar.close()

@@ -13,12 +13,13 @@ from contextlib import ExitStack
 from dataclasses import replace
 from ipaddress import ip_network
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from specllama._core import list_devices
 from specllama.commands import _arguments
 from specllama.commands.whole_numbers import UNTIL_FULL, whole
-from specllama.errors import ArgumentError, SpecllamaError
+from specllama.errors import ArgumentError, ModelError, SpecllamaError
 from specllama.model.bundled import BUNDLED_MODEL
 from specllama.model.hub import SCHEME
 from specllama.requests.options import FIELDS, GenerateOptions
@@ -53,8 +54,11 @@ def run(arguments: argparse.Namespace) -> int:
         if several is None:
             session = opened.enter_context(_session(arguments, settings))
             application, description = App(session, settings), _description(session, arguments)
+            # The chat template takes a while, for which no request should wait.
+            later = [Thread(target=_describe_answers, args=(session,), daemon=True)]
         else:
             application, description = several
+            later = []
         _log_to([_STDERR, *([] if log_file is None else [log_file])])
         log.setLevel(logging.DEBUG if arguments.verbose else logging.INFO)
         url, *others = map(_url, listening)
@@ -64,6 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
             log.info("For clients of Ollama's API also: %s", other)
         for line in description:
             log.info("%s", line)
+        for thread in later:
+            thread.start()
         GracefulServer(
             application, arguments.shutdown_timeout, arguments.forwarded_allow_ips
         ).serve_at(listening)
@@ -144,6 +150,8 @@ def _session(arguments: argparse.Namespace, settings: Settings) -> SpecSession:
     # A trial: raises what every answer would be refused for.
     trial: GenerateOptions = {**settings.sampling, "max_tokens": 1}
     session.stream([0], **trial).close()
+    if arguments.chat_template is not None:
+        _ = session.chat_template  # raises what is wrong with it
     return session
 
 
@@ -175,19 +183,27 @@ def _slots(arguments: argparse.Namespace) -> int:
 
 def _description(session: SpecSession, arguments: argparse.Namespace) -> list[str]:
     """Return lines about what serves."""
-    from specllama.dialogue.conversation import described_format
-
     drafts = arguments.draft_model or arguments.drafter
-    lines = []
-    if found := described_format(session):
-        calls = found["tool_calls"]
-        lines.append(f"Tool calls (known from: {calls['from']}) look like {calls['example']!r}")
-        lines.append(f"Thoughts are between {found['reasoning'] or 'nothing'}")
     return [
-        *lines,
         f"{session.model_description}; slots: {session.n_seq}, with {session.n_ctx} tokens of "
         f"context each; threads: {session.n_threads}; drafts: {drafts}",
     ]
+
+
+def _describe_answers(session: SpecSession) -> None:
+    """Log what the chat template says of a model's answers."""
+    from specllama.dialogue.conversation import described_format
+    from specllama.server.error import log
+
+    try:
+        found = described_format(session)
+    except ModelError as error:  # every conversation will be refused, but no other request
+        log.warning("%s", error)
+        return
+    if found:
+        calls = found["tool_calls"]
+        log.info("Tool calls (known from: %s) look like %r", calls["from"], calls["example"])
+        log.info("Thoughts are between %s", found["reasoning"] or "nothing")
 
 
 def _folder(path: Path | None) -> Path | None:

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-import llama_cpp
-
 from specllama import _core
 from specllama.errors import SpecllamaError
 
@@ -28,6 +26,8 @@ def float_copy(model: Path) -> Iterator[Path]:
         SpecllamaError: It cannot be made: the model is damaged, the disk is full, or there is no
             temporary folder.
     """
+    import llama_cpp  # here, as it takes a while
+
     _core.set_verbose(False)  # else llama.cpp prints a line for every tensor
     options = llama_cpp.llama_model_quantize_default_params()
     options.ftype = llama_cpp.LLAMA_FTYPE_MOSTLY_F16
