@@ -109,7 +109,7 @@ class _Bar:
             if time() - self._start < self._delay:
                 return
             form = "{desc} {percentage:3.0f} %|{bar}| {elapsed}"
-            self._bar = bar(total=1.0, desc=self._stage, bar_format=form)
+            self._bar = bar(total=1.0, initial=fraction, desc=self._stage, bar_format=form)
             self._bar.start_t = self._start
         self._bar.update(fraction - self._bar.n)
         if fraction >= 1.0:

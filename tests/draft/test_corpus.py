@@ -84,10 +84,7 @@ class Reference:
 def tokens_of(*names: str) -> list[list[int]]:
     tokenizer = Tokenizer(str(BUNDLED_MODEL))
     library = Path(sysconfig.get_paths()["stdlib"])
-    return [
-        tokenizer.tokenize((library / name).read_text(), add_special=False)
-        for name in names
-    ]
+    return [tokenizer.tokenize((library / name).read_text(), add_special=False) for name in names]
 
 
 @pytest.mark.parametrize("n_distinct", [2, 4, 40])

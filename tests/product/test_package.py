@@ -30,10 +30,13 @@ def test_one_libllama_is_mapped() -> None:
     assert llama_cpp.llama_version().decode() == _core.llama_cpp_version
 
 
-def test_another_version_of_llama_cpp_python_is_refused() -> None:
-    script = (
-        "from importlib import metadata\nmetadata.version = lambda name: '0.0.1'\nimport specllama"
-    )
+def test_another_version_of_llama_cpp_python_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "llama_cpp").mkdir()
+    (tmp_path / "llama_cpp/__init__.py").touch()
+    metadata = tmp_path / "llama_cpp_python-0.0.1.dist-info/METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: llama_cpp_python\nVersion: 0.0.1\n")
+    script = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nimport specllama"
     process = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )

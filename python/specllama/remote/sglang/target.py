@@ -94,8 +94,7 @@ class SGLang(Target):
         self._trip = min(self._trip, time.monotonic() - began)
 
     def tokenize(self, text: str, **options: Unpack[TokenizeOptions]) -> list[int]:
-        tokens: list[int] = self._tokenizer.tokenize(text, **options).tolist()
-        return tokens
+        return self._tokenizer.tokenize(text, **options)
 
     def detokenize(self, tokens: Sequence[int], *, special: bool) -> str:
         return self._tokenizer.detokenize(tokens, special=special)
