@@ -52,8 +52,8 @@ py::array_t<Number, py::array::c_style> to_array(std::vector<Number> numbers) {
 // Tokenizes as a Tokenizer or a Session does, without the GIL.
 template <typename Vocabulary>
 std::vector<Token> tokenize(const Vocabulary& vocabulary, std::string_view text, bool add_special,
-                    bool parse_special,
-                    const std::vector<std::pair<std::size_t, std::size_t>>& plain) {
+                            bool parse_special,
+                            const std::vector<std::pair<std::size_t, std::size_t>>& plain) {
     const py::gil_scoped_release release;
     return vocabulary.tokenize(text, add_special, parse_special, plain);
 }
