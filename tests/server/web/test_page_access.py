@@ -139,6 +139,16 @@ def test_nothing_is_too_wide_or_too_small_to_be_touched(shown: Page) -> None:
             assert shown.evaluate("at('go').getBoundingClientRect().bottom <= innerHeight")
 
 
+def test_a_mode_shows_only_what_belongs_to_it(shown: Page) -> None:
+    belonging = {"turns": "chat", "title": "chat", "room": "chat", "completion": "completion"}
+    belonging |= {"compared": "compare", "at-once": "compare"}
+    for state, mode in {"answer": "chat", "compare": "compare", "completion": "completion"}.items():
+        show(shown, state)
+        for element, owner in belonging.items():
+            visible = shown.evaluate(f"at('{element}').checkVisibility()")
+            assert visible == (owner == mode), (state, element)
+
+
 def test_the_list_on_a_phone_takes_the_keys_and_gives_them_back(shown: Page) -> None:
     shown.resize(390, 844, phone=True)
     shown.wait_for("document.body.dataset.past === 'closed'")

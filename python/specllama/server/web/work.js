@@ -63,3 +63,7 @@ addEventListener("pagehide", () => {
   isLeft = running !== null;
   for (const one of running ?? []) one.save();
 });
+// The page comes back as it was left, but its request is gone. What was stored is not.
+addEventListener("pageshow", event => {
+  if (event.persisted && isLeft) location.reload();
+});
