@@ -44,6 +44,7 @@ class ProjectorFile : private GgufReader {
         if (projector.hears) {
             check_encoder(projector, "audio");
             check_layers(projector.type, "audio", "a");
+            if (is_whisper(projector.type)) need("a.position_embd.weight");
         }
         if (projector.sees) {
             check_encoder(projector, "vision");
@@ -116,6 +117,13 @@ class ProjectorFile : private GgufReader {
                 if (tensor.name.starts_with(first) && !varies(tensor.name))
                     need(name(layer, tensor.name.substr(first.size())));
         }
+    }
+
+    // Whether sounds are encoded as Whisper does it.
+    static bool is_whisper(const std::string& type) {
+        constexpr std::array<std::string_view, 6> kAll = {"ultravox", "voxtral",  "qwen2a",
+                                                          "glma",     "meralion", "musicflamingo"};
+        return std::ranges::find(kAll, type) != kAll.end();
     }
 
     static bool is_qwen2(const std::string& type) {

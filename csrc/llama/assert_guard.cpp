@@ -40,7 +40,7 @@ std::string description(std::string_view message) {
 void fail_assertion(const char* message) {
     // Of RPC servers that are lost rpc.cpp tells more.
     const bool is_of_server = std::string_view(message).find("ggml-rpc") != std::string_view::npos;
-    if (innermost != nullptr && !is_of_server) {
+    if (innermost != nullptr && !is_of_server && innermost->covers(message)) {
         innermost->failed_ = description(message);
         throw std::runtime_error(innermost->failed_);
     }
@@ -53,7 +53,14 @@ void fail_assertion(const char* message) {
     ggml_print_backtrace();
 }
 
-AssertGuard::AssertGuard() : outer_(std::exchange(innermost, this)) {
+// Graphs are built in libmtmd's files and in ggml.c, and computed in others.
+bool AssertGuard::covers(std::string_view message) const {
+    const std::string_view file = message.substr(0, message.find(": "));
+    return scope_ == Scope::all || file.find("/mtmd/") != std::string_view::npos ||
+           file.find("/ggml.c:") != std::string_view::npos;
+}
+
+AssertGuard::AssertGuard(Scope scope) : scope_(scope), outer_(std::exchange(innermost, this)) {
     static std::once_flag once;
     std::call_once(once, [] { callback_before = ggml_set_abort_callback(fail_assertion); });
 }

@@ -1,16 +1,20 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace specllama {
 
 // While it lives, an assertion of llama.cpp that fails on this thread is an exception there, which
-// llama.cpp itself reports like its other errors; otherwise it ends the process. Only for what
-// computes nothing: loading a model, and making a context. (Threads that compute wait for each
-// other, and one of them may not leave.)
+// llama.cpp itself reports like its other errors; otherwise it ends the process. (Threads that
+// compute wait for each other, and one of them may not leave.)
 class AssertGuard {
  public:
-    AssertGuard();
+    // all: for what computes nothing, such as loading a model, or making a context. graphs: only
+    // assertions of what comes before and after the computing when a projector encodes.
+    enum class Scope { all, graphs };
+
+    explicit AssertGuard(Scope scope = Scope::all);
     ~AssertGuard();
     AssertGuard(const AssertGuard&) = delete;
     AssertGuard& operator=(const AssertGuard&) = delete;
@@ -33,6 +37,9 @@ class AssertGuard {
 
  private:
     friend void fail_assertion(const char* message);
+    bool covers(std::string_view message) const;
+
+    Scope scope_;
     std::string failed_;
     AssertGuard* outer_;
 };

@@ -69,20 +69,16 @@ std::shared_ptr<const Model> Scheduler::model() const {
     return model_;
 }
 
-std::shared_ptr<const Vision> Scheduler::vision() const {
-    const std::lock_guard lock(model_mutex_);
-    return vision_;
-}
-
 MediaPrompt Scheduler::media_prompt(std::span<const PromptPart> parts) const {
-    const int n_batch = open().context_plan_.n_batch;
     if (!open().model()) refuse_remote("An image or a sound");
-    const std::shared_ptr<const Vision> vision = this->vision();
+    std::unique_lock lock(model_mutex_);
+    const std::shared_ptr<const Vision> vision = vision_;
+    lock.unlock();
     if (!vision)
         throw InvalidArgument(
             "The model reads text only here; open the session with the model's projector "
             "(mmproj), if it has one.");
-    return vision->prompt(parts, info().n_ctx, n_batch);
+    return vision->prompt(parts, info().n_ctx, context_plan_.n_batch);
 }
 
 // A target elsewhere has the masks of its texts.

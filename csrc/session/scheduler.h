@@ -85,7 +85,6 @@ class Scheduler {
  private:
     const Scheduler& open() const;
     std::shared_ptr<const Model> model() const;
-    std::shared_ptr<const Vision> vision() const;
     std::unique_ptr<Mask> make_mask(const SamplingOptions& options) const;
     void check_slot(int slot) const;
     // All below are called by a thread that has lock_.

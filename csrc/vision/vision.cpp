@@ -167,9 +167,10 @@ void Vision::decode(const MediaChunk& chunk, Context& context, SequenceId sequen
                     Position first) {
     {
         const ErrorLog errors(ErrorLog::Warnings::dropped);
+        const AssertGuard assertions(AssertGuard::Scope::graphs);
         if (mtmd_encode_chunk(context_, chunk.get()) != 0)
-            throw DecodeError(
-                "The projector could not encode an image or a sound: " + errors.reason() + ".");
+            throw DecodeError("The projector could not encode an image or a sound: " +
+                              reason(assertions, errors) + ".");
     }
     const auto decode = [&](llama_context* target) {
         llama_pos end = 0;

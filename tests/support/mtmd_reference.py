@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from typing import Any
 
 import llama_cpp
 import numpy as np
 from llama_cpp import mtmd_cpp
+from numpy.typing import NDArray
 from random_model import EOS
 from vision_models import Part, VisionModel
 
@@ -58,12 +60,7 @@ class MtmdReference:
         marker = mtmd_cpp.mtmd_default_marker().decode()
         text = "".join(part if isinstance(part, str) else marker for part in parts).encode()
         images = [part for part in parts if not isinstance(part, str)]
-        bitmaps = [
-            mtmd_cpp.mtmd_bitmap_init(
-                one.shape[1], one.shape[0], one.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
-            )
-            for one in images
-        ]
+        bitmaps = [_bitmap(one) for one in images]
         chunks = mtmd_cpp.mtmd_input_chunks_init()
         given = mtmd_cpp.mtmd_input_text()
         given.text, given.add_special, given.parse_special = text, True, True
@@ -99,3 +96,14 @@ class MtmdReference:
             batch.n_seq_id[0], batch.seq_id[0][0], batch.logits[0] = 1, 0, True
             assert llama_cpp.llama_decode(context, batch) == 0
             llama_cpp.llama_batch_free(batch)
+
+
+def _bitmap(part: NDArray[Any]) -> mtmd_cpp.mtmd_bitmap_p:
+    if part.ndim == 1:
+        samples = part.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
+        bitmap = mtmd_cpp.mtmd_bitmap_init_from_audio(len(part), samples)
+    else:
+        pixels = part.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
+        bitmap = mtmd_cpp.mtmd_bitmap_init(part.shape[1], part.shape[0], pixels)
+    assert bitmap is not None
+    return bitmap

@@ -26,6 +26,8 @@ def prompt(session: SpecSession, parts: Sequence[Part]) -> _core.MediaPrompt:
         [
             session.tokenize(part, add_special=i == 0)
             if isinstance(part, str)
+            else _core.Media.audio(part)
+            if part.ndim == 1
             else _core.Media.image(part)
             for i, part in enumerate(parts)
         ]

@@ -14,7 +14,7 @@ import gguf
 import heads
 import numpy as np
 from numpy.typing import NDArray
-from random_model import HEAD, WIDTH, RandomModel
+from random_model import HEAD, WIDTH, RandomModel, write_dense
 from rewriting import add_value, finish, rewrite
 
 SEEN, HEADS, FFN = 64, 2, 96
@@ -26,12 +26,19 @@ SIDE = 64
 """Pixels of a patch's side, and of an image's for Gemma 3."""
 
 
+IMAGES = {
+    "clip.vision.image_size": SIDE,
+    "clip.vision.patch_size": PATCH,
+    "clip.vision.image_mean": [0.5, 0.5, 0.5],
+    "clip.vision.image_std": [0.5, 0.5, 0.5],
+}
+
 AROUND = ("<start_of_image>", "<end_of_image>", "<|vision_start|>", "<|vision_end|>")
 """Texts of the tokens around images."""
 
 
-Part = str | NDArray[np.uint8]
-"""Of a prompt: a text or an image."""
+Part = str | NDArray[Any]
+"""Of a prompt: a text, the pixels of an image or the samples of a sound."""
 
 
 class VisionModel(NamedTuple):
@@ -51,16 +58,16 @@ class Encoder:
     def matrix(self, *shape: int, scale: float = 1.0) -> NDArray[np.float64]:
         return self.rng.standard_normal(shape) * scale / np.sqrt(shape[-1])
 
-    def layers(self, *, biased: bool, gated: bool) -> None:
+    def layers(self, *, of: str = "v", keys_biased: bool = True, gated: bool = False) -> None:
         for layer in range(N_LAYERS):
-            n = f"v.blk.{layer}."
+            n = f"{of}.blk.{layer}."
             for name in ("ln1", "ln2"):
                 self.tensors[f"{n}{name}.weight"] = np.ones(SEEN)
                 if not gated:
                     self.tensors[f"{n}{name}.bias"] = np.zeros(SEEN)
             for name in ("attn_q", "attn_k", "attn_v", "attn_out"):
                 self.tensors[f"{n}{name}.weight"] = self.matrix(SEEN, SEEN)
-                if biased:
+                if keys_biased or name != "attn_k":
                     self.tensors[f"{n}{name}.bias"] = self.matrix(SEEN)
             for name in ("ffn_up", "ffn_gate") if gated else ("ffn_up",):
                 self.tensors[f"{n}{name}.weight"] = self.matrix(FFN, SEEN)
@@ -68,22 +75,20 @@ class Encoder:
             self.tensors[f"{n}ffn_down.weight"] = self.matrix(SEEN, FFN)
             self.tensors[f"{n}ffn_down.bias"] = self.matrix(SEEN)
 
-    def write(self, path: Path, kind: str, **more: Any) -> Path:
+    def write(self, path: Path, kind: str, *, of: str = "vision", **more: Any) -> Path:
         writer = gguf.GGUFWriter(path, "clip")
         values = {
-            "clip.has_vision_encoder": True,
+            f"clip.has_{of}_encoder": True,
             "clip.projector_type": kind,
-            "clip.vision.embedding_length": SEEN,
-            "clip.vision.attention.head_count": HEADS,
-            "clip.vision.feed_forward_length": FFN,
-            "clip.vision.block_count": N_LAYERS,
-            "clip.vision.projection_dim": WIDTH,
-            "clip.vision.attention.layer_norm_epsilon": 1e-5,
-            "clip.vision.image_size": SIDE,
-            "clip.vision.patch_size": PATCH,
-            "clip.vision.image_mean": [0.5, 0.5, 0.5],
-            "clip.vision.image_std": [0.5, 0.5, 0.5],
+            f"clip.{of}.embedding_length": SEEN,
+            f"clip.{of}.attention.head_count": HEADS,
+            f"clip.{of}.feed_forward_length": FFN,
+            f"clip.{of}.block_count": N_LAYERS,
+            f"clip.{of}.projection_dim": WIDTH,
+            f"clip.{of}.attention.layer_norm_epsilon": 1e-5,
         }
+        if of == "vision":
+            values |= IMAGES
         for key, value in (values | more).items():
             add_value(writer, key, value)
         for name, tensor in self.tensors.items():
@@ -95,7 +100,7 @@ class Encoder:
 def write_gemma3(folder: Path) -> VisionModel:
     """16 rows for an image."""
     encoder = Encoder(1)
-    encoder.layers(biased=True, gated=False)
+    encoder.layers()
     encoder.tensors |= {
         "v.patch_embd.weight": encoder.matrix(SEEN, 3, PATCH, PATCH),
         "v.patch_embd.bias": np.zeros(SEEN),
@@ -144,7 +149,7 @@ def write_qwen35(folder: Path) -> VisionModel:
 
 def _qwen_projector(folder: Path) -> Path:
     encoder = Encoder(2)
-    encoder.layers(biased=True, gated=True)
+    encoder.layers(gated=True)
     encoder.tensors |= {
         "v.patch_embd.weight": encoder.matrix(SEEN, 3, PATCH, PATCH),
         "v.patch_embd.weight.1": encoder.matrix(SEEN, 3, PATCH, PATCH),
@@ -190,6 +195,32 @@ def with_letters(path: Path) -> Path:
     return path
 
 
+def write_hearing(folder: Path) -> VisionModel:
+    """A Llama that hears, as Ultravox does: 375 rows for each 30 seconds, by Whisper's encoder."""
+    stacked, n_mel, n_positions, between = 4, 80, 1500, 32
+    encoder = Encoder(3)
+    encoder.layers(of="a", keys_biased=False)
+    encoder.tensors |= {
+        "a.conv1d.1.weight": encoder.matrix(SEEN, n_mel, 3),
+        "a.conv1d.1.bias": encoder.matrix(SEEN, 1),
+        "a.conv1d.2.weight": encoder.matrix(SEEN, SEEN, 3, scale=0.3),
+        "a.conv1d.2.bias": encoder.matrix(SEEN, 1),
+        "a.position_embd.weight": encoder.matrix(n_positions, SEEN),
+        "a.post_ln.weight": np.ones(SEEN),
+        "a.post_ln.bias": np.zeros(SEEN),
+        "mm.a.norm_pre.weight": np.ones(stacked * SEEN),
+        "mm.a.mlp.1.weight": encoder.matrix(2 * between, stacked * SEEN),
+        "mm.a.norm_mid.weight": np.ones(between),
+        "mm.a.mlp.2.weight": encoder.matrix(WIDTH, between, scale=3),
+    }
+    values = {"clip.audio.num_mel_bins": n_mel, "clip.audio.projector.stack_factor": stacked}
+    projector = folder / "mmproj-ultravox.gguf"
+    return VisionModel(
+        with_letters(write_dense(folder / "llama.gguf")),
+        encoder.write(projector, "ultravox", of="audio", **values),
+    )
+
+
 WRITERS = {"gemma3": write_gemma3, "qwen": write_qwen, "qwen35": write_qwen35}
 
 
@@ -198,3 +229,10 @@ def picture(seed: int, height: int = 48, width: int = 80) -> NDArray[np.uint8]:
     rng = np.random.default_rng(seed)
     squares = rng.integers(0, 256, (height // 8, width // 8, 3), np.uint8)
     return np.ascontiguousarray(squares.repeat(8, axis=0).repeat(8, axis=1))
+
+
+def sound(seed: int, seconds: float = 1.0) -> NDArray[np.float32]:
+    """A sound of random tones, 16,000 samples a second."""
+    rng = np.random.default_rng(seed)
+    tones = rng.uniform(200, 3000, 10).repeat(1600)[: int(16000 * seconds)]
+    return np.sin(2 * np.pi * np.cumsum(tones) / 16000).astype(np.float32)
