@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, cast, overload
 
 from typing_extensions import Self, Unpack
@@ -11,6 +12,7 @@ from typing_extensions import Self, Unpack
 from specllama import _check, _core
 from specllama._closing import close_at_exit
 from specllama._progress import Progress
+from specllama.dialogue.answering import ToolRequest
 from specllama.dialogue.chats import Chats
 from specllama.drafter import Drafter
 from specllama.errors import ArgumentError, BusyError
@@ -278,11 +280,19 @@ class SpecSession(Chats):
         self,
         messages: Sequence[Message],
         *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        tool_choice: str | Mapping[str, Any] = "auto",
         template_args: Mapping[str, Any] | None = None,
         **options: Unpack[GenerateOptions],
     ) -> Stream:
-        """The same as `chat`, chunk by chunk: see `stream`."""
-        return self.stream(self.render_chat(messages, template_args), **options)
+        """The same as `chat`, chunk by chunk: see `stream`. With tools, chunks have the text as the
+        model writes it, calls included; the `message` of `Stream.result()` has the calls apart."""
+        given = GenerateOptions(**options)
+        if tools is None:
+            return self.stream(self.render_chat(messages, template_args), **given)
+        asked = ToolRequest.of(self, messages, tools, tool_choice, template_args, given)
+        request = Request.make(self, asked.prompt, asked.options)
+        return self._start(replace(request, reader=asked.readers[0]))
 
     def infill(
         self,

@@ -64,6 +64,28 @@ def test_asyncio_gives_the_same_calls(session: SpecSession) -> None:
     assert asyncio.run(session.achat(ASKED, max_tokens=2)).message is None
 
 
+def test_streams_and_handles_give_the_same_calls(session: SpecSession) -> None:
+    whole = session.chat(ASKED, tools=TOOLS)
+    with session.stream_chat(ASKED, tools=TOOLS) as stream:
+        text = "".join(chunk.text for chunk in stream)
+    handle = session.submit_chat(ASKED, tools=TOOLS, n=2, seed=7)
+    for found in (stream.result(), *(one.result() for one in handle.choices)):
+        assert found.tokens == whole.tokens
+        assert text == found.text
+        assert [(one.name, one.arguments) for one in found.tool_calls] == [
+            (one.name, one.arguments) for one in whole.tool_calls
+        ]
+        assert found.message is not None
+        assert found.message["content"] == "Let me add."
+    with session.stream_chat(ASKED, tools=TOOLS, tool_choice="now") as stream:
+        pass  # closed before the first chunk
+    assert stream.result().message == {"role": "assistant", "content": ""}
+    assert session.stream_chat(ASKED, max_tokens=2).run().message is None
+    assert session.submit_chat(ASKED, max_tokens=2).result().message is None
+    with pytest.raises(ArgumentError, match=r"tools\[1\] has the name of another tool"):
+        session.stream_chat(ASKED, tools=[ADD, ADD])
+
+
 def test_cut_arguments_stay_text(session: SpecSession) -> None:
     cut = session.chat(ASKED, tools=TOOLS, max_tokens=11)
     (call,) = cut.tool_calls

@@ -3,86 +3,105 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from specllama import _check
 from specllama._core import Chunk
 from specllama.dialogue.answer_parts import Part, calls, content, thoughts
+from specllama.dialogue.answer_reader import AnswerReader
 from specllama.dialogue.conversation import Conversation
 from specllama.dialogue.tools.choice import ToolChoice
 from specllama.dialogue.tools.tool import NAME, Tool, arguments_grammar, fitting
 from specllama.errors import ArgumentError
 from specllama.model.chat_template import Message, template_arguments
-from specllama.requests.background import BackgroundRequests
+from specllama.requests.background import (
+    MOST_CHOICES,
+    BackgroundRequests,
+    prepared,
+    submitted,
+)
 from specllama.requests.grammar import read_schema
+from specllama.requests.handle import Handle
 from specllama.requests.options import GenerateOptions
-from specllama.requests.stream import Generation
 from specllama.requests.tool_call import call_arguments
 
 _FORM = '{"type": "function", "function": {"name": "...", "parameters": {...}}}'
 
 
-class Answering:
-    """An answer to a conversation in which the model may call tools, queued. Arguments and errors
-    are those of `SpecSession.chat`."""
+@dataclass(frozen=True)
+class ToolRequest:
+    """A conversation in which the model may call tools, as a request.
 
-    def __init__(
-        self,
+    Attributes:
+        prompt: Its prompt.
+        options: Those that were given, and what holds the answer to the tools.
+        readers: One for each choice.
+    """
+
+    prompt: list[int]
+    options: GenerateOptions
+    readers: list[ToolMessageReader]
+
+    @classmethod
+    def of(
+        cls,
         session: BackgroundRequests,
         messages: Sequence[Message],
         tools: Sequence[Mapping[str, Any]],
         tool_choice: str | Mapping[str, Any],
         template_args: Mapping[str, Any] | None,
-        n: int,
         options: GenerateOptions,
-    ) -> None:
+        n: int = 1,
+    ) -> ToolRequest:
+        """Arguments and errors are those of `SpecSession.chat`."""
         choice = _chosen(_tools(tools), tool_choice)
         _ = session.chat_template  # raises now if there is none
-        self._conversation = Conversation(
+        conversation = Conversation(
             session, [_readable(one) for one in messages], choice, template_arguments(template_args)
         )
         if options.get("json_schema") is not None:
             options["json_schema"] = read_schema(options["json_schema"])
-        self._options = self._conversation.constrained(options)
-        prompt = self._conversation.prompt()
-        for warning in self._conversation.warnings:
-            warnings.warn(warning, stacklevel=3)
-        self._handle = session.submit(prompt, n=n, **self._options)
+        options = conversation.constrained(options)
+        prompt = conversation.prompt()
+        for warning in conversation.warnings:
+            warnings.warn(warning, stacklevel=4)
+        n = _check.integer("n", n, low=1, high=MOST_CHOICES)
+        readers = [ToolMessageReader(conversation.reader(options)) for _ in range(n)]
+        return cls(prompt, options, readers)
 
-    def result(self) -> Generation:
-        """Wait for the answer. Whatever interrupts that cancels it."""
-        with self._cancelled_by_errors():
-            return self._read([list(one) for one in self._handle.choices])
+    def queued(self, session: BackgroundRequests) -> Handle:
+        """Queue it; see `SpecSession.submit`."""
+        jobs = prepared(session, [self.prompt], len(self.readers), self.options)
+        for job, reader in zip(jobs, self.readers, strict=True):
+            job.request = replace(job.request, reader=reader)
+        return Handle.of_choices(submitted(session, jobs))
 
-    async def aresult(self) -> Generation:
-        """The same, for asyncio."""
-        with self._cancelled_by_errors():
-            chunks: list[list[Chunk]] = []
-            for one in self._handle.choices:
-                chunks.append([])
-                while some := await one.next_chunks():
-                    chunks[-1] += some
-            return self._read(chunks)
 
-    @contextmanager
-    def _cancelled_by_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            for one in self._handle.choices:
-                one.cancel()
-            raise
+class ToolMessageReader:
+    """Reads an answer that may have calls; see `MessageReader`."""
 
-    def _read(self, chunks: Sequence[Sequence[Chunk]]) -> Generation:
-        """Return the result, of all chunks of each choice."""
-        choices = []
-        for handle, some in zip(self._handle.choices, chunks, strict=True):
-            message = _message(self._conversation.reader(self._options).read(some))
-            choices.append(replace(handle.result(), message=message))
-        return Generation.of_choices(choices)
+    def __init__(self, reader: AnswerReader) -> None:
+        self._reader = reader
+        self._parts: list[Part] = []
+        self._ended = False
+
+    def push(self, chunks: Sequence[Chunk]) -> None:
+        """Take the next chunks."""
+        for chunk in chunks:
+            self._parts += self._reader.push(chunk)
+
+    def finish(self) -> None:
+        """Take what was held back. Calling it twice is fine."""
+        if not self._ended:
+            self._ended = True
+            self._parts += self._reader.finish()
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """The answer so far."""
+        return _message(list(self._parts))
 
 
 def _message(parts: Sequence[Part]) -> dict[str, Any]:

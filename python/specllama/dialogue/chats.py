@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from typing_extensions import Unpack
 
-from specllama.dialogue.answering import Answering
+from specllama.dialogue.answering import ToolRequest
 from specllama.model.chat_template import Message
 from specllama.requests.asynchronous import AsyncRequests
+from specllama.requests.handle import Handle
 from specllama.requests.options import GenerateOptions
 from specllama.requests.stream import Generation
 
@@ -48,9 +50,13 @@ class Chats(AsyncRequests):
             ArgumentError: The template refuses the messages; or as for `generate`.
         """
         given = GenerateOptions(**options)
-        if tools is not None:
-            return Answering(self, messages, tools, tool_choice, template_args, n, given).result()
-        return self._continued(self.render_chat(messages, template_args), n, given)
+        if tools is None:
+            return self._continued(self.render_chat(messages, template_args), n, given)
+        handle = ToolRequest.of(self, messages, tools, tool_choice, template_args, given, n).queued(
+            self
+        )
+        with _cancelled_by_errors(handle):
+            return Generation.of_choices([one.result() for one in handle.choices])
 
     async def achat(
         self,
@@ -69,13 +75,46 @@ class Chats(AsyncRequests):
             return await self._acontinued(
                 lambda: (self.render_chat(messages, template_args), given), n
             )
-        answering = await self._aside(
-            lambda: Answering(self, messages, tools, tool_choice, template_args, n, given)
+        handle = await self._aside(
+            lambda: ToolRequest.of(
+                self, messages, tools, tool_choice, template_args, given, n
+            ).queued(self)
         )
-        return await answering.aresult()
+        with _cancelled_by_errors(handle):
+            return Generation.of_choices([await one for one in handle.choices])
+
+    def submit_chat(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        tool_choice: str | Mapping[str, Any] = "auto",
+        template_args: Mapping[str, Any] | None = None,
+        n: int = 1,
+        **options: Unpack[GenerateOptions],
+    ) -> Handle:
+        """Queue a request to answer the last message of a conversation. Arguments are those of
+        `chat`; for the rest see `submit`. With tools, chunks have the text as the model writes it,
+        calls included; the result's `message` has the calls apart."""
+        given = GenerateOptions(**options)
+        if tools is None:
+            return self.submit(self.render_chat(messages, template_args), n=n, **given)
+        return ToolRequest.of(self, messages, tools, tool_choice, template_args, given, n).queued(
+            self
+        )
 
     def _continued(
         self, prompt: str | Iterable[int], n: int, options: GenerateOptions
     ) -> Generation:
         """Continue one prompt and return the whole."""
         raise NotImplementedError
+
+
+@contextmanager
+def _cancelled_by_errors(handle: Handle) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        for one in handle.choices:
+            one.cancel()
+        raise

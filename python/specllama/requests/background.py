@@ -6,13 +6,11 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from typing_extensions import Unpack
 
 from specllama import _check, _core
 from specllama.errors import ArgumentError
-from specllama.model.chat_template import Message
 from specllama.model.loaded_model import LoadedModel
 from specllama.model.template_options import TemplateOptions
 from specllama.requests.handle import Handle
@@ -64,18 +62,6 @@ class BackgroundRequests(LoadedModel):
         return Handle.of_choices(
             submitted(self, prepared(self, [prompt], n, GenerateOptions(**options)))
         )
-
-    def submit_chat(
-        self,
-        messages: Sequence[Message],
-        *,
-        template_args: Mapping[str, Any] | None = None,
-        n: int = 1,
-        **options: Unpack[GenerateOptions],
-    ) -> Handle:
-        """Queue a request to answer the last message of a conversation. Arguments are those of
-        `SpecSession.chat`; for the rest see `submit`."""
-        return self.submit(self.render_chat(messages, template_args), n=n, **options)
 
     def submit_infill(
         self,

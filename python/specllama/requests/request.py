@@ -14,7 +14,7 @@ from specllama.errors import ArgumentError
 from specllama.formats.trace import shortened
 from specllama.model.loaded_model import LoadedModel, piece
 from specllama.requests.options import GenerateOptions, checked
-from specllama.requests.stream import GenerationState
+from specllama.requests.stream import GenerationState, MessageReader
 
 _OPENING_TOKENS = 24
 """More than the opening of a thought has, and the blanks behind it."""
@@ -45,6 +45,7 @@ class Request:
         replayed: Tokens to generate whatever the model would choose; empty: the model chooses.
         verification: Set if the request is one round that verifies a draft.
         memory_owner: Whose earlier requests may be drafted from, and whose this one becomes.
+        reader: Reads the answer as a message; None: it is not an answer with tools.
     """
 
     tokens: _check.Tokens
@@ -54,6 +55,7 @@ class Request:
     replayed: _check.Tokens
     verification: Verification | None = None
     memory_owner: int = 0
+    reader: MessageReader | None = None
 
     @classmethod
     def make(
@@ -126,6 +128,7 @@ class Request:
             prompt=shortened(self.text) if self.options["trace"] else "",
             # Not a method of the session: the session holds the state, so it would hold itself.
             piece=partial(piece, backend) if self.options["trace"] else None,
+            reader=self.reader,
         )
 
 

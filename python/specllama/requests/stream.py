@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from html import escape
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeVar
 
 from specllama import _check, _core
 from specllama._closing import Closing
@@ -20,6 +20,8 @@ from specllama.requests.failing_drafter import warn_of_failing_drafter
 from specllama.requests.tool_call import ToolCall
 
 FinishReason = Literal["stop", "length"]
+
+Chunks = TypeVar("Chunks", list[Chunk], list[Chunk] | None)
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,7 +41,7 @@ class Generation:
         logprobs: One entry per token, if they were asked for; else empty.
         trace: What every round did, if `trace=True`; else None.
         message: The answer as a message of the conversation, with its thought and its calls apart,
-            if `chat` was given tools; else None.
+            if a conversation was given tools; else None.
         tool_calls: The calls of that message, their arguments read.
         choices: All choices of a request with `n`, of which this is the first; else this one alone.
     """
@@ -86,6 +88,20 @@ class Generation:
         return f'<pre style="white-space: pre-wrap">{escape(self.text)}</pre>{figures}'
 
 
+class MessageReader(Protocol):
+    """Reads an answer as a message of its conversation."""
+
+    def push(self, chunks: Sequence[Chunk]) -> None:
+        """Take the next chunks."""
+
+    def finish(self) -> None:
+        """Take what was held back, at the end of the answer."""
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """The answer so far."""
+
+
 @dataclass(frozen=True)
 class GenerationState:
     """A generation in the core, and what else its result needs.
@@ -95,6 +111,7 @@ class GenerationState:
         echo: Text to put before the generated text.
         prompt: The end of the prompt, for the trace.
         piece: Returns the text of a token, from any thread; None if no trace is kept.
+        reader: Reads the answer as a message; None if it is not an answer with tools.
         pieces: Texts of tokens read so far, by token id: the session may be closed at the next use.
         process: The process in which it runs. In a forked one everything raises ClosedError.
     """
@@ -103,6 +120,7 @@ class GenerationState:
     echo: str
     prompt: str
     piece: Callable[[int], str] | None
+    reader: MessageReader | None = None
     pieces: dict[int, str] = field(default_factory=dict)
     process: ProcessGuard = field(default_factory=ProcessGuard)
 
@@ -123,11 +141,31 @@ class GenerationState:
             stats=self.stream.stats,
             logprobs=self.stream.logprobs,
             trace=self.trace(),
+            message=self.reader.message if self.reader is not None else None,
         )
+
+    def step(self) -> list[Chunk] | None:
+        """As `_core.Stream.step`."""
+        return self._read(self.stream.step())
+
+    def take(self) -> list[Chunk]:
+        """As `_core.Stream.take`."""
+        return self._read(self.stream.take())
+
+    def advance(self) -> bool:
+        """As `_core.Stream.advance`."""
+        return self.stream.advance() if self.reader is None else self.step() is not None
+
+    def _read(self, chunks: Chunks) -> Chunks:
+        if self.reader is not None and chunks:
+            self.reader.push(chunks)
+        return chunks
 
     def end(self) -> None:
         """Do what is left at the end, while the session is open: read the texts of a trace's
-        tokens, and warn of a drafter that only failed."""
+        tokens and the end of a message, and warn of a drafter that only failed."""
+        if self.reader is not None:
+            self.reader.finish()
         self.trace()
         if self.stream.done:
             warn_of_failing_drafter(self.stream.stats)
@@ -168,9 +206,13 @@ class Stream(Iterator[Chunk], Closing):
         self._chunks: deque[Chunk] = deque()
 
     @property
-    def _stream(self) -> _core.Stream:
+    def _here(self) -> GenerationState:
         self._state.process.check()
-        return self._state.stream
+        return self._state
+
+    @property
+    def _stream(self) -> _core.Stream:
+        return self._here.stream
 
     def __del__(self) -> None:
         # The session keeps the state, for `last`, but a generation without a reader ends here.
@@ -193,7 +235,7 @@ class Stream(Iterator[Chunk], Closing):
             BusyError: A drafter of the session called this.
         """
         while not self._chunks:
-            chunks = self._stream.step()
+            chunks = self._here.step()
             if chunks is None:
                 self._state.end()
                 raise StopIteration
@@ -208,7 +250,7 @@ class Stream(Iterator[Chunk], Closing):
         Raises what reading the chunks would raise; the session can be used afterwards.
         """
         try:
-            while self._stream.advance():
+            while self._here.advance():
                 if self._on_prefill is not None:
                     self._report_prefill(self._on_prefill)
         finally:
@@ -233,7 +275,7 @@ class Stream(Iterator[Chunk], Closing):
         if not self._state.process.is_here:
             return
         self._stream.cancel()
-        while self._stream.advance():  # text that was held back is in result()
+        while self._state.advance():  # text that was held back is in result()
             pass
         self._state.end()
         self._chunks.clear()

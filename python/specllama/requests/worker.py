@@ -302,7 +302,7 @@ class Worker:
         assert job.state is not None
         try:
             job.see()
-            chunks = job.state.stream.take()
+            chunks = job.state.take()
             result = None
             if job.state.stream.done:
                 job.state.end()
