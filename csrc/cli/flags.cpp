@@ -86,8 +86,7 @@ std::vector<Flag> own_flags() {
              set(&Options::system)),
         flag("-no-cnv --no-conversation --raw",
              "continue the prompt as it is, also by a model with a chat template", &Options::raw),
-        flag("-e --escape",
-             "replace \\n, \\t, \\\\, \\\" and \\x41 in prompt, stop texts and breakers",
+        flag("-e --escape", R"(replace \n, \t, \\, \" and \x41 in prompt, stop texts and breakers)",
              &Options::escapes),
         flag("--grammar", "GRAMMAR", "grammar of the output: GBNF, or llguidance's Lark",
              set_grammar),
@@ -117,8 +116,8 @@ std::string brief(const OptionInfo& info, const std::string& by_default) {
     std::string text = info.help;
     text.erase(std::min(text.find(". "), text.size() - 1));
     const auto is_small = [](unsigned char c) { return std::isupper(c) == 0; };
-    if (std::all_of(text.begin() + 1, text.begin() + std::min(text.find(' '), text.size()),
-                    is_small))
+    const std::string_view word = std::string_view(text).substr(0, text.find(' '));
+    if (std::ranges::all_of(word.substr(1), is_small))
         text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
     return text + " (default: " + by_default + ")";
 }

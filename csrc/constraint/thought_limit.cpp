@@ -129,8 +129,8 @@ class ThoughtLimit final : public Mask {
     bool begun() const override { return due_ != kNoToken || (inner_ && inner_->begun()); }
 
     std::unique_ptr<Mask> clone() const override {
-        std::unique_ptr<Mask> inner;
-        if (inner_ && !(inner = inner_->clone())) return nullptr;
+        std::unique_ptr<Mask> inner = inner_ ? inner_->clone() : nullptr;
+        if (inner_ && !inner) return nullptr;
         return std::make_unique<ThoughtLimit>(thought_, n_vocab_, std::move(inner));
     }
 

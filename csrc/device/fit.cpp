@@ -32,7 +32,7 @@ struct Footprint {
     std::uint64_t states = 0;
     std::uint64_t compute = 0;
     std::uint64_t projector = 0;
-    std::vector<std::uint64_t> text = {};  // [layer of Weights]: its part of kv and states
+    std::vector<std::uint64_t> text;  // [layer of Weights]: its part of kv and states
 
     std::uint64_t total() const { return weights + kv + states + compute + projector; }
 };
@@ -67,7 +67,9 @@ Footprint footprint(const Header& header, const ContextPlan& context, int n_ctx,
     const auto bytes = [](double n) {
         return static_cast<std::uint64_t>(std::clamp(n, 0.0, 1e16));
     };
-    Footprint need{.weights = header.weights.total, .compute = bytes(4 * numbers)};
+    Footprint need;
+    need.weights = header.weights.total;
+    need.compute = bytes(4 * numbers);
     for (const Header::Layer& layer : header.layers) {
         const std::uint64_t kv =
             bytes((n_positions * layer.kv_numbers + n_in_windows * layer.window_numbers) * number);

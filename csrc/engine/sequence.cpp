@@ -36,20 +36,20 @@ SampledDraft to_draft(const RequestDraft& given) {
 Sequence::Sequence(const Vocabulary& vocab, TokenSpan prompt, const GenerateOptions& options,
                    int n_ctx, std::unique_ptr<Mask> mask, const MediaChunks& media)
     : vocab_(&vocab),
-      n_prompt_(static_cast<int>(prompt.size())),
       n_most_(n_ctx),
-      sampler_(resolved(options.sampling, vocab), vocab.size(), std::move(mask),
-               [&vocab](Token token, std::string& out) { vocab.append_piece(token, out, true); }),
       replayed_(options.replayed),
-      text_(options.stop),
-      caches_prompt_(options.cache_prompt),
+      message_ends_(options.message_ends),
+      n_prompt_(static_cast<int>(prompt.size())),
       memory_owner_(options.remember && !options.draft ? options.memory_owner : -1),
-      traces_(options.trace),
       spec_length_(
           options.spec_type == SpecType::none ? 0 : options.spec_length.value_or(kMaxSpecLength)),
       spec_type_(options.spec_type),
       wanted_slot_(options.id_slot),
-      message_ends_(options.message_ends) {
+      caches_prompt_(options.cache_prompt),
+      traces_(options.trace),
+      sampler_(resolved(options.sampling, vocab), vocab.size(), std::move(mask),
+               [&vocab](Token token, std::string& out) { vocab.append_piece(token, out, true); }),
+      text_(options.stop) {
     if (message_ends_.empty())
         for (int i = 0; i < n_prompt_; ++i)
             if (!is_media(prompt[i]) && vocab.ends_message(prompt[i]))

@@ -152,32 +152,36 @@ class Sequence {
     void append_text(Token token, std::string& bytes) const;
     void place(const MediaChunks& media);
 
-    SequenceId id_ = -1;
     const Vocabulary* vocab_;
-    const int n_prompt_;
-    std::atomic<bool> in_prompt_ = true;
-    std::vector<Token> tokens_;
-    std::vector<PlacedMedia> media_;
-    std::vector<Token> text_tokens_;  // if there is any
-    std::size_t n_most_;              // prompt and generated tokens at which the generation ends
-    int n_cached_ = 0;
-    int n_reused_ = 0;
-    Sampler sampler_;
+
+    // What is asked for.
+    std::size_t n_most_;  // prompt and generated tokens at which the generation ends
     std::vector<Token> replayed_;
-    TextStream text_;
-    bool caches_prompt_;
-    int memory_owner_;
-    bool traces_;
     std::optional<SampledDraft> given_;
+    std::vector<int> message_ends_;
+    const int n_prompt_;
+    int memory_owner_;
     int spec_length_;
     SpecType spec_type_;
     SequenceId wanted_slot_;
-    std::vector<int> message_ends_;
-    std::atomic<bool> done_ = false;
+    bool caches_prompt_;
+    bool traces_;
+
+    // What there is.
+    std::vector<Token> tokens_;
+    std::vector<PlacedMedia> media_;
+    std::vector<Token> text_tokens_;  // if there is any of these
+    Sampler sampler_;
+    TextStream text_;
     std::exception_ptr error_;
+    SequenceId id_ = -1;
+    int n_cached_ = 0;
+    int n_reused_ = 0;
+    FinishReason finish_reason_ = FinishReason::none;
+    std::atomic<bool> in_prompt_ = true;
+    std::atomic<bool> done_ = false;
     std::atomic<bool> abandoned_ = false;
     std::atomic<bool> all_taken_ = false;
-    FinishReason finish_reason_ = FinishReason::none;
 };
 
 }  // namespace specllama

@@ -21,7 +21,7 @@ struct Architecture {
         int length = 0;            // tokens of a window, if the file does not state it
     };
 
-    std::string_view name = {};
+    std::string_view name;
     Kind kind = Kind::model;
 
     // What drafts for it. layer_inputs: llama.cpp's graph hands out the inputs of the layers, one

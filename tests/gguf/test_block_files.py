@@ -13,17 +13,9 @@ import numpy as np
 import pytest
 from blocks import KINDS, block_model, write_block
 from random_model import N_VOCAB, WIDTH, WRITERS, RandomModel, write_dense
-from specllama import ModelError, SpecSession
+from refusals import refusal
+from specllama import SpecSession
 from specllama.__main__ import main
-
-
-def refusal(target: Path, draft: Path | str) -> str:
-    with pytest.raises(ModelError) as caught:
-        SpecSession(target, draft, n_gpu_layers=0, n_threads=1)
-    message = str(caught.value)
-    assert message.endswith(".")
-    assert "\n" not in message
-    return message
 
 
 def without(kind: str, name: str) -> RandomModel:

@@ -28,22 +28,14 @@ from random_model import (
     delta_net_model,
     write_dense,
 )
+from refusals import refusal
 from rewriting import split
 from session_options import Open
-from specllama import ModelError, SpecSession, _core
+from specllama import SpecSession, _core
 from specllama.__main__ import main
 
 NO_END: dict[str, Any] = {"logit_bias": {2: -100.0}}
 PROMPT = [1, *range(5, 40)] * 3
-
-
-def refusal(target: Path, draft: Path | str) -> str:
-    with pytest.raises(ModelError) as caught:
-        SpecSession(target, draft, n_gpu_layers=0, n_threads=1)
-    message = str(caught.value)
-    assert message.endswith(".")
-    assert "\n" not in message
-    return message
 
 
 def without(name: str) -> RandomModel:

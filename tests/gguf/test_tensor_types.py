@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from heads import write_eagle3, write_qwen
 from random_model import write_dense
+from refusals import refusal
 from rewriting import rewrite
 from specllama import ModelError, SpecSession, _core
 
@@ -26,12 +27,6 @@ def retyped(source: Path, name: str, kind: Type) -> Path:
         source, target := source.with_suffix(".retyped.gguf"), {}, {name: data}, kinds={name: kind}
     )
     return target
-
-
-def refusal(model: Path, draft: Path | str | None) -> str:
-    with pytest.raises(ModelError) as caught:
-        SpecSession(model, draft, n_gpu_layers=0, n_threads=1)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["blk.1.ffn_gate.weight", "token_embd.weight", "output.weight"])

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from random_model import N_VOCAB, write_dense
+from refusals import refusal
 from rewriting import rewrite
-from specllama import ArgumentError, ModelError, SpecSession
+from specllama import ArgumentError, SpecSession
 
 
 def retokenized(folder: Path, tokens: list[str], **fields: Any) -> Path:
@@ -22,12 +23,6 @@ def retokenized(folder: Path, tokens: list[str], **fields: Any) -> Path:
     }
     rewrite(write_dense(folder / "whole.gguf"), path := folder / "model.gguf", changed, {})
     return path
-
-
-def refusal(path: Path) -> str:
-    with pytest.raises(ModelError) as caught:
-        SpecSession(path, n_gpu_layers=0, n_threads=1)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,6 @@ void BlockDrafter::attach(Context& target) {
     target.keep_states(format_.layers);
 }
 
-int BlockDrafter::Follower::n_common(TokenSpan prompt) const {
-    const TokenSpan seen = TokenSpan(tokens).first(n_seen);
-    return static_cast<int>(std::ranges::mismatch(seen, prompt).in1 - seen.begin());
-}
-
 void BlockDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
     Follower& follower = followers_[sequence];
     follower.waiting.resize(static_cast<std::size_t>(context_->n_batch()) * target_->n_features());
@@ -38,28 +33,18 @@ void BlockDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
     keep(sequence, follower, follower.n_common(prompt));
 }
 
-// Copies the beginning of a prompt from another sequence's memory, if that holds over kShortestCopy
-// tokens more of it than this one's.
+// Copies the beginning of a prompt from another sequence's memory, if that pays.
 void BlockDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
     Follower& own = followers_.at(sequence);
-    int n_most = own.n_common(prompt) + Memory::kShortestCopy;
-    const Follower* from = nullptr;
-    SequenceId from_id = sequence;
-    for (const auto& [other, follower] : followers_) {
-        const int n = follower.n_common(prompt);
-        if (n <= n_most) continue;
-        n_most = n;
-        from = &follower;
-        from_id = other;
-    }
+    const auto [from_id, from, n] = longest_prefix(followers_, own, prompt);
     if (from == nullptr) return;
-    own.tokens.assign(prompt.begin(), prompt.begin() + n_most);
-    own.n_seen = n_most;
-    own.n_waiting = std::max(n_most - from->first(), 0);
+    own.tokens.assign(prompt.begin(), prompt.begin() + n);
+    own.n_seen = n;
+    own.n_waiting = std::max(n - from->first(), 0);
     std::copy_n(from->waiting.begin(),
                 static_cast<std::size_t>(own.n_waiting) * target_->n_features(),
                 own.waiting.begin());
-    own.held.assign(from->held.begin(), std::ranges::lower_bound(from->held, n_most));
+    own.held.assign(from->held.begin(), std::ranges::lower_bound(from->held, n));
     context_->copy(from_id, sequence, own.n_held());
 }
 
@@ -75,22 +60,14 @@ void BlockDrafter::keep(SequenceId sequence, Follower& follower, int n) {
 void BlockDrafter::process(SequenceId sequence, TokenSpan tokens, Position first,
                            std::span<const int> rows) {
     Follower& follower = followers_.at(sequence);
-    const int last =
-        std::min(first + static_cast<int>(rows.size()), static_cast<int>(tokens.size()));
     if (first > follower.n_seen) ingest(sequence, follower);
-    if (last <= follower.n_seen) return;
-    follower.tokens.resize(follower.n_seen);
-    follower.tokens.insert(follower.tokens.end(), tokens.begin() + follower.n_seen,
-                           tokens.begin() + last);
-    for (Position position = std::max(first, follower.n_seen); position < last; ++position) {
+    follower.add(tokens, first, rows, [&](int row) {
         if (follower.n_waiting == context_->n_batch()) ingest(sequence, follower);
         target_->copy_states(
-            rows[position - first],
-            follower.waiting.data() +
-                static_cast<std::size_t>(follower.n_waiting) * target_->n_features());
+            row, follower.waiting.data() +
+                     static_cast<std::size_t>(follower.n_waiting) * target_->n_features());
         ++follower.n_waiting;
-        follower.n_seen = position + 1;
-    }
+    });
 }
 
 // What the target has decoded since the last draft is a part of every draft's cost.
@@ -140,17 +117,11 @@ void BlockDrafter::propose(std::span<DraftRequest> proposals) {
     }
 }
 
-// Selects who drafts: only sequences whose states were seen up to the token before the last, since
-// a block follows these. Takes in what waits of them.
+// Selects the sequences that draft, and takes in what waits of them.
 void BlockDrafter::start(std::span<DraftRequest> proposals) {
     for (DraftRequest& proposal : proposals) {
         Follower& follower = followers_.at(proposal.sequence);
-        if (!proposal.draft.empty() || follower.n_seen == 0 ||
-            follower.n_seen + 1 != std::ssize(proposal.tokens) || !proposal.wants_more())
-            continue;
-        follower.tokens.resize(follower.n_seen);
-        follower.tokens.push_back(proposal.tokens.back());
-        drafting_.push_back({&proposal, &follower, 0});
+        if (follower.begin_draft(proposal)) drafting_.push_back({&proposal, &follower, 0});
     }
     for (const Drafting& one : drafting_) {
         // What is more than a draft leaves behind was counted as unprocessed.

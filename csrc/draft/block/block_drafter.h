@@ -8,6 +8,7 @@
 
 #include "device/context_plan.h"
 #include "draft/core_drafter.h"
+#include "draft/head/seen_tokens.h"
 #include "draft/head/state_reader.h"
 #include "draft/model/draft_sampler.h"
 #include "gguf/block_file.h"
@@ -46,9 +47,7 @@ class BlockDrafter final : public CoreDrafter, public StateReader {
 
  private:
     // What the drafter knows of a sequence. The last states that were seen wait to be taken in.
-    struct Follower {
-        std::vector<Token> tokens;   // those whose states were seen, or passed over; then the draft
-        int n_seen = 0;              // of these, without the draft
+    struct Follower : SeenTokens {
         std::vector<Position> held;  // [i]: sequence position of the memory's state i
         std::vector<float> waiting;  // [n_waiting][n_features]
         int n_waiting = 0;
@@ -56,8 +55,7 @@ class BlockDrafter final : public CoreDrafter, public StateReader {
         int n_held() const { return static_cast<int>(held.size()); }
         // Position of the first waiting state.
         Position first() const { return n_seen - n_waiting; }
-        // Number of leading tokens that a prompt shares with the tokens seen.
-        int n_common(TokenSpan prompt) const;
+        int n_copyable(TokenSpan prompt) const { return n_common(prompt); }
     };
     // A draft under way.
     struct Drafting {

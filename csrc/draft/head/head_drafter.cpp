@@ -32,11 +32,6 @@ float* HeadDrafter::state(Follower& follower, int i) const {
     return follower.states.data() + static_cast<std::size_t>(i) * context_->n_state();
 }
 
-int HeadDrafter::Follower::n_common(TokenSpan prompt) const {
-    const TokenSpan seen = TokenSpan(tokens).first(n_seen);
-    return static_cast<int>(std::ranges::mismatch(seen, prompt).in1 - seen.begin());
-}
-
 void HeadDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
     Follower& follower = followers_[sequence];
     const auto n_waiting = static_cast<std::size_t>(context_->n_batch());
@@ -50,25 +45,15 @@ void HeadDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
     keep(sequence, follower, follower.n_common(prompt));
 }
 
-// Copies the beginning of a prompt from another sequence's memory, if that holds over kShortestCopy
-// tokens more of it than this one's.
+// Copies the beginning of a prompt from another sequence's memory, if that pays.
 void HeadDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
     Follower& own = followers_.at(sequence);
-    int n_most = own.n_common(prompt) + Memory::kShortestCopy;
-    const Follower* from = nullptr;
-    SequenceId from_id = sequence;
-    for (const auto& [other, follower] : followers_) {
-        const int n = std::min(follower.n_common(prompt), follower.first());
-        if (n <= n_most) continue;
-        n_most = n;
-        from = &follower;
-        from_id = other;
-    }
+    const auto [from_id, from, n] = longest_prefix(followers_, own, prompt);
     if (from == nullptr) return;
     // The state of the last of these tokens is paired with the other sequence's next token, so this
     // pair is not copied.
-    own.tokens.assign(prompt.begin(), prompt.begin() + n_most);
-    own.n_seen = n_most - 1;
+    own.tokens.assign(prompt.begin(), prompt.begin() + n);
+    own.n_seen = n - 1;
     own.n_known = own.n_raw = 0;
     const auto behind = std::ranges::lower_bound(from->pairs, own.n_seen);
     own.pairs.assign(from->pairs.begin(), behind);
@@ -92,24 +77,17 @@ void HeadDrafter::keep(SequenceId sequence, Follower& follower, int n) {
 void HeadDrafter::process(SequenceId sequence, TokenSpan tokens, Position first,
                           std::span<const int> rows) {
     Follower& follower = followers_.at(sequence);
-    const int last =
-        std::min(first + static_cast<int>(rows.size()), static_cast<int>(tokens.size()));
     if (first > follower.n_seen) {
         ingest(sequence, follower);
         follower.n_known = 0;
     }
-    if (last <= follower.n_seen) return;
-    follower.tokens.resize(follower.n_seen);
-    follower.tokens.insert(follower.tokens.end(), tokens.begin() + follower.n_seen,
-                           tokens.begin() + last);
-    for (Position position = std::max(first, follower.n_seen); position < last; ++position) {
+    follower.add(tokens, first, rows, [&](int row) {
         if (follower.n_waiting() == context_->n_batch()) ingest(sequence, follower);
-        target_->copy_states(rows[position - first],
+        target_->copy_states(row,
                              follower.features.data() +
                                  static_cast<std::size_t>(follower.n_raw) * target_->n_features());
         ++follower.n_raw;
-        follower.n_seen = position + 1;
-    }
+    });
 }
 
 int HeadDrafter::n_unprocessed(SequenceId sequence, int /*n_tokens*/) const {
@@ -180,18 +158,13 @@ void HeadDrafter::propose(std::span<DraftRequest> proposals) {
     }
 }
 
-// Selects who drafts: only sequences whose states were seen up to the token before the last, since
-// the head goes on from there. If more states wait than a sequence's quota of a batch, they are
-// ingested; those of a chain always are, since its first layer alone would decode them.
+// Selects the sequences that draft. If more states wait than a sequence's quota of a batch, they
+// are ingested; those of a chain always are, since its first layer alone would decode them.
 void HeadDrafter::start(std::span<DraftRequest> proposals) {
     for (DraftRequest& proposal : proposals) {
         Follower& follower = followers_.at(proposal.sequence);
-        if (!proposal.draft.empty() || follower.n_waiting() == 0 ||
-            follower.n_seen + 1 != std::ssize(proposal.tokens) || !proposal.wants_more())
-            continue;
-        follower.tokens.resize(follower.n_seen);
-        follower.tokens.push_back(proposal.tokens.back());
-        drafting_.push_back({&proposal, &follower, 0});
+        if (follower.n_waiting() > 0 && follower.begin_draft(proposal))
+            drafting_.push_back({&proposal, &follower, 0});
     }
     if (drafting_.empty()) return;
     const int quota = context_->n_batch() / static_cast<int>(drafting_.size());

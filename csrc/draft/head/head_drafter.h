@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 
 #include "device/context_plan.h"
 #include "draft/core_drafter.h"
+#include "draft/head/seen_tokens.h"
 #include "draft/head/state_reader.h"
 #include "draft/model/draft_sampler.h"
 #include "runtime/context.h"
@@ -50,9 +52,7 @@ class HeadDrafter final : public CoreDrafter, public StateReader {
     // What the head knows of a sequence. The last states seen wait for their pairs to be decoded:
     // first come those that are known, then those of which there are only the target's features.
     // The very last one always waits, for the token after it.
-    struct Follower {
-        std::vector<Token> tokens;    // of the sequence, then of the draft
-        int n_seen = 0;               // leading tokens whose states were seen, or passed over
+    struct Follower : SeenTokens {
         std::vector<Position> pairs;  // [i]: sequence position of the state in the memory's pair i
         std::vector<float> states;    // [n_known][n_state]
         std::vector<float> features;  // [n_raw][n_features]
@@ -64,8 +64,7 @@ class HeadDrafter final : public CoreDrafter, public StateReader {
         int n_pairs() const { return static_cast<int>(pairs.size()); }
         // Position of the first waiting state.
         Position first() const { return n_seen - n_waiting(); }
-        // Number of leading tokens that a prompt shares with the tokens seen.
-        int n_common(TokenSpan prompt) const;
+        int n_copyable(TokenSpan prompt) const { return std::min(n_common(prompt), first()); }
     };
     // A draft under way.
     struct Drafting {

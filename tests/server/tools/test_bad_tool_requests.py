@@ -9,6 +9,7 @@ from typing import Any
 
 import openai
 import pytest
+from bodies import SCHEMA
 from serving import Server
 from specllama import ArgumentError
 from specllama.requests.background import submitted
@@ -161,22 +162,14 @@ def damaged(value: Any, random_: random.Random) -> Any:
     return {key: damaged(one, random_) if key == name else one for key, one in value.items()}
 
 
-RICH: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "path": {"type": "string", "pattern": "^[a-z]+$", "minLength": 1, "maxLength": 9},
-        "lines": {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 3},
-        "kind": {"enum": ["a", 1, None]},
-        "one": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/Point"}]},
+RICH: dict[str, Any] = SCHEMA | {
+    "properties": SCHEMA["properties"] | {
         "all": {"allOf": [{"$ref": "#/$defs/Point"}]},
         "map": {"type": "object", "additionalProperties": {"type": ["number", "null"]}},
         "pair": {"type": "array", "prefixItems": [{"type": "boolean"}, {"const": 3}]},
         "when": {"type": "string", "format": "date-time"},
     },
-    "required": ["path"],
-    "additionalProperties": False,
-    "$defs": {"Point": {"type": "object", "properties": {"x": {"type": "number"}}}},
-}
+}  # fmt: skip
 
 
 def test_a_thousand_damaged_tool_requests_are_answered_or_refused(

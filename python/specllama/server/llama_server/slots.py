@@ -23,6 +23,12 @@ from specllama.server.settings import Settings
 
 _LONGEST_NAME = 200
 
+# By action: what is done, and the fields of the answer with the number of tokens and of bytes.
+_TRANSFERS = {
+    "save": (SpecSession.save_state, "n_saved", "n_written"),
+    "restore": (SpecSession.load_state, "n_restored", "n_read"),
+}
+
 
 class Slots:
     """Lists the slots, saves what they hold to files, restores it, and erases it.
@@ -60,7 +66,7 @@ class Slots:
         if action == "erase":
             n_erased = await self._done(lambda: self._session.erase_slot(slot))
             return JSONResponse({"id_slot": slot, "n_erased": n_erased})
-        if action not in ("save", "restore"):
+        if action not in _TRANSFERS:
             raise ApiError(400, "action must be save, restore or erase.", param="action")
         if self._folder is None:
             raise ApiError(
@@ -69,8 +75,7 @@ class Slots:
                 code="not_supported",
             )
         name = _file_name(await self._body_reader.fields(request))
-        work = self._saved if action == "save" else self._restored
-        return JSONResponse(await self._done(lambda: work(slot, name)))
+        return JSONResponse(await self._done(lambda: self._transferred(action, slot, name)))
 
     def _slot(self, given: str) -> int:
         n = self._session.n_seq
@@ -90,30 +95,19 @@ class Slots:
                 text = str(report).replace(f"{self._folder}{os.sep}", "")
                 raise ApiError(report.status, text, code=report.code) from None
 
-    def _saved(self, slot: int, name: str) -> dict[str, Any]:
+    def _transferred(self, action: str, slot: int, name: str) -> dict[str, Any]:
         path = self._path(name)
-        began = time.monotonic()
-        n_tokens = self._session.save_state(path, slot=slot)
-        return {
-            "id_slot": slot,
-            "filename": name,
-            "n_saved": n_tokens,
-            "n_written": path.stat().st_size,
-            "timings": {"save_ms": 1000 * (time.monotonic() - began)},
-        }
-
-    def _restored(self, slot: int, name: str) -> dict[str, Any]:
-        path = self._path(name)
-        if not path.exists():
+        if action == "restore" and not path.exists():
             raise ApiError(404, f'There is no file "{name}".', param="filename", code="not_found")
+        transfer, tokens, size = _TRANSFERS[action]
         began = time.monotonic()
-        n_tokens = self._session.load_state(path, slot=slot)
+        n_tokens = transfer(self._session, path, slot=slot)
         return {
             "id_slot": slot,
             "filename": name,
-            "n_restored": n_tokens,
-            "n_read": path.stat().st_size,
-            "timings": {"restore_ms": 1000 * (time.monotonic() - began)},
+            tokens: n_tokens,
+            size: path.stat().st_size,
+            "timings": {f"{action}_ms": 1000 * (time.monotonic() - began)},
         }
 
     def _path(self, name: str) -> Path:
