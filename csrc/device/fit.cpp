@@ -203,8 +203,7 @@ struct Contexts {
 
 struct Fit {
     int n_ctx = 0;
-    std::optional<LayerSplit> layer_split =
-        {};  // none: there are no devices, or not all is left open
+    std::optional<LayerSplit> layer_split;  // none: there are no devices, or not all is left open
 };
 
 // The longest context that fits. need(n_ctx): what the models take with it.
@@ -212,7 +211,8 @@ template <typename Needs>
 Fit fitted(const Budgets& budgets, const Contexts& contexts, Needs need) {
     const auto all_fit = [&](int n) { return budgets.all_fit(need(n)); };
     if (!budgets.divisible()) {
-        if (const auto n = longest(contexts.wanted, contexts.least, all_fit)) return {*n};
+        if (const auto n = longest(contexts.wanted, contexts.least, all_fit))
+            return {*n, std::nullopt};
         throw_too_big(need(contexts.least), budgets);
     }
     if (const auto n = longest(contexts.wanted, contexts.undivided, all_fit))
@@ -305,9 +305,9 @@ void resolve_memory(const Header& target, TargetPlan& plan, const Header* draft,
         weights.layers[layer++] = {};
     const bool follows = predicts || (draft != nullptr && draft->is_head());
     const MemoryBudget of_target = memory_budget(plan.model);
-    const Budgets free{weights, plan.model.n_cpu_moe, of_target,
-                       draft == nullptr || follows ? of_target : memory_budget(draft_plan->model),
-                       follows};
+    const Budgets free{
+        weights, plan.model.n_cpu_moe, of_target,
+        draft_plan == nullptr || follows ? of_target : memory_budget(draft_plan->model), follows};
     const auto need = [&](int n_ctx) {
         Need all{
             plan.context.n_seq, n_ctx, footprint(target, plan.context, n_ctx, plan.n_logits), {}};
