@@ -170,7 +170,7 @@ class Sequence {
     // What there is.
     std::vector<Token> tokens_;
     std::vector<PlacedMedia> media_;
-    std::vector<Token> text_tokens_;  // if there is any of these
+    std::vector<Token> text_tokens_;  // where there is media
     Sampler sampler_;
     TextStream text_;
     std::exception_ptr error_;
