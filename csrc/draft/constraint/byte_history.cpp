@@ -8,7 +8,7 @@ namespace specllama {
 
 ByteHistory::Context ByteHistory::context(std::string_view text, std::string_view allowed) {
     const std::size_t last = text.find_last_not_of(" \t\r\n");
-    const std::string_view end = last == text.npos ? text : text.substr(last);
+    const std::string_view end = last == std::string_view::npos ? text : text.substr(last);
     return fnv1a(allowed, fnv1a(end.substr(end.size() - std::min(end.size(), kReach))));
 }
 

@@ -100,7 +100,7 @@ GrammarLookahead* GrammarDrafter::advanced(SequenceId sequence, TokenSpan tokens
 }
 
 const TokenBytes& GrammarDrafter::token_bytes() {
-    for (Token token = static_cast<Token>(token_bytes_.size()); token < vocab_->size(); ++token) {
+    for (auto token = static_cast<Token>(token_bytes_.size()); token < vocab_->size(); ++token) {
         piece_.clear();
         if (!vocab_->is_end(token)) vocab_->append_piece(token, piece_);
         token_bytes_.add(piece_);
