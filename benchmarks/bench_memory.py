@@ -25,7 +25,7 @@ TYPES = {"f16": llama_cpp.GGML_TYPE_F16, "bf16": 30, "q8_0": llama_cpp.GGML_TYPE
 
 
 class Decoder:
-    """A model with a KV memory of a type, that n_seq sequences share."""
+    """A model with a KV memory of a type, that n_seq sequences share, or with one for each."""
 
     def __init__(
         self,
@@ -37,6 +37,7 @@ class Decoder:
         n_ctx: int,
         n_seq: int = 1,
         n_gpu_layers: int = 0,
+        unified: bool = True,
     ) -> None:
         # Kept: llama.cpp calls it as long as there is a process.
         self._quiet = llama_cpp.llama_log_callback(lambda *_: None)
@@ -52,7 +53,7 @@ class Decoder:
         context = llama_cpp.llama_context_default_params()
         context.n_ctx = n_ctx
         context.n_seq_max = n_seq
-        context.kv_unified = True
+        context.kv_unified = unified
         context.n_batch = context.n_ubatch = CHUNK
         context.n_threads = context.n_threads_batch = n_threads
         context.n_outputs_max = MOST_ROWS

@@ -1,0 +1,63 @@
+"""What it costs that several requests share a KV memory:
+
+    python benchmarks/bench_apart.py MODEL.gguf... [-t THREADS]
+
+Milliseconds of decodes of one row, and of two, of each of several requests, in one memory and in
+memories apart, in turns, medians of five, by llama.cpp as llama-cpp-python has it, on the CPU, with
+flash attention and a KV memory in F16. With `-t 1` they are milliseconds of the processor, so that
+other programs may run at the same time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench_memory import CHUNK, Decoder
+
+CASES = ((8, 100), (8, 200), (8, 400), (16, 100), (16, 400))
+"""Requests, and tokens that each has in the memory."""
+ROWS = (1, 2)
+TURNS = 5
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("models", nargs="+", help="GGUF files")
+    parser.add_argument("-t", type=int, default=1, help="threads (1)")
+    arguments = parser.parse_args(argv)
+    for model in arguments.models:
+        print(Path(model).name)
+        for n_seq, n_cached in CASES:
+            _compare(model, arguments.t, n_seq, n_cached)
+
+
+def _compare(model: str, n_threads: int, n_seq: int, n_cached: int) -> None:
+    decoders = [
+        Decoder(
+            model,
+            "f16",
+            flash_attn=True,
+            n_threads=n_threads,
+            n_ctx=n_seq * CHUNK,
+            n_seq=n_seq,
+            unified=unified,
+        )
+        for unified in (True, False)
+    ]
+    for decoder in decoders:
+        for one in range(n_seq):
+            decoder.decode(n_cached, logits=False, sequences=[one])
+    for n in ROWS:
+        turns = [[one.again(n, range(n_seq)) for one in decoders] for _ in range(TURNS)]
+        shared, apart = (statistics.median(column) for column in zip(*turns, strict=True))
+        ratio = f"{shared:5.0f} {apart:5.0f}  {shared / apart:.2f}"
+        print(f"  {n_seq:2} requests of {n_cached} tokens, {n} rows each: {ratio}", flush=True)
+    for decoder in decoders:
+        decoder.close()
+
+
+if __name__ == "__main__":
+    main()
