@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
 #include <system_error>
 
-#include "fnv.h"
 #include "ggml-cpu.h"
 #include "llama/backend.h"
 #include "specllama/device.h"
@@ -26,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kVariable = "SPECLLAMA_AMX";
+constexpr const char* kKind = "amx";
 
 // The bundled draft model continues kPrompt with kAnswer. The prompt has several tokens, so its
 // decode uses tiles; no rounding changes the answer.
@@ -111,19 +110,11 @@ std::string how_it_ended(const ChildResult& result) {
 
 bool AmxTrial::works(std::string& notice) const {
     notice.clear();
-    fs::path file;
-    if (!key.empty() && !folder.empty()) {
-        char name[32];
-        std::snprintf(name, sizeof(name), "%016llx.amx",
-                      static_cast<unsigned long long>(fnv1a(key)));
-        file = folder / name;
-    }
-    // The file's two lines: the key, and the outcome: "works", or how the program ended.
-    std::string known_key;
+    const fs::path memory = key.empty() ? fs::path() : folder;
+    // One line: "works", or how the program ended.
     std::string outcome;
-    std::istringstream stream(read_cache_file(file));
-    std::getline(stream, known_key);
-    if (known_key != key || !std::getline(stream, outcome)) outcome.clear();
+    std::istringstream stream(recall(memory, kKind, key));
+    std::getline(stream, outcome);
     if (outcome.empty()) {
         const auto run = [&](const char* value) {
             std::vector<std::string> environment{std::string(kVariable) + "=" + value};
@@ -145,7 +136,7 @@ bool AmxTrial::works(std::string& notice) const {
         }
         // What may have been chance, as on a busy machine, is not remembered but tried again.
         const bool answered = with.end == ChildResult::End::exited && with.code == 0;
-        if (answered || crashed(with)) write_cache_file(file, key + '\n' + outcome + '\n');
+        if (answered || crashed(with)) remember(memory, kKind, key, outcome + '\n');
     }
     if (outcome == "works") return true;
     notice = "AMX is left out, since a small decode with it " + outcome + "; for full speed " +

@@ -47,6 +47,7 @@ class File : private GgufReader {
     Header header() const {
         Header header;
         header.path = path();
+        header.files = files();
         header.architecture = *text("general.architecture");
         header.traits = traits();
         header.is_prediction = is_prediction();

@@ -38,6 +38,7 @@ struct Rotation {
 // What must be known from the header of a model file before the file is loaded.
 struct Header {
     std::string path;
+    std::vector<std::string> files;  // see GgufReader::files
     std::string architecture;
     Architecture traits;
     // Whether the file has layers of multi-token prediction, but not the layers before them, so it

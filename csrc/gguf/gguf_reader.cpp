@@ -21,7 +21,8 @@ constexpr int kMostParts = 65535;  // llama.cpp counts them in 16 bits
 
 }  // namespace
 
-GgufReader::GgufReader(const std::string& path, std::string as) : path_(path), as_(std::move(as)) {
+GgufReader::GgufReader(const std::string& path, std::string as)
+    : path_(path), files_{path}, as_(std::move(as)) {
     check_path();
     const ErrorLog errors;
     gguf_.reset(gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = nullptr}));
@@ -63,6 +64,7 @@ void GgufReader::read_other_parts() {
             fail("its part " + std::to_string(i + 1) + " of " + std::to_string(n) + ", " +
                  name.data() + ", is missing");
         GgufReader part(name.data());
+        files_.emplace_back(name.data());
         for (Tensor& tensor : part.tensors_) {
             by_name_.emplace(tensor.name, tensors_.size());
             tensors_.push_back(std::move(tensor));

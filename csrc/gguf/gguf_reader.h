@@ -33,6 +33,8 @@ class GgufReader {
 
     [[noreturn]] void fail(const std::string& what) const;
     const std::string& path() const { return path_; }
+    // The paths of the model's files: one, or all parts of a split model.
+    const std::vector<std::string>& files() const { return files_; }
 
     const std::vector<Tensor>& tensors() const { return tensors_; }
     // null: there is no tensor of this name.
@@ -71,6 +73,7 @@ class GgufReader {
     std::int64_t find(const std::string& key) const;
 
     std::string path_;
+    std::vector<std::string> files_;
     std::string as_;
     std::uint64_t size_ = 0;  // of the file, in bytes
     std::unique_ptr<gguf_context, Deleter> gguf_;

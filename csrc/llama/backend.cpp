@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <mutex>
 #include <string_view>
+#include <utility>
 
 #include "ggml-backend.h"
 #include "llama.h"
@@ -17,6 +18,7 @@ namespace {
 
 std::atomic<bool> verbose_log{false};
 thread_local ErrorLog* error_log = nullptr;
+thread_local std::function<void(const char*)> log_listener;
 
 }  // namespace
 
@@ -60,6 +62,7 @@ void log(ggml_log_level level, const char* text, void* /*user_data*/) {
         (last == GGML_LOG_LEVEL_WARN && (error_log == nullptr || !error_log->drops_warnings())) ||
         (last == GGML_LOG_LEVEL_ERROR && error_log == nullptr);
     if (is_shown) std::fputs(text, stderr);
+    if (log_listener) log_listener(text);
 }
 
 // Has llama.cpp call log(). The package llama_cpp takes its place when it is imported later.
@@ -121,6 +124,14 @@ void warn(const std::string& notice) { std::fprintf(stderr, "specllama: %s\n", n
 void inform(const std::string& notice) {
     if (verbose_log) warn(notice);
 }
+
+bool is_verbose() { return verbose_log; }
+
+LogListener::LogListener(std::function<void(const char*)> listener) {
+    log_listener = std::move(listener);
+}
+
+LogListener::~LogListener() { log_listener = nullptr; }
 
 void ensure_backend() {
     static std::once_flag once;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,18 @@ std::string rebuild(const std::string& variable = "", const std::string& flags =
 void warn(const std::string& notice);
 // The same, only after set_verbose(true).
 void inform(const std::string& notice);
+// Whether set_verbose(true) was called: for notices that take time to find.
+bool is_verbose();
+
+// While it lives, what llama.cpp logs on this thread goes to a function, too, piece by piece. What
+// that throws passes through llama.cpp, so only calls may be listened to that are made for it.
+class LogListener {
+ public:
+    explicit LogListener(std::function<void(const char*)> listener);
+    ~LogListener();
+    LogListener(const LogListener&) = delete;
+    LogListener& operator=(const LogListener&) = delete;
+};
 
 // While it lives, collects what llama.cpp logs as errors on this thread, instead of printing it
 // (unless set_verbose(true) was called): llama.cpp reports many failures only in its log.

@@ -4,6 +4,9 @@
 #include <set>
 #include <vector>
 
+#include "device/context_plan.h"
+#include "device/offload.h"
+#include "device/type_speed.h"
 #include "gguf/gguf_file.h"
 #include "gguf/head_file.h"
 #include "gguf/projector_file.h"
@@ -11,6 +14,7 @@
 #include "llama/assert_guard.h"
 #include "llama/backend.h"
 #include "runtime/draft_search.h"
+#include "runtime/draft_types.h"
 #include "runtime/vocab.h"
 #include "specllama/error.h"
 
@@ -94,6 +98,22 @@ std::string automatic_draft(const std::string& target, const std::string& bundle
         return found.front().header.path;
     }
     return predicts ? "mtp" : "ngram";
+}
+
+std::string slow_types(const std::string& path) {
+    if (!offload_devices({}).empty()) return "";
+    return slow_types(check_gguf(path));
+}
+
+std::string draft_in_type(const std::string& draft, const std::string& target,
+                          const std::string& type, const ProgressFunction& progress) {
+    DraftModelOptions options;
+    options.type = type;
+    check_options(options);
+    const DraftUse use{.type = type,
+                       .n_threads = resolve_threads({}),
+                       .target_bytes = check_gguf(target).weights.total};
+    return choose_draft_types(check_gguf(draft), use, progress).header.path;
 }
 
 }  // namespace specllama

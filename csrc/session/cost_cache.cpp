@@ -2,13 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <filesystem>
 #include <limits>
 #include <optional>
 #include <sstream>
 
-#include "fnv.h"
 #include "llama/kv_type.h"
 #include "plan/cost_curve.h"
 #include "specllama/device.h"
@@ -18,20 +15,10 @@ namespace specllama {
 
 namespace {
 
-namespace fs = std::filesystem;
-
-// Named by a hash of the key; the key itself is the file's first line.
-fs::path file(const std::string& key) {
-    char name[32];
-    std::snprintf(name, sizeof(name), "%016llx.curve", static_cast<unsigned long long>(fnv1a(key)));
-    const fs::path folder = cache_folder();
-    return folder.empty() ? folder : folder / name;
-}
+constexpr const char* kKind = "curve";
 
 std::optional<CurvePoints> read(const std::string& key) {
-    std::istringstream stream(read_cache_file(file(key)));
-    std::string line;
-    if (!std::getline(stream, line) || line != key) return {};
+    std::istringstream stream(recall(cache_folder(), kKind, key));
     CurvePoints points;
     if (!(stream >> points.context_base >> points.context_per_token >> points.width_switch))
         return {};
@@ -45,11 +32,10 @@ std::optional<CurvePoints> read(const std::string& key) {
 void write(const std::string& key, const CurvePoints& points) {
     std::ostringstream text;
     text.precision(std::numeric_limits<double>::max_digits10);
-    text << key << '\n';
     text << points.context_base << ' ' << points.context_per_token << ' ' << points.width_switch
          << '\n';
     for (const double seconds : points.seconds) text << seconds << '\n';
-    write_cache_file(file(key), text.str());
+    remember(cache_folder(), kKind, key, text.str());
 }
 
 }  // namespace

@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "device/fit.h"
+#include "device/offload.h"
 #include "engine/remote_target.h"
 #include "engine/remote_vocabulary.h"
 #include "gguf/gguf_file.h"
+#include "runtime/draft_types.h"
 #include "runtime/model.h"
 #include "session/drafting.h"
 #include "session/session_parts.h"
@@ -22,11 +24,18 @@ void add_draft_model(const SessionOptions& options, const SessionInfo& about, Dr
     if (draft.mtp)
         throw InvalidArgument(
             "draft=\"mtp\" needs the model in this process; let the server draft so.");
-    const Header header = check_gguf(draft.model.path);
+    Header header = check_gguf(draft.model.path);
     if (header.is_head())
         throw InvalidArgument("The draft " + draft.model.path +
                               " reads states of the target, which a server does not send; take a "
                               "draft model, or let the server draft with it.");
+    header = choose_draft_types(header,
+                                {.type = draft.type,
+                                 .on_gpu = !offload_devices(draft.model, "draft_").empty(),
+                                 .n_threads = resolve_threads(draft.context)},
+                                options.load_progress)
+                 .header;
+    draft.model.path = header.path;
     TargetPlan plan;
     plan.model = draft.model;
     static_cast<ContextOptions&>(plan.context) = draft.context;

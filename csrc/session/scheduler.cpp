@@ -43,6 +43,7 @@ Scheduler::Scheduler(SessionParts parts)
       vision_(std::move(parts.vision)),
       context_(std::move(parts.context)),
       engine_(std::move(parts.engine)),
+      conversion_(std::move(parts.conversion)),
       curve_keys_(std::move(parts.curve_keys)),
       history_(std::move(parts.history)),
       history_file_(std::move(parts.history_file)),
@@ -118,6 +119,7 @@ void Scheduler::close() {
     active_.clear();
     slots_.reset();
     engine_.reset();
+    conversion_.reset();
     context_.reset();
     {
         const std::lock_guard model_lock(model_mutex_);

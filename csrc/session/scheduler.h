@@ -115,6 +115,7 @@ class Scheduler {
     std::shared_ptr<const Vision> vision_;
     std::unique_ptr<Context> context_;
     std::unique_ptr<Engine> engine_;
+    std::unique_ptr<BackgroundConversion> conversion_;
     CurveKeys curve_keys_;
     std::shared_ptr<History> history_;
     std::optional<HistoryFile> history_file_;

@@ -12,6 +12,7 @@
 #include "device/exact.h"
 #include "device/fit.h"
 #include "device/offload.h"
+#include "device/type_speed.h"
 #include "draft/block/block_drafter.h"
 #include "draft/head/head_drafter.h"
 #include "draft/model/assistant_drafter.h"
@@ -77,6 +78,22 @@ bool drafts(const SessionOptions& options, const Drafter* drafter) {
 // too, so that both give the same bits.
 int count_logits(bool drafts, bool exact, const Tree::Limits& wanted) {
     return drafts ? wanted.nodes + 1 : 1 + exact;
+}
+
+// Takes a copy of the draft model's file in other types, if there is to be one. A head goes to the
+// devices of its target.
+std::unique_ptr<BackgroundConversion> resolve_draft_types(const SessionOptions& options,
+                                                          Headers& headers, DraftPlan& draft) {
+    const ModelOptions& where = headers.draft->is_head() ? options.model : draft.model;
+    DraftTypes types = choose_draft_types(*headers.draft,
+                                          {.type = draft.type,
+                                           .on_gpu = !offload_devices(where).empty(),
+                                           .n_threads = resolve_threads(draft.context),
+                                           .target_bytes = headers.target.weights.total},
+                                          options.load_progress);
+    headers.draft = std::move(types.header);
+    draft.model.path = headers.draft->path;
+    return std::move(types.later);
 }
 
 // Resolves what the options leave open besides exactness, in the plans. n_draft_logits: most rows
@@ -221,7 +238,7 @@ SessionInfo session_info(const Model& model, const Context& context, Engine& eng
 SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> drafter) {
     check(options, drafter.get());
     free_threads(1);  // from now on it looks at what other programs do
-    const Headers headers = read_headers(options);
+    Headers headers = read_headers(options);
     if (headers.projector) options.exact = Switch::off;
     TargetPlan plan = resolve_exactness(headers.target, options);
     const bool anybody = drafts(options, drafter.get());
@@ -229,6 +246,8 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
     plan.n_logits = count_logits(anybody, plan.exact, wanted);
     std::optional<DraftPlan> draft = plan_draft(options);
     if (headers.projector) plan.projector_bytes = projector_bytes(options.media, plan.model);
+    std::unique_ptr<BackgroundConversion> conversion;
+    if (headers.draft) conversion = resolve_draft_types(options, headers, *draft);
     resolve_options(headers, plan, draft ? &*draft : nullptr, longest_draft(options));
     // Exact sessions give the same bits anyway. Several requests change each other's widths. On a
     // GPU, what it costs has not been measured.
@@ -240,6 +259,9 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
     if (headers.projector)
         vision = std::make_shared<Vision>(model, options.media, resolve_threads(plan.context),
                                           options.context.flash_attn, options.load_progress);
+    if (is_verbose() && offload_devices(plan.model).empty())
+        if (const std::string slow = slow_types(headers.target); !slow.empty())
+            inform("The model's types: " + slow);
     Drafters drafters = make_drafters(options, model->vocab(), std::move(drafter));
     if (draft) add_draft_model(options, *draft, headers, model, drafters);
     auto context = std::make_unique<Context>(model, plan.context, plan.n_logits, wanted.leaves - 1);
@@ -266,6 +288,7 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
             .vision = std::move(vision),
             .context = std::move(context),
             .engine = std::move(engine),
+            .conversion = std::move(conversion),
             .curve_keys = std::move(curve_keys),
             .history = std::move(drafters.history),
             .history_file = std::move(drafters.history_file),

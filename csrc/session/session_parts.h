@@ -10,6 +10,7 @@
 #include "draft/history/history_file.h"
 #include "engine/engine.h"
 #include "runtime/context.h"
+#include "runtime/draft_types.h"
 #include "runtime/model.h"
 #include "session/cost_cache.h"
 #include "specllama/session_info.h"
@@ -29,6 +30,8 @@ struct SessionParts {
     std::shared_ptr<const Vision> vision;  // null: the model reads text only
     std::unique_ptr<Context> context;
     std::unique_ptr<Engine> engine;
+    // Null: the draft model is not converted.
+    std::unique_ptr<BackgroundConversion> conversion;
     CurveKeys curve_keys;
     // What the requests leave for later ones to draft from; null: nothing.
     std::shared_ptr<History> history;

@@ -1,17 +1,31 @@
 #include "system/cache_folder.h"
 
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <system_error>
 #include <vector>
 
+#include "fnv.h"
 #include "system/private_file.h"
 #include "system/regular_file.h"
 
 namespace specllama {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// Named by a hash of the key.
+fs::path file_of(const fs::path& folder, const std::string& kind, const std::string& key) {
+    if (folder.empty()) return {};
+    char name[24];
+    std::snprintf(name, sizeof(name), "%016llx.", static_cast<unsigned long long>(fnv1a(key)));
+    return folder / (name + kind);
+}
+
+}  // namespace
 
 fs::path cache_folder() {
     const auto set = [](const char* name) {
@@ -50,6 +64,16 @@ void write_cache_file(const fs::path& path, const std::string& text) {
     } catch (const std::system_error&) {
         // Nothing is remembered then.
     }
+}
+
+std::string recall(const fs::path& folder, const std::string& kind, const std::string& key) {
+    const std::string text = read_cache_file(file_of(folder, kind, key));
+    return text.starts_with(key + '\n') ? text.substr(key.size() + 1) : "";
+}
+
+void remember(const fs::path& folder, const std::string& kind, const std::string& key,
+              const std::string& text) {
+    write_cache_file(file_of(folder, kind, key), key + '\n' + text);
 }
 
 }  // namespace specllama

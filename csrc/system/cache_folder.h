@@ -17,4 +17,14 @@ std::string read_cache_file(const std::filesystem::path& path);
 // existing file stays as it is. A concurrent reader sees either the old text or the new one, whole.
 void write_cache_file(const std::filesystem::path& path, const std::string& text);
 
+// Texts in `folder` (empty: there are none) that are remembered by a key: one line with all that
+// the text depends on. Each has a file of its own, which begins with the key. kind: the ending of
+// its name.
+//
+// The text of a key; "": there is none.
+std::string recall(const std::filesystem::path& folder, const std::string& kind,
+                   const std::string& key);
+void remember(const std::filesystem::path& folder, const std::string& kind, const std::string& key,
+              const std::string& text);
+
 }  // namespace specllama

@@ -39,6 +39,20 @@ void bind_model_file(py::module_& m) {
     m.def("automatic_draft", &automatic_draft, py::arg("target"), py::kw_only(),
           py::arg("bundled_draft"), py::call_guard<py::gil_scoped_release>(),
           "What drafts for a model if its user does not say.");
+    m.def("slow_types", &slow_types, py::arg("path"), py::call_guard<py::gil_scoped_release>(),
+          "Say which of a model's types are slow on this machine's CPU; \"\": none.");
+    m.def(
+        "draft_in_type",
+        [](const std::string& draft, const std::string& target, const std::string& type) {
+            const py::gil_scoped_release release;
+            return draft_in_type(draft, target, type, [](float) {
+                const py::gil_scoped_acquire acquire;
+                if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+                return true;
+            });
+        },
+        py::arg("draft"), py::kw_only(), py::arg("target"), py::arg("type"),
+        "Return the file that drafts for a target if draft_type is `type`.");
 }
 
 void bind_tokenizer(py::module_& m) {

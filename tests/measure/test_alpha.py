@@ -339,6 +339,17 @@ def test_alpha_command_measures_every_draft_of_a_folder(
     assert "At T = 1 " in out
 
 
+def test_alpha_command_compares_types_of_a_draft(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], write: Callable[[str, str], str]
+) -> None:
+    text = write("a.txt", "\n".join(packaged_prompts(["code"])))
+    types = ["--draft-type", "keep", "q4_0", "q8_0"]  # the bundled one is in q8_0
+    assert main(["alpha", *types, "-f", text, *SMALL, "--temp", "0", "--json"]) == 0
+    steps = json.loads(capsys.readouterr().out)["draft_steps"]
+    assert list(steps) == ["draft-q8_0.gguf", "draft-q8_0.gguf as Q4_0"]
+    assert min(steps.values()) > 0
+
+
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[str, str], str]:
     def one(name: str, text: str) -> str:
@@ -368,7 +379,7 @@ def test_bad_alpha_options_give_one_sentence(
         (["--temp", "-1"], "--temp must be"),
         (["--temp", "nan"], "--temp must be"),
         (["--lenience", "0"], "--lenience must be"),
-        (["--speed", "-m", str(BUNDLED_DRAFT)], "--speed is for one draft model, not 0"),
+        (["--speed", "-m", str(BUNDLED_DRAFT)], "one draft model in one type, not 0"),
     ):
         assert main(["alpha", *SMALL, *options]) == 2, options
         error = capsys.readouterr().err

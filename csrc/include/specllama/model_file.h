@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "specllama/session_options.h"
+
 namespace specllama {
 
 // What a GGUF file (with its other parts, if it is split) says about its model.
@@ -53,5 +55,17 @@ void check_head(const std::string& head, const std::string& target);
 // drafting costs where memory is the limit, and whether it pays is left to the planner. A notice
 // names a file that is chosen. "ngram": there is none. Throws ModelError.
 std::string automatic_draft(const std::string& target, const std::string& bundled_draft);
+
+// One sentence if some of a model's weights are of types without fast kernels for this machine's
+// CPU: which, and how fast the model would decode in other types, by times that are measured once
+// on this machine (within a second). "": there are none that matter, or a GPU would decode. Throws
+// ModelError.
+std::string slow_types(const std::string& path);
+
+// The file that drafts for a target on this machine's CPU if draft_type is `type`: the given one,
+// or a copy in other types, which exists or is made now. Throws InvalidArgument, ModelError,
+// Interrupted, and what `progress` (may be empty) throws.
+std::string draft_in_type(const std::string& draft, const std::string& target,
+                          const std::string& type, const ProgressFunction& progress);
 
 }  // namespace specllama

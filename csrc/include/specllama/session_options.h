@@ -24,6 +24,7 @@ struct DraftModelOptions {
     std::string path;
     // Whether the layers of multi-token prediction in the target's own file draft.
     bool mtp = false;
+    std::string type = "auto";
     std::optional<int> n_gpu_layers;
     std::optional<std::string> device;
     std::optional<int> n_threads;
@@ -42,6 +43,18 @@ void list_options(const DraftModelOptions*, Visit&& option) {
     using Options = DraftModelOptions;
     option(&Options::path, {.name = "draft_model"});
     option(&Options::mtp, {.name = "draft_mtp"});
+    option(
+        &Options::type,
+        {.name = "draft_type",
+         .help = "Type of the draft model's weights. A file in other types is converted once, "
+                 "into the cache folder (SPECLLAMA_CACHE), and the copy drafts; only for a "
+                 "draft model, head or block drafter in a file of its own, on the CPU "
+                 "(docs/guides/draft-types.md). auto: a type that this machine multiplies at least "
+                 "1.15 times as fast, for files of at most a quarter of the model's size; "
+                 "keep: as the file has them.",
+         .choices = "auto keep q4_0 q4_1 q8_0 iq4_nl",
+         .flags = "--draft-type",
+         .value = "TYPE"});
     option(&Options::n_gpu_layers, {.name = "draft_n_gpu_layers",
                                     .help = "Layers of the draft model on GPUs.",
                                     .low = -1,

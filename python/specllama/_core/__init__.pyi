@@ -128,6 +128,14 @@ def brings_head(path: str) -> bool:
     """Return whether a model's file holds layers of multi-token prediction that can draft for
     it."""
 
+def slow_types(path: str) -> str:
+    """Return a sentence on which types of a model's weights are slow on this machine's CPU, and how
+    fast the model would decode in others; "": none."""
+
+def draft_in_type(draft: str, *, target: str, type: str) -> str:
+    """Return the file that drafts for a target if `draft_type` is `type`: the given one, or a copy
+    in other types, which is made now if there is none."""
+
 class TokenLogprobs:
     """Log-probabilities (natural logarithms) at one position.
 

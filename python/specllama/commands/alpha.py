@@ -34,6 +34,7 @@ from specllama.measure.sequences import repeated_share
 from specllama.model import hub
 from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.model.found import Found, look
+from specllama.model.session_options import FIELDS
 from specllama.workloads import HELD_OUT, packaged_prompts
 
 MAX_GAMMA = 8
@@ -50,9 +51,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Measure and print; return the exit code."""
     _check_arguments(arguments)
     target = hub.local_path("-m", arguments.model) if arguments.model else str(BUNDLED_MODEL)
-    drafts = _drafts(target, arguments)
+    drafts = _in_types(_drafts(target, arguments), target, arguments.draft_type)
     if arguments.speed and len(drafts) != 1:
-        raise ArgumentError(f"--speed is for one draft model, not {len(drafts)}.")
+        raise ArgumentError(
+            f"--speed is for one draft model in one type, not {len(drafts)}; name a type with "
+            "--draft-type."
+        )
     options = {"n_threads": arguments.n_threads, "n_gpu_layers": arguments.n_gpu_layers}
     measured = Measured()
     n_ctx = arguments.prompt_length + arguments.n_predict
@@ -153,6 +157,7 @@ def _measure_speed(
             n_tokens=arguments.n_predict,
             repeat=arguments.repeat,
             advance=bar.update,
+            draft_type="keep",
             **options,
             n_ctx=_session_context(arguments),
         )
@@ -217,6 +222,19 @@ def _drafts(target: str, arguments: argparse.Namespace) -> dict[str, str]:
     return {os.path.relpath(one.path, path): str(one.path) for one in fitting}
 
 
+def _in_types(drafts: dict[str, str], target: str, types: Sequence[str]) -> dict[str, str]:
+    """Return names and paths of the draft models in each of the types: of the files, and of copies
+    of them."""
+    found: dict[str, str] = {}
+    for name, path in drafts.items():
+        for kind in types:
+            copy = _core.draft_in_type(path, target=target, type=kind)
+            if copy not in found.values():
+                weights = _core.read_model_file(copy).weight_type
+                found[name if copy == path else f"{name} as {weights}"] = copy
+    return found
+
+
 def _check_arguments(arguments: argparse.Namespace) -> None:
     if arguments.prompt_length + arguments.n_predict > MAX_CONTEXT:
         raise ArgumentError(f"--prompt-length and -n together must be at most {MAX_CONTEXT}.")
@@ -270,6 +288,12 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="also generate with every draft length, and compare with the theory's expectation",
     )  # fmt: skip
     parser.add_argument("--repeat", type=whole(1), default=3, help="turns of --speed (default: 3)")
+    parser.add_argument(
+        "--draft-type", nargs="+", choices=FIELDS["draft_type"].choices, default=["keep", "auto"],
+        metavar="TYPE",
+        help="types of the draft model's weights to compare; keep: those of its file; auto: what a "
+        "session would choose (default: keep auto)",
+    )  # fmt: skip
     _arguments.add_options(parser, "n_threads", "n_gpu_layers", defaults={"n_gpu_layers": -1})
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)

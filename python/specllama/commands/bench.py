@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import get_args
 
-from specllama import _files
+from specllama import _core, _files
 from specllama.bench import contestants, page, servers, table, throughput, workload
 from specllama.bench.mean import mean_of
 from specllama.bench.measuring import measure
@@ -22,6 +22,7 @@ from specllama.commands.whole_numbers import whole
 from specllama.errors import ArgumentError
 from specllama.model import hub
 from specllama.model.bundled import BUNDLED_MODEL
+from specllama.model.loaded_model import path_of
 from specllama.session import SpecSession
 from specllama.simulate import read_curves
 from specllama.workloads import Half
@@ -72,6 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
         plain = sessions[0]
         workloads = workload.for_model(workloads, plain, n_texts, arguments.half)
         about = [_about(plain, arguments.kv_type, f"{n_tokens} tokens a text", repeat)]
+        if arguments.rpc is None and (slow := _core.slow_types(path_of(plain))):
+            about.append(slow)
         if arguments.draft_model is not None:
             about.append(f"draft model: {arguments.draft_model}")
         if arguments.corpus is not None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from specllama_light.default_model import installed_model
 from specllama_light.local_models import caches, files, ollama_folders, ollama_models
 
+from specllama import _core
 from specllama._progress import bar
 from specllama.commands import _arguments
 from specllama.errors import ArgumentError
@@ -40,6 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
         for model in found:
             if model.error:
                 print(model.error)
+            elif slow := _core.slow_types(str(model.path)):
+                print(f"{model.name}: {slow}")
         if not found:
             print("There are no models in the usual places; name a folder to look in.")
         print(f"Looked in: {', '.join(map(str, [*folders, *of_ollama]))}")
@@ -59,6 +62,7 @@ def _record(model: Found, found: Sequence[Found]) -> dict[str, object]:
         "head": file and file.head,
         "drafts": [str(draft.path) for draft in found if draft.could_draft_for(model)],
         "mtp": file and file.brings_head,
+        "slow_types": file and _core.slow_types(str(model.path)),
     }
 
 

@@ -88,9 +88,10 @@ def draft_step(
     repeat: int,
     **options: Any,
 ) -> float:
-    """Return d of a draft model, measured in drafts of 4 tokens. Arguments as above."""
+    """Return d of a draft model as its file is, measured in drafts of 4 tokens. Arguments as
+    above."""
     times: list[float] = []
-    with SpecSession(model, draft, spec_length=4, **options) as session:
+    with SpecSession(model, draft, draft_type="keep", spec_length=4, **options) as session:
         for turn in range(repeat + 1):
             rounds = list(_rounds(session, prompt, 5))
             if turn > 0:

@@ -62,6 +62,7 @@ class SessionOptions(TypedDict, total=False):
     ngram_max_bytes: int
     ngram_draw: bool
 
+    draft_type: Literal["auto", "keep", "q4_0", "q4_1", "q8_0", "iq4_nl"]
     draft_n_gpu_layers: int | Literal["auto", "all"] | None
     draft_device: str | None
     draft_n_threads: int | None
@@ -78,7 +79,7 @@ HEADINGS = {
     "n_gpu_layers": "Devices",
     "lora": "Model",
     "spec_length": "Drafting",
-    "draft_n_gpu_layers": "Draft model",
+    "draft_type": "Draft model",
 }
 """Headings in the documentation, by the first option after each."""
 
