@@ -28,6 +28,8 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMostBytes = 4096 * kMiB;  // of all copies
+// What is left of the disk by a copy that nobody asked for.
+constexpr std::uint64_t kLeftBytes = 1024 * kMiB;
 
 constexpr std::uint64_t kLeastRatio = 4;  // of the target's weights to the draft model's
 constexpr double kWorth = 1.15;
@@ -224,6 +226,9 @@ DraftTypes choose_by_speed(const Header& draft, const DraftUse& use,
         inform("The draft model's copy in " + type + " drafts: " + promise + "; " + path);
         return {.header = check_gguf(path), .later = nullptr};
     }
+    if (copies().free_bytes() < size_in(draft, best->type).bytes + kLeftBytes)
+        return keep(
+            draft, promise + ", but the disk of " + copies().folder().string() + " is nearly full");
     const double seconds = seconds_to_convert(draft, best->type, use.n_threads);
     const bool now = seconds < kMostSeconds;
     warn("Converting the draft model " + draft.path + " to " + type + ", which promises " +

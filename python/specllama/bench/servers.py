@@ -66,6 +66,7 @@ class Setup:
         n_threads: Threads.
         n_ctx: Tokens of context of each request.
         kv_type: Type of the KV memory.
+        draft_type: Type of the draft model's weights in sessions of this package.
         n_gpu_layers: Layers on the GPU; -1: all that fit.
         rpc: RPC servers, for sessions of this package only.
         corpus: A corpus that our sessions may copy from; None: none.
@@ -77,6 +78,7 @@ class Setup:
     n_threads: int
     n_ctx: int
     kv_type: str
+    draft_type: str
     n_gpu_layers: int
     rpc: str | None
     corpus: str | None
@@ -145,6 +147,7 @@ def _session(contestant: Contestant, setup: Setup, n_at_once: int) -> Iterator[S
         n_gpu_layers=setup.n_gpu_layers,
         rpc=setup.rpc,
         kv_type=setup.kv_type,
+        draft_type=setup.draft_type,
         corpus=setup.corpus,
     ) as session:
 

@@ -63,6 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
         "n_gpu_layers": arguments.n_gpu_layers,
         "rpc": arguments.rpc,
         "kv_type": arguments.kv_type,
+        "draft_type": arguments.draft_type,
         "n_ctx": arguments.n_ctx,
         "corpus": arguments.corpus,
         "progress": True,
@@ -142,6 +143,7 @@ def _serve(
             n_threads=session.n_threads,
             n_ctx=n_ctx,
             kv_type=arguments.kv_type,
+            draft_type=arguments.draft_type,
             n_gpu_layers=arguments.n_gpu_layers,
             rpc=arguments.rpc,
             corpus=arguments.corpus,
@@ -212,8 +214,8 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         '{"name": {"1": 1.0, "2": 1.24, ...}}',
     )  # fmt: skip
     _arguments.add_options(
-        parser, "n_threads", "n_ctx", "n_gpu_layers", "rpc", "kv_type",
-        defaults={"n_gpu_layers": -1, "kv_type": "f16"},
+        parser, "n_threads", "n_ctx", "n_gpu_layers", "rpc", "kv_type", "draft_type",
+        defaults={"n_gpu_layers": -1, "kv_type": "f16", "draft_type": "auto"},
     )  # fmt: skip
     parser.add_argument("--html", metavar="FILE", help="write a page with tables and plots")
     parser.add_argument("--json", action="store_true", help="print a JSON object per workload")
