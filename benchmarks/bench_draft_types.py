@@ -7,7 +7,8 @@ Plain decoding and a session for each type answer held-out questions in turn, a 
 workload, prompts included. Printed are medians over the turns: speeds as multiples of plain
 decoding's, by the seconds of the processor, which hold on a busy machine, too, and by the clock;
 tokens per round; and the share of drafted tokens that was accepted. Drafts have a fixed length (4),
-or are planned (auto).
+or are planned (auto). Before that, the draft model decodes by itself: milliseconds of the processor
+per token, of an answer and of a prompt. With --turns 0 that is all.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
-from specllama import SpecSession
+from specllama import SpecSession, _core
 from specllama.workloads.answered import load_answered
 
 N_CTX = 1024
@@ -52,6 +54,23 @@ def answer(session: SpecSession, questions: list[list[dict[str, str]]], n_tokens
     )
 
 
+def alone(path: str, n_turns: int, options: dict[str, Any]) -> tuple[float, float]:
+    """Return the milliseconds of the processor that a model takes for a token of an answer, and for
+    one of a prompt."""
+    prompt, n_tokens = "def quicksort(values):\n" * 20, 32
+    decodes, prompts = [], []
+    with SpecSession(path, None, **options) as session:
+        n_prompt = len(session.tokenize(prompt))
+        for _ in range(n_turns):
+            start = time.process_time()
+            session.generate(prompt, max_tokens=1, cache_prompt=False)
+            middle = time.process_time()
+            session.generate(prompt, max_tokens=n_tokens + 1, ignore_eos=True)
+            decodes.append((time.process_time() - middle) / n_tokens)
+            prompts.append((middle - start) / n_prompt)
+    return 1000 * median(decodes), 1000 * median(prompts)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -71,8 +90,17 @@ def main() -> None:
         arguments.spec_length if arguments.spec_length == "auto" else int(arguments.spec_length)
     )
     questions = [list(load_answered(name, "held-out")[0].messages) for name in arguments.workloads]
+    options = {"n_ctx": N_CTX, "n_threads": arguments.threads, "n_gpu_layers": 0}
+    print("| draft model | ms a token | ms a token of a prompt |")
+    print("|---|---:|---:|")
+    for kind in arguments.types:
+        path = _core.draft_in_type(arguments.draft, target=arguments.target, type=kind)
+        decode, prefill = alone(path, max(arguments.turns, 3), options)
+        print(f"| {kind} | {decode:.1f} | {prefill:.2f} |", flush=True)
+    if arguments.turns == 0:
+        return
+    print()
     with ExitStack() as stack:
-        options = {"n_ctx": N_CTX, "n_threads": arguments.threads, "n_gpu_layers": 0}
         sessions = {"plain": stack.enter_context(SpecSession(arguments.target, None, **options))}
         for kind in arguments.types:
             sessions[kind] = stack.enter_context(

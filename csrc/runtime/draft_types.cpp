@@ -52,7 +52,7 @@ ggml_type type_named(const std::string& name) {
 
 FileCache copies() { return {cache_folder() / "drafts", kMostBytes}; }
 
-// Of the matrices, and, whatever becomes of it, of the rest.
+// Of a copy.
 struct Size {
     double weights = 0;
     std::uint64_t bytes = 0;
@@ -61,12 +61,14 @@ Size size_in(const Header& draft, ggml_type type) {
     Size size;
     std::uint64_t now = 0;
     for (const Matrix& matrix : draft.matrices) {
-        const std::int64_t n_rows = matrix.n_out * matrix.n_slices;
-        size.weights += static_cast<double>(matrix.n_in * n_rows);
-        size.bytes += ggml_row_size(type, matrix.n_in) * static_cast<std::uint64_t>(n_rows);
+        size.weights += static_cast<double>(matrix.n_in * matrix.n_out * matrix.n_slices);
         now += matrix.n_bytes();
     }
-    size.bytes += draft.weights.total - std::min(now, draft.weights.total);
+    const auto block = static_cast<double>(ggml_type_size(type));
+    const auto n_block = static_cast<double>(ggml_blck_size(type));
+    // The rest stays as it is, or gets smaller.
+    const std::uint64_t rest = draft.weights.total - std::min(now, draft.weights.total);
+    size.bytes = static_cast<std::uint64_t>(size.weights * block / n_block) + rest;
     return size;
 }
 
@@ -127,7 +129,7 @@ std::string identity(const std::string& path) {
     return std::to_string(size) + ", " + std::to_string(time.count()) + ", " + std::to_string(hash);
 }
 
-// Of the copy of a draft model in a type. Its first part is for whoever looks into the folder.
+// Of the copy of a draft model in a type. The first part of the name is for people.
 std::string name_of(const Header& draft, ggml_type type) {
     std::string key = "1";  // of what a copy is
     for (const std::string& file : draft.files) key += "; " + identity(file);

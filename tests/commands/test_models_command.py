@@ -100,6 +100,7 @@ def test_models_in_every_cache_are_listed(home: Path, capsys: pytest.CaptureFixt
         "drafts": [str(draft)],
         "head": "",
         "mtp": False,
+        "slow_types": "",
     }
     # A larger Mamba of the same vocabulary may be drafted for; it cannot draft itself.
     drafts = {name: record["drafts"] for name, record in found.items()}

@@ -45,6 +45,7 @@ SESSION: dict[str, list[Any]] = {
     "ngram_window": [0, 1, 5],
     "ngram_max_bytes": [65536, 1 << 20],
     "ngram_draw": [True, False],
+    "draft_type": ["auto", "keep", "q4_0", "q4_1", "q8_0", "iq4_nl"],
     "draft_n_threads": [1, 2],
     "draft_kv_type": TYPES,
     "draft_p_min": [0.0, 0.3, 1.0],
