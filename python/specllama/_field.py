@@ -89,7 +89,11 @@ def described(fields: Mapping[str, Field], groups: Mapping[str, str]) -> str:
             lines += ["", f"    {groups[name]}:"]
         values = f"; {field.range}" if field.range else ""
         text = f"{name}: {field.help} (Default: {field.by_default}{values}.)"
-        lines.append(textwrap.fill(text, 96, initial_indent=" " * 8, subsequent_indent=" " * 12))
+        lines.append(
+            textwrap.fill(
+                text, 96, initial_indent=" " * 8, subsequent_indent=" " * 12, break_on_hyphens=False
+            )
+        )
     return "\n".join(lines)
 
 
