@@ -11,7 +11,8 @@ from pathlib import Path
 
 # Next to models there are files that are no models: image encoders, statistics, and heads.
 _HEADS = ("mtp-", "eagle3-", "dflash-", "dspark-")
-_NOT_MODELS = ("mmproj", "imatrix", *_HEADS)
+_PROJECTOR = "mmproj"
+_NOT_MODELS = (_PROJECTOR, "imatrix", *_HEADS)
 _OLLAMA_SERVICE = "/usr/share/ollama/.ollama/models"
 _OLLAMA_HOST = "registry.ollama.ai"
 _OLLAMA_MODEL = "application/vnd.ollama.image.model"
@@ -84,6 +85,11 @@ def is_first_gguf(file: str) -> bool:
 def is_head(file: str) -> bool:
     """Whether its name says that it only drafts for a model next to it."""
     return any(word in file.rsplit("/", 1)[-1].lower() for word in _HEADS)
+
+
+def is_projector(file: str) -> bool:
+    """Whether its name says that it is the projector with which a model sees or hears."""
+    return is_first_gguf(file) and _PROJECTOR in file.rsplit("/", 1)[-1].lower()
 
 
 def is_beside_models(file: str) -> bool:

@@ -7,24 +7,22 @@ from specllama.errors import ArgumentError
 from specllama.media.placeholders import MARKER, Placeholders
 
 
-def split(media: Placeholders[str], prompt: str) -> tuple[list[int], tuple[str, ...]]:
-    found = media.split(prompt, lambda text: [ord(one) for one in text], -1)
-    return list(found), found.media
+def split(media: Placeholders[str], prompt: str) -> list[list[int] | str]:
+    return media.split(prompt, lambda text: [ord(one) for one in text])
 
 
-def test_a_prompt_has_an_id_for_each_medium_in_order() -> None:
+def test_a_prompt_has_each_medium_where_its_text_is() -> None:
     media: Placeholders[str] = Placeholders()
     first, second = media.add("a"), media.add("b")
-    assert split(media, f"x{second}yz{first}") == ([120, -1, 121, 122, -1], ("b", "a"))
+    assert split(media, f"x{second}{first}yz") == [[120], "b", "a", [121, 122]]
+    assert split(media, f"{first}{second}") == ["a", "b", []]
 
 
 def test_a_marker_that_a_user_writes_is_text() -> None:
     media: Placeholders[str] = Placeholders()
     shown = media.add("a")
-    other = Placeholders[str]().add("a")
-    tokens, found = split(media, MARKER + other + shown)
-    assert found == ("a",)
-    assert tokens == [ord(one) for one in MARKER + other] + [-1]
+    written = MARKER + Placeholders[str]().add("a")
+    assert split(media, written + shown) == [[ord(one) for one in written], "a", []]
 
 
 def test_a_medium_that_the_template_leaves_out_is_an_error() -> None:

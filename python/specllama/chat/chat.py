@@ -54,27 +54,28 @@ class Chat:
         self.past: list[Stats] = []
         self._options = options
         self._files: list[str] = []
+        self._images: list[str] = []  # data URLs
 
     def ask(self, text: str) -> None:
-        """Send a message, with the waiting files before it, and show the answer. If the answer
-        breaks off before its first word, whatever the reason, the message is taken back, and its
-        files wait for the next one, unless the message is refused.
+        """Send a message, with the waiting files and images before it, and show the answer. If the
+        answer breaks off before its first word, whatever the reason, the message is taken back, and
+        its files wait for the next one, unless the message is refused.
 
         Raises:
             ArgumentError: The message does not fit.
             DecodeError: llama.cpp failed; the answer up to then is kept.
         """
-        self.conversation.ask("\n".join([*self._files, text]))
+        self.conversation.ask("\n".join([*self._files, text]), self._images)
         try:
             self._answer()
         except ArgumentError:  # the next message would be refused for the same files
-            if self._files and self.interactive:
+            if (self._files or self._images) and self.interactive:
                 self.say("The message is refused, and its files are dropped.")
-            self._files.clear()
+            self._drop_files()
             raise
         finally:
             if self.conversation.take_back("user") is None:
-                self._files.clear()
+                self._drop_files()
 
     def ask_again(self) -> bool:
         """Have the last message answered again; False: there is none. If the answer breaks off
@@ -97,6 +98,16 @@ class Chat:
             self.put_before(text)
         return paths
 
+    def attach_image(self, name: str) -> list[str]:
+        """Put an image file, or all files that fit a pattern, before the next message, and return
+        their paths. Raises ArgumentError if the model does not see, or one cannot be used; then
+        none is put there."""
+        paths = files.found(name)
+        for path in paths:
+            self.model.session.media_reader().check_sees(path)
+        self._images += [files.image_url(path) for path in paths]
+        return paths
+
     def put_before(self, text: str) -> None:
         """Put a text before the next message, as it is."""
         self._files.append(text)
@@ -104,7 +115,11 @@ class Chat:
     def clear(self) -> None:
         """Forget the messages, and the waiting files."""
         self.conversation.clear()
+        self._drop_files()
+
+    def _drop_files(self) -> None:
         self._files.clear()
+        self._images.clear()
 
     def say(self, text: str) -> None:
         """Print something that is no part of the conversation."""

@@ -75,6 +75,12 @@ def _file(chat: Chat, name: str) -> None:
         chat.say(f"{path} goes with the next message.")
 
 
+def _image(chat: Chat, name: str) -> None:
+    _check_named(name)
+    for path in chat.attach_image(name):
+        chat.say(f"{path} goes with the next message.")
+
+
 def _system(chat: Chat, text: str) -> None:
     if text:
         chat.conversation.system = None if text == "none" else text
@@ -156,6 +162,8 @@ COMMANDS = (
         ("/file", "/read", "/glob"), "PATH", "put a file, or all that fit a pattern, into the "
         "next message", _file,
     ),
+    Command(("/image",), "PATH", "show an image, or all that fit a pattern, with the next message",
+            _image),
     Command(("/regen",), "", "answer the last message again", _regenerate),
     Command(("/clear", "/reset"), "", "forget all but the system message", _clear),
     Command(("/system",), "[TEXT]", "show or set the system message; none: there is none", _system),

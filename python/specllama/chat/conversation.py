@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +40,13 @@ class Conversation:
         """Whether the last message is the user's."""
         return bool(self._turns) and self._turns[-1]["role"] == "user"
 
-    def ask(self, text: str) -> None:
-        """Add a message of the user."""
-        self._turns.append({"role": "user", "content": text})
+    def ask(self, text: str, images: Sequence[str] = ()) -> None:
+        """Add a message of the user, with images (data URLs) before its text."""
+        content: str | list[dict[str, Any]] = text
+        if images:
+            shown = [{"type": "image_url", "image_url": {"url": one}} for one in images]
+            content = [*shown, {"type": "text", "text": text}]
+        self._turns.append({"role": "user", "content": content})
 
     def answer(self, text: str) -> None:
         """Add an answer of the model."""
@@ -107,16 +112,22 @@ def _read(path: str) -> list[dict[str, Any]]:
             raise ArgumentError(
                 f"{path} holds no conversation: message {i + 1} has no role of {', '.join(roles)}."
             )
-        texts = _texts(message.get("content"))
-        if not all(isinstance(one, str) for one in texts):
+        said = _content(message.get("content"))
+        if said is None:
             raise ArgumentError(f"{path} holds no conversation: message {i + 1} has no text.")
-        said = _check.text(f"{path}: message {i + 1}", "\n".join(texts))
+        if isinstance(said, str):
+            _check.text(f"{path}: message {i + 1}", said)
         read.append({**message, "content": said})
     return read
 
 
-def _texts(content: Any) -> list[Any]:
-    """Return the texts of a message's parts, or the one text that it is."""
-    if not isinstance(content, list):
-        return [content]
-    return [part.get("text") if isinstance(part, dict) else None for part in content]
+def _content(content: Any) -> str | list[Any] | None:
+    """Return the content of a message: as one text, or if it has images, as its parts; None: it
+    has something else."""
+    parts = content if isinstance(content, list) else [{"text": content}]
+    if not all(isinstance(part, dict) for part in parts):
+        return None
+    texts = [part.get("text") for part in parts if part.get("type") != "image_url"]
+    if not all(isinstance(text, str) for text in texts):
+        return None
+    return parts if len(texts) < len(parts) else "\n".join(texts)

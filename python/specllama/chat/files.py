@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import glob
 import os
 import re
 
 from specllama import _files
 from specllama.errors import ArgumentError
+from specllama.media.image import load_image
+from specllama.media.image_file import kind_of
 
 
 def found(name: str) -> list[str]:
@@ -20,6 +23,14 @@ def found(name: str) -> list[str]:
     if not fitting:
         raise ArgumentError(f"No file fits {name}.")
     return fitting
+
+
+def image_url(path: str) -> str:
+    """Return an image file as a data URL. Raises as `_files.read`, and ArgumentError if it is no
+    image, or is too large."""
+    data = _files.read(path)
+    load_image(data, path)
+    return f"data:image/{(kind_of(data) or '').lower()};base64,{base64.b64encode(data).decode()}"
 
 
 def quoted(path: str) -> str:

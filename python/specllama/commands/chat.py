@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     options |= _arguments.target_options(arguments) | _arguments.template_options(arguments)
     sampling = _arguments.generate_options(arguments)
     sampling["max_tokens"] = arguments.n_predict
-    if once and not (arguments.prompt or arguments.file):
+    if once and not (arguments.prompt or arguments.file or arguments.image):
         raise ArgumentError("The prompt is empty; give at least one character.")
     if piped and not once:
         raise ArgumentError(f"-f {piped} is where messages come from; give the message with -p.")
@@ -55,6 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
         model.session.stream([0], **sampling).close()
         for text in before:
             chat.put_before(text)
+        for name in arguments.image:
+            chat.attach_image(name)
         if once:
             chat.ask(arguments.prompt)
             return 0
@@ -101,6 +103,11 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "-f", "--file", action="append", default=[],
         help="put a file, or the files of a pattern, before the first message; - (with -p): "
         "standard input; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--image", action="append", default=[], metavar="FILE",
+        help="show an image, or those of a pattern, before the first message, to a model that sees "
+        "(--mmproj); may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "-sys", "--system", "--system-prompt", type=_arguments.text, help="system message"

@@ -105,6 +105,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         api_keys=api_keys,
         cors_origins=tuple(arguments.cors_origin),
         max_body=arguments.max_body,
+        allow_image_urls=arguments.allow_image_urls,
         max_prompt=arguments.max_prompt,
         timeout=arguments.timeout,
         idle=arguments.idle_timeout,
@@ -356,11 +357,13 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="proxies whose X-Forwarded-For is trusted (default: none)",
     )  # fmt: skip
     parser.add_argument(
-        "--max-body",
-        type=whole(1),
-        default=1 << 20,
-        help="most bytes of a request (default: 1048576)",
-    )
+        "--max-body", type=whole(1), metavar="N",
+        help="most bytes of a request (default: 1048576; 33554432 where the model sees images)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--allow-image-urls", action="store_true",
+        help="download images that requests name by an address of the public internet",
+    )  # fmt: skip
     parser.add_argument(
         "--max-prompt", type=whole(1), help="most tokens of a prompt (default: the context)"
     )

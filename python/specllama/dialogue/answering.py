@@ -58,8 +58,13 @@ class ToolRequest:
         """Arguments and errors are those of `SpecSession.chat`."""
         choice = _chosen(_tools(tools), tool_choice)
         _ = session.chat_template  # raises now if there is none
+        reader = session.media_reader()
         conversation = Conversation(
-            session, [_readable(one) for one in messages], choice, template_arguments(template_args)
+            session,
+            [_readable(one) for one in reader.messages(messages)],
+            choice,
+            template_arguments(template_args),
+            media=reader.placeholders,
         )
         if options.get("json_schema") is not None:
             options["json_schema"] = read_schema(options["json_schema"])

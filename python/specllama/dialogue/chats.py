@@ -33,7 +33,11 @@ class Chats(AsyncRequests):
 
         Args:
             messages: As {"role": "user", "content": "..."}; the whole conversation, every time.
-                The part that is in the KV memory already is not decoded again.
+                The part that is in the KV memory already is not decoded again. A content may be a
+                list of parts: {"type": "text", "text": "..."}, and for models that see or hear
+                {"type": "image", "image": a path, bytes, an image of Pillow's or an array},
+                {"type": "image_url", "image_url": {"url": "data:image/png;base64,..."}},
+                {"type": "audio", "audio": path or bytes of a WAV file} or OpenAI's "input_audio".
             tools: Functions that the model may call, as in the OpenAI API: {"type": "function",
                 "function": {"name": "...", "description": "...", "parameters": a JSON schema}}.
                 Calls are held to the schemas. The result's `message` goes into the conversation,

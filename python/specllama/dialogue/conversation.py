@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
+from specllama import _core
 from specllama.dialogue.answer_reader import AnswerReader, WrapperReader
 from specllama.dialogue.json_rewrites import json_rewrites
 from specllama.dialogue.thoughts import ThoughtReader
@@ -15,6 +16,7 @@ from specllama.dialogue.tools.parameters_grammar import left_open, too_many
 from specllama.dialogue.tools.reader import CallReader
 from specllama.dialogue.tools.recognise import call_format
 from specllama.errors import ArgumentError, ModelError
+from specllama.media.placeholders import Placeholders
 from specllama.model.chat_template import Message
 from specllama.model.loaded_model import LoadedModel
 from specllama.model.marks import TAG
@@ -50,6 +52,8 @@ class Conversation:
         choice: The tools.
         template_args: Further arguments of the model's chat template.
         separates_thoughts: Whether thoughts are separated from content.
+        media: The images and sounds for which there are texts in the messages; None: there are
+            none.
     """
 
     def __init__(
@@ -60,6 +64,7 @@ class Conversation:
         template_args: Mapping[str, Any],
         *,
         separates_thoughts: bool = True,
+        media: Placeholders[_core.Media] | None = None,
     ) -> None:
         if not model.has_chat_template:
             raise ModelError("The model has no chat template; use /v1/completions.")
@@ -70,14 +75,23 @@ class Conversation:
         self._format = template_format(model.chat_template)
         found = model.chat_template.marks
         self._marks = found if separates_thoughts else AnswerMarks(None)
+        self._media = media or Placeholders()
 
     def prompt(self) -> list[int]:
-        """Return the token ids of the prompt. Raises what `ChatTemplate.render` raises."""
-        return self._model.tokenize_prompt(self.text)
+        """Return the token ids of the prompt. Raises what `ChatTemplate.render` and
+        `LoadedModel.tokenize_prompt` raise."""
+        return self._model.tokenize_prompt(self.text, self._media)
+
+    @property
+    def shown(self) -> str:
+        """The prompt as text, with llama.cpp's marker for each image and sound. Raises what
+        `ChatTemplate.render` raises."""
+        return self._media.shown(self.text)
 
     @cached_property
     def text(self) -> str:
-        """The prompt as text. Raises what `ChatTemplate.render` raises."""
+        """The prompt as text, with that of `media` for images and sounds. Raises what
+        `ChatTemplate.render` raises."""
         return self._model.chat_template.render(*self._for_template())
 
     def _for_template(self) -> tuple[Sequence[Message], dict[str, Any]]:
@@ -98,7 +112,9 @@ class Conversation:
         schema may also copy texts in the form that it must write. Raises ArgumentError.
         """
         found = self._with_grammar(options)
-        if found.keys() & _CONSTRAINTS and (text := json_rewrites(self._messages)):
+        if found.keys() & _CONSTRAINTS and (
+            text := self._media.left_out(json_rewrites(self._messages))
+        ):
             given = found.get("reference")
             found["reference"] = f"{given}\n{text}" if isinstance(given, str) else text
         return found

@@ -55,7 +55,7 @@ def decoded(name: str, data: bytes) -> NDArray[np.uint8]:
         raise ArgumentError(
             f"{name} has {len(data)} bytes, more than {MOST_BYTES}; make the image smaller."
         )
-    kind = _kind(data)
+    kind = kind_of(data)
     if kind is None:
         raise ArgumentError(f"{name} is not a PNG, JPEG, WebP, GIF or BMP file; convert it.")
     if kind == "WebP":  # Pillow lets libwebp take the memory for all pixels at once
@@ -110,7 +110,8 @@ def _turned(image: Image) -> Image:
     return image if turn is None else image.transpose(turn)
 
 
-def _kind(data: bytes) -> str | None:
+def kind_of(data: bytes) -> str | None:
+    """Return the kind of an image file by its first bytes; None: it is none that is read here."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "WebP"
     return next((kind for begin, kind in _SIGNATURES if data.startswith(begin)), None)

@@ -12,6 +12,9 @@ from specllama.errors import ArgumentError
 MARKER = "<__media__>"
 """What stands for a medium where people see a prompt, as in llama.cpp."""
 
+_LONGEST = 80
+"""Characters of a text that stands for a medium."""
+
 T = TypeVar("T")
 
 
@@ -29,6 +32,7 @@ class Placeholders(Generic[T]):
         digits = secrets.token_hex(16)
         self._form = f"<__media_{digits}_{{}}__>"
         self._pattern = re.compile(rf"<__media_{digits}_(\d+)__>")
+        self._at_end = re.compile(rf"{self._pattern.pattern}\Z")
 
     def add(self, medium: T) -> str:
         """Return the text that stands for a medium from now on."""
@@ -40,12 +44,9 @@ class Placeholders(Generic[T]):
         has it, with nothing before and after a medium."""
         text = ""
         for i, part in enumerate(parts):
-            apart = i > 0 and not (self._is_one(part) or self._is_one(parts[i - 1]))
-            text += f"\n{part}" if apart else part
+            beside = self._pattern.match(part) or self._at_end.search(text, len(text) - _LONGEST)
+            text += part if beside or i == 0 else f"\n{part}"
         return text
-
-    def _is_one(self, text: str) -> bool:
-        return self._pattern.fullmatch(text) is not None
 
     def shown(self, text: str) -> str:
         """Return a text with `MARKER` for each medium."""
@@ -55,39 +56,28 @@ class Placeholders(Generic[T]):
         """Return a text with nothing for each medium."""
         return self._pattern.sub("", text)
 
-    def split(self, prompt: str, text: Callable[[str], list[int]], token: int) -> MediaPrompt[T]:
-        """Return the tokens of a rendered prompt.
+    def split(self, prompt: str, text: Callable[[str], list[int]]) -> list[list[int] | T]:
+        """Return the parts of a rendered prompt in their order: tokens of texts, and media.
 
         Args:
             prompt: The prompt.
-            text: Tokenizes a text between media.
-            token: What stands for a medium among the tokens.
+            text: Tokenizes a text before, between or after media.
 
         Raises:
             ArgumentError: The chat template has left a medium out.
         """
-        found = list(self._pattern.finditer(prompt))
-        media = [self.media[int(one[1])] for one in found]
-        if missing := len(set(range(len(self.media))) - {int(one[1]) for one in found}):
+        parts: list[list[int] | T] = []
+        left_out = set(range(len(self.media)))
+        at = 0
+        for one in self._pattern.finditer(prompt):
+            if one.start() > at:
+                parts.append(text(prompt[at : one.start()]))
+            parts.append(self.media[int(one[1])])
+            left_out.discard(int(one[1]))
+            at = one.end()
+        if left_out:
             raise ArgumentError(
-                f"The chat template leaves out {missing} of the {len(self.media)} images and "
+                f"The chat template leaves out {len(left_out)} of the {len(self.media)} images and "
                 "sounds; give them in messages of the user."
             )
-        tokens: list[int] = []
-        at = 0
-        for one in found:
-            tokens += [*text(prompt[at : one.start()]), token]
-            at = one.end()
-        return MediaPrompt([*tokens, *text(prompt[at:])], media)
-
-
-class MediaPrompt(list[int], Generic[T]):
-    """The token ids of a prompt, among which one id stands for each medium.
-
-    Attributes:
-        media: The media, in their order in the prompt.
-    """
-
-    def __init__(self, tokens: Sequence[int], media: Sequence[T]) -> None:
-        super().__init__(tokens)
-        self.media = tuple(media)
+        return [*parts, text(prompt[at:])]

@@ -21,6 +21,7 @@ from specllama_light.local_models import PART, is_beside_models, is_first_gguf, 
 
 from specllama import _check, _core
 from specllama.errors import ArgumentError, HubError, ModelError, SpecllamaError
+from specllama.model.projector import best_projector
 
 SCHEME = "hf://"
 """Prefix of a name, where the path of a file may be given as well."""
@@ -124,7 +125,13 @@ class HubName:
         return next(iter(found + heads), None)
 
 
-def local_path(name: str, value: str | os.PathLike[str], heads: Heads = "none") -> str:
+def local_path(
+    name: str,
+    value: str | os.PathLike[str],
+    heads: Heads = "none",
+    *,
+    projector: bool = False,
+) -> str:
     """Return the path of the GGUF file that an argument, a path or a name, means; see `fetch`.
 
     Raises:
@@ -132,7 +139,7 @@ def local_path(name: str, value: str | os.PathLike[str], heads: Heads = "none") 
     """
     path = _check.path(name, value)
     if path.startswith(SCHEME):
-        return fetch(path, heads)
+        return fetch(path, heads, projector=projector)
     if heads == "any":
         raise ArgumentError(
             f'The draft "{DRAFT_OF_THE_REPOSITORY}" is the one in the repository of a model that '
@@ -154,7 +161,7 @@ def _hint(path: str) -> str:
     return ""
 
 
-def fetch(name: str, heads: Heads = "none") -> str:
+def fetch(name: str, heads: Heads = "none", *, projector: bool = False) -> str:
     """Return the path of a model file, downloaded if the cache does not have it.
 
     Without network, or with HF_HUB_OFFLINE=1, only cached files are found. All parts of a split
@@ -165,6 +172,7 @@ def fetch(name: str, heads: Heads = "none") -> str:
         name: As described in the module.
         heads: Which head of the repository is fetched, too, for draft="auto" to find it next to the
             model. A line on standard error names it with its size.
+        projector: Whether the repository's projector is fetched, too, for mmproj="auto" to find it.
 
     Raises:
         ArgumentError: `name` is no name of a model.
@@ -186,7 +194,7 @@ def fetch(name: str, heads: Heads = "none") -> str:
         info = api.model_info(
             wanted.repo,
             timeout=huggingface_hub.constants.HF_HUB_DOWNLOAD_TIMEOUT,
-            files_metadata=heads != "none",
+            files_metadata=projector or heads != "none",
         )
         sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
     except Exception as error:
@@ -199,6 +207,8 @@ def fetch(name: str, heads: Heads = "none") -> str:
     paths = [_download(api, wanted.repo, part) for part in parts]
     if heads != "none":
         _fetch_head(api, wanted, parts, sizes, heads, is_new=is_new)
+    if projector:
+        _fetch_projector(api, wanted, parts[0], sizes)
     return paths[0]
 
 
@@ -250,6 +260,22 @@ def _fetch_head(
     except SpecllamaError as error:
         if heads == "any":
             raise
+        print(f"specllama: {error}", file=sys.stderr)
+
+
+def _fetch_projector(api: Any, name: HubName, model: str, sizes: Mapping[str, int]) -> None:
+    """Download the projector of a model's repository if there is one."""
+    file = best_projector(sizes, model)
+    if file is None or _is_cached(name.repo, [file]):
+        return
+    print(
+        f"specllama: Downloads {file} of {name.repo} ({sizes[file] / 1e6:.0f} MB), with which the "
+        "model sees or hears; --no-mmproj leaves it out.",
+        file=sys.stderr,
+    )
+    try:
+        _download(api, name.repo, file)
+    except SpecllamaError as error:
         print(f"specllama: {error}", file=sys.stderr)
 
 

@@ -11,8 +11,11 @@ from typing import Any
 from specllama import _check, _core
 from specllama._process import ProcessGuard
 from specllama.formats import state_file
+from specllama.media.placeholders import Placeholders
 from specllama.model.chat_template import ChatTemplate, Message
 from specllama.model.infill import FimTokens, Infill, InfillPrompts
+from specllama.model.media_prompt import MediaPrompt, without_media
+from specllama.model.media_reader import MediaReader
 from specllama.model.tainted_text import plain_ranges
 from specllama.model.template_options import TemplateOptions
 
@@ -66,19 +69,34 @@ class LoadedModel:
             plain=_check.ranges("plain", plain),
         )
 
-    def tokenize_prompt(self, prompt: str) -> list[int]:
-        """Return the token ids of a prompt that the chat template has rendered. Nothing is added,
-        as the template writes the special tokens itself; what came from messages is read as plain
-        text: control tokens that are written there are none."""
+    def tokenize_prompt(
+        self, prompt: str, media: Placeholders[_core.Media] | None = None
+    ) -> list[int]:
+        """Return the token ids of a prompt that the chat template has rendered; a `MediaPrompt` if
+        the conversation has `media`. Nothing is added, as the template writes the special tokens
+        itself; what came from messages is read as plain text: control tokens that are written there
+        are none. Raises ArgumentError if the template has left a medium out."""
+        if media is not None and media.media:
+            return self.media_prompt(media.split(prompt, self.tokenize_prompt))
         return self.tokenize(prompt, add_special=False, plain=plain_ranges(prompt))
+
+    def media_prompt(self, parts: Sequence[list[int] | _core.Media]) -> MediaPrompt:
+        """Return the prompt that token ids, images and sounds make in their order. Raises
+        ArgumentError if one of these is not for this model."""
+        return MediaPrompt(self._backend.media_prompt(parts), parts)
+
+    def media_reader(self) -> MediaReader:
+        """Return what reads the images and sounds of a conversation."""
+        return MediaReader(sees=self.sees, audio_rate=self.audio_rate)
 
     def detokenize(self, tokens: Iterable[int], *, special: bool = False) -> str:
         """Return the text of token ids, with U+FFFD for bytes that are no UTF-8.
 
         Args:
-            tokens: Token ids.
+            tokens: Token ids; where a prompt has images and sounds, there is nothing.
             special: Show the texts of special tokens, too.
         """
+        tokens = without_media(tokens)
         return self._backend.detokenize(_check.tokens("tokens", tokens), special=bool(special))
 
     def token_text(self, token: int) -> str:
@@ -94,18 +112,21 @@ class LoadedModel:
     def render_chat(
         self, messages: Sequence[Message], template_args: Mapping[str, Any] | None = None
     ) -> list[int]:
-        """Return the token ids of the prompt that `chat` continues. Control tokens that are
-        written in messages are read as plain text.
+        """Return the token ids of the prompt that `chat` continues; a `MediaPrompt` if there are
+        images or sounds. Control tokens that are written in messages are read as plain text.
 
         Args:
-            messages: As {"role": "user", "content": "..."}; the whole conversation.
+            messages: As `chat` takes them; the whole conversation.
             template_args: Passed to the template, e.g. {"enable_thinking": False}.
 
         Raises:
             ModelError: The model has no chat template.
-            ArgumentError: The template refuses the messages, or `template_args` is wrong.
+            ArgumentError: The template refuses the messages, or `template_args` is wrong; or an
+                image or a sound cannot be used.
         """
-        return self.tokenize_prompt(self.chat_template.render(messages, template_args))
+        reader = self.media_reader()
+        prompt = self.chat_template.render(reader.messages(messages), template_args)
+        return self.tokenize_prompt(prompt, reader.placeholders)
 
     @property
     def chat_template(self) -> ChatTemplate:
@@ -236,6 +257,21 @@ class LoadedModel:
     def has_infill(self) -> bool:
         """Whether the model can `infill`."""
         return min(FimTokens(*self._backend.fim)[:3]) >= 0
+
+    @property
+    def sees(self) -> bool:
+        """Whether the model sees images: it was opened with a projector for them (`mmproj`)."""
+        return self._backend.sees
+
+    @property
+    def hears(self) -> bool:
+        """Whether the model hears sounds."""
+        return self.audio_rate > 0
+
+    @property
+    def audio_rate(self) -> int:
+        """Samples per second of the sounds that the model hears (Hz); 0: it hears none."""
+        return self._backend.audio_rate
 
     @property
     def n_ctx(self) -> int:

@@ -4,6 +4,7 @@ loads."""
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,7 +13,8 @@ from specllama.drafter import Drafter
 from specllama.errors import ArgumentError
 from specllama.model import hub
 from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
-from specllama.model.session_options import NGRAM, checked
+from specllama.model.projector import projector_beside
+from specllama.model.session_options import AUTO, NGRAM, checked
 
 
 def open_backend(
@@ -39,7 +41,13 @@ def open_backend(
         draft, heads = "auto", "any"
     path = ""
     if elsewhere is None:
-        path = hub.local_path("model", BUNDLED_MODEL if model is None else model, heads)
+        # A model with a projector is not exact.
+        sees = values.get("mmproj", AUTO) == AUTO and values.get("exact") != _core.Switch.on
+        name = BUNDLED_MODEL if model is None else model
+        path = hub.local_path("model", name, heads, projector=sees)
+        values["mmproj"] = _projector(path) if sees else values.get("mmproj", AUTO)
+    if values.get("mmproj") == AUTO:
+        values["mmproj"] = ""
     if draft == "auto":
         draft = automatic_draft(path, bundled=model is None) if path else "ngram"
     if draft is None:
@@ -58,6 +66,17 @@ def open_backend(
         core_options, drafter=drafter, ngram=ngram if by_ngrams else None, progress=progress
     )
     return backend, path
+
+
+def _projector(path: str) -> str:
+    """Return the projector next to a model's file, named on standard error; "": there is none."""
+    found = projector_beside(path)
+    if found is not None:
+        print(
+            f"specllama: The model sees or hears with {found}; --no-mmproj leaves it out.",
+            file=sys.stderr,
+        )
+    return found or ""
 
 
 def automatic_draft(path: str, *, bundled: bool) -> str:

@@ -18,6 +18,10 @@ from specllama.model.foreign_arguments import advice
 Path = str | os.PathLike[str]
 
 
+AUTO = "auto"
+"""The projector that is found next to the model, or in its repository."""
+
+
 @completed
 class SessionOptions(TypedDict, total=False):
     """Options of a `SpecSession` that concern the model, its memory, its devices and who drafts."""

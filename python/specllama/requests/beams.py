@@ -13,6 +13,7 @@ from specllama._core import Stats
 from specllama._field import Field, completed, described
 from specllama.errors import ArgumentError
 from specllama.model.loaded_model import LoadedModel
+from specllama.model.media_prompt import MediaPrompt
 from specllama.requests.options import FIELDS
 from specllama.requests.request import Request, are_several
 from specllama.requests.stream import FinishReason
@@ -118,6 +119,8 @@ def search(
                 f"{name} is not supported by beam_search, which looks for the texts that are most "
                 "likely by the model's own probabilities."
             )
+    if isinstance(prompt, MediaPrompt):
+        raise ArgumentError("beam_search takes no images and sounds; leave them out.")
     request = Request.make(model, prompt, rest)  # type: ignore[arg-type]
     result = backend.beam_search(
         request.tokens,

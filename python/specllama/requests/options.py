@@ -4,7 +4,7 @@ gives the options."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal
 
@@ -26,6 +26,7 @@ class GenerateOptions(TypedDict, total=False):
     top_k, typical_p, top_p, min_p, XTC, temperature.
     """
 
+    media: Sequence[Any] | None
     max_tokens: int | None
     stop: str | Iterable[str] | None
     echo: bool
@@ -81,6 +82,13 @@ _READ: dict[str, Check] = {
 """How options are read whose type does not say it."""
 
 _OWN = (
+    Field(
+        "media",
+        read.anything,
+        "Images and sounds of a prompt that is a text: a list, with the text <__media__> in the "
+        "prompt for each. A path, bytes of a file, a data URL, an image of Pillow's or an array, "
+        "for an image.",
+    ),
     Field("echo", _check.flag, "Put the prompt before the text.", "flag", False, "off"),
     Field(
         "json_schema",
@@ -107,7 +115,7 @@ FIELDS: Mapping[str, Field] = {name: _ALL[name] for name in GenerateOptions.__an
 
 
 _SUMMARY = (GenerateOptions.__doc__ or "").rstrip()
-GenerateOptions.__doc__ = f"{_SUMMARY}\n{described(FIELDS, {'max_tokens': 'Attributes'})}\n"
+GenerateOptions.__doc__ = f"{_SUMMARY}\n{described(FIELDS, {'media': 'Attributes'})}\n"
 
 
 _ELSEWHERE = {

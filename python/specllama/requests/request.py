@@ -13,6 +13,8 @@ from specllama._arrays import is_array
 from specllama.errors import ArgumentError
 from specllama.formats.trace import shortened
 from specllama.model.loaded_model import LoadedModel, piece
+from specllama.model.media_prompt import MediaPrompt
+from specllama.requests.marked_text import marked_prompt
 from specllama.requests.options import GenerateOptions, checked
 from specllama.requests.stream import GenerationState, MessageReader
 
@@ -76,10 +78,16 @@ class Request:
         if isinstance(reference, str):
             reference = model.tokenize(reference, add_special=False)
         tokens: _check.Tokens
+        media = values.pop("media")
         if isinstance(prompt, str):
             if not prompt:
                 raise ArgumentError("The prompt is empty; give at least one character.")
-            tokens, text = model.tokenize(prompt), prompt
+            text = prompt
+            tokens = model.tokenize(text) if media is None else marked_prompt(model, text, media)
+        elif media is not None:
+            raise ArgumentError("media is for a prompt that is a text; leave it out.")
+        elif isinstance(prompt, MediaPrompt):
+            tokens, text = prompt, ""
         else:
             tokens, text = _check.tokens("prompt", prompt), ""
         if (values["echo"] or values["trace"]) and not text:
@@ -105,7 +113,12 @@ class Request:
 
     def check(self, backend: _core.Session) -> None:
         """Raise ArgumentError if the request could never begin. Its grammar is read here."""
-        backend.check(self.tokens, self._core_options())
+        backend.check(self._prompt, self._core_options())
+
+    @property
+    def _prompt(self) -> _check.Tokens | _core.MediaPrompt:
+        """The prompt, as the core takes it."""
+        return self.tokens.core if isinstance(self.tokens, MediaPrompt) else self.tokens
 
     def _core_options(self) -> _core.GenerateOptions:
         of_core = {name: value for name, value in self.options.items() if name != "echo"}
@@ -123,7 +136,7 @@ class Request:
     def begin(self, backend: _core.Session) -> GenerationState:
         """Begin the generation in the core."""
         return GenerationState(
-            backend.start(self.tokens, self._core_options()),
+            backend.start(self._prompt, self._core_options()),
             echo=self.text if self.options["echo"] else "",
             prompt=shortened(self.text) if self.options["trace"] else "",
             # Not a method of the session: the session holds the state, so it would hold itself.
@@ -145,6 +158,7 @@ def _around_thought(model: LoadedModel, prompt: _check.Tokens) -> dict[str, str]
     template = model.chat_template if model.has_chat_template else None
     if template is None or template.thinking is None:
         return {}
-    end = model.detokenize(prompt[-_OPENING_TOKENS:], special=True)
-    opening = "" if template.opened_thought(end) else template.thinking.opening
+    end = [token for token in prompt[-_OPENING_TOKENS:] if token >= 0]  # without images
+    text = model.detokenize(end, special=True)
+    opening = "" if template.opened_thought(text) else template.thinking.opening
     return {"reasoning_opening": opening, "reasoning_closing": template.thinking.closing}

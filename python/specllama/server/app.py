@@ -26,6 +26,7 @@ from specllama.server.http.authorization import owner_of
 from specllama.server.http.request_log import state_of
 from specllama.server.llama_server.introspection import Introspection
 from specllama.server.llama_server.slots import Slots
+from specllama.server.media.download import Downloads
 from specllama.server.metrics import Metrics
 from specllama.server.ollama.models import OllamaModels
 from specllama.server.paths import ENDPOINTS
@@ -46,7 +47,10 @@ class App:
         self._settings = settings
         self._metrics = Metrics()
         self._answers: weakref.WeakSet[Answer] = weakref.WeakSet()
-        self._body_reader = BodyReader(settings.max_body)
+        self._body_reader = BodyReader(
+            settings.most_bytes(sees=session.sees),
+            Downloads() if settings.allow_image_urls else None,
+        )
         self._verify = Verify(session, settings, self._body_reader, self._metrics)
         self._began = int(time.time())
         self._ending = False
@@ -170,6 +174,8 @@ class App:
                 "n_ctx": self._session.n_ctx,
                 "n_vocab": self._session.n_vocab,
                 "chat": self._session.has_chat_template,
+                "vision": self._session.sees,
+                "audio": self._session.hears,
             },
         }
 

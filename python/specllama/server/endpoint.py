@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Any, ClassVar
 
 from specllama import Chunk, GenerateOptions, Generation, Handle, Stats
+from specllama.model.media_prompt import n_rows
 from specllama.requests.background import BackgroundRequests, prepared, queue_load
 from specllama.requests.queued_request import QueuedRequest
 from specllama.requests.schema.schema_grammar import SchemaGrammar
@@ -69,7 +70,7 @@ class Endpoint(ABC):
         bounds = (self._options.get("max_tokens"), self._most_tokens)
         self._options["max_tokens"] = min((one for one in bounds if one is not None), default=None)
         self.prompts = self._read_prompts(fields)
-        longest = max(map(len, self.prompts), default=0)
+        longest = max(map(n_rows, self.prompts), default=0)
         most = model.n_ctx - 1 if self._max_prompt is None else self._max_prompt
         if longest > most:
             limit = "--ctx-size" if self._max_prompt is None else "--max-prompt"

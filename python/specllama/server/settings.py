@@ -7,6 +7,9 @@ from pathlib import Path
 
 from specllama import GenerateOptions
 
+_BODY = 1 << 20
+_BODY_WITH_IMAGES = 32 << 20
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -17,7 +20,8 @@ class Settings:
         host: Address or name at which the server listens.
         api_keys: Bearer tokens of which requests must carry one; empty: none is needed.
         cors_origins: Origins of web pages that may use the server, besides its own page.
-        max_body: Most bytes of a request.
+        max_body: Most bytes of a request; None: 1 MiB, or 32 MiB where the model sees images.
+        allow_image_urls: Whether images are downloaded that requests name by their address.
         max_prompt: Most tokens of a prompt; None: as many as the context holds.
         timeout: Most seconds from a request's arrival to the end of its generation.
         idle: Seconds after which the server gives up a generation that waits for a draft, or a
@@ -32,10 +36,15 @@ class Settings:
     host: str = "127.0.0.1"
     api_keys: tuple[str, ...] = ()
     cors_origins: tuple[str, ...] = ()
-    max_body: int = 1 << 20
+    max_body: int | None = None
+    allow_image_urls: bool = False
     max_prompt: int | None = None
     timeout: float = 600.0
     idle: float = 60.0
     slot_save_path: Path | None = None
     log_texts: bool = False
     sampling: GenerateOptions = field(default_factory=lambda: GenerateOptions(temperature=1.0))
+
+    def most_bytes(self, *, sees: bool) -> int:
+        """Return the most bytes of a request to a model that sees images, or does not."""
+        return self.max_body or (_BODY_WITH_IMAGES if sees else _BODY)

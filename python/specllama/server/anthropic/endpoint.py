@@ -9,6 +9,7 @@ from typing import Any
 from specllama import GenerateOptions, Generation, Handle, SpecllamaError
 from specllama._core import Stats
 from specllama._field import INT32
+from specllama.model.media_prompt import n_rows
 from specllama.requests.background import BackgroundRequests
 from specllama.server.anthropic.blocks import Blocks
 from specllama.server.anthropic.input import read_conversation
@@ -60,7 +61,7 @@ class MessagesEndpoint(ConversationEndpoint):
         blocks, reader = Blocks(), self._reader()
         chunks = await handle.next_chunks()  # raises errors of the request
         try:
-            head = self._head(_usage(len(self.prompts[0])))
+            head = self._head(_usage(n_rows(self.prompts[0])))
             yield typed_event({"type": "message_start", "message": head})
             while chunks:
                 parts = [part for chunk in chunks for part in reader.push(chunk)]

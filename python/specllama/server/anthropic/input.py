@@ -11,8 +11,9 @@ from specllama.model.chat_template import Message
 from specllama.model.loaded_model import LoadedModel
 from specllama.server.body.conversation import read_template_args
 from specllama.server.body.fields import Fields
-from specllama.server.body.messages import call_message, content_text, objects
+from specllama.server.body.messages import call_message, content_text, left_out, objects
 from specllama.server.error import ApiError
+from specllama.server.media.request_media import RequestMedia
 from specllama.server.tools.read_choice import named_tool
 from specllama.server.tools.read_tools import MESSAGES, read_tools
 
@@ -32,7 +33,9 @@ def read_conversation(model: LoadedModel, fields: Fields) -> Conversation:
         wanted = fields.object("thinking")
         wanted.required("type")
         template_args.setdefault("enable_thinking", wanted.text("type") != "disabled")
-    return Conversation(model, _messages(fields), _tool_choice(fields), template_args)
+    media = RequestMedia(model, fields)
+    messages = _messages(fields, media)
+    return Conversation(model, messages, _tool_choice(fields), template_args, media=media.taken())
 
 
 def _tool_choice(fields: Fields) -> ToolChoice:
@@ -49,7 +52,7 @@ def _tool_choice(fields: Fields) -> ToolChoice:
     return ToolChoice(offered, offered, must=must, parallel=parallel)
 
 
-def _messages(fields: Fields) -> list[Message]:
+def _messages(fields: Fields, media: RequestMedia) -> list[Message]:
     messages: list[dict[str, Any]] = []
     if system := _BILLING.sub("", content_text(fields, "system")):
         messages.append({"role": "system", "content": system})
@@ -63,25 +66,30 @@ def _messages(fields: Fields) -> list[Message]:
             one.required("role")
             one.refuse("role", '"user" or "assistant"')
         if isinstance(one.any("content"), list):
-            _add_blocks(messages, role, objects(one, "content", "blocks"))
+            _add_blocks(messages, role, objects(one, "content", "blocks"), media)
         else:
             messages.append({"role": role, "content": content_text(one)})
     return list(messages)
 
 
-def _add_blocks(messages: list[dict[str, Any]], role: str, blocks: list[Fields]) -> None:
+def _add_blocks(
+    messages: list[dict[str, Any]], role: str, blocks: list[Fields], media: RequestMedia
+) -> None:
     """Add a message of blocks. Chat templates want results of tools as messages of their own."""
     message: dict[str, Any] = {"role": role, "content": ""}
     for block in blocks:
         kind = block.text("type", "text")
-        if (text := _text(block, kind)) is not None:
-            _append(message, "content", text)
+        if (text := _text(block, kind)) is None and role == "user":
+            text = media.part(block)
+        if text is not None:
+            before = message["content"]
+            message["content"] = media.joined([before, text]) if before else text
         elif kind == "tool_result" and role == "user":
             block.required("tool_use_id")
             if message["content"]:
                 messages.append(message)
                 message = {"role": role, "content": ""}
-            result = {"tool_call_id": block.text("tool_use_id"), "content": _result(block)}
+            result = {"tool_call_id": block.text("tool_use_id"), "content": _result(block, media)}
             messages.append({"role": "tool", **result})
         elif kind == "tool_use" and role == "assistant":
             block.required("id")
@@ -91,9 +99,10 @@ def _add_blocks(messages: list[dict[str, Any]], role: str, blocks: list[Fields])
             call = call_message(block.text("id"), block.text("name"), arguments)
             message.setdefault("tool_calls", []).append(call)
         elif kind == "thinking" and role == "assistant":
-            _append(message, "reasoning_content", content_text(block, "thinking"))
+            thought, before = content_text(block, "thinking"), message.get("reasoning_content")
+            message["reasoning_content"] = f"{before}\n{thought}" if before else thought
         elif role != "assistant" or not (kind in _PASSED_OVER or kind.endswith("_tool_result")):
-            block.refuse("type", "a text, a thought, or a tool's use or result")
+            block.refuse("type", "a text, an image, a thought, or a tool's use or result")
     if len(message) > 2 or message["content"] or not blocks:
         messages.append(message)
 
@@ -109,19 +118,16 @@ def _text(block: Fields, kind: str) -> str | None:
     return None
 
 
-def _result(block: Fields) -> str:
-    """Return a tool's result as text. An image in it should not end the conversation."""
+def _result(block: Fields, media: RequestMedia) -> str:
+    """Return a tool's result as text. An image in it that the model does not see should not end the
+    conversation."""
     if not isinstance(block.any("content"), list):
         return content_text(block)
     texts = []
     for part in objects(block, "content", "blocks"):
         kind = part.text("type", "text")
         text = _text(part, kind)
-        texts.append(f"[{kind}: not supported]" if text is None else text)
-    return "\n".join(texts)
-
-
-def _append(message: dict[str, Any], field: str, text: str) -> None:
-    """Append a text to a field of a message, on a new line."""
-    before = message.get(field)
-    message[field] = f"{before}\n{text}" if before else text
+        if text is None and media.takes(kind):
+            text = media.part(part)
+        texts.append(left_out(kind) if text is None else text)
+    return media.joined(texts)

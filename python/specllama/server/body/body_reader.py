@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
@@ -12,11 +13,18 @@ from specllama.errors import SpecllamaError
 from specllama.server.body.fields import Fields
 from specllama.server.body.pool import Pool
 from specllama.server.error import ApiError
+from specllama.server.media.access import HeldMedia, MediaAccess, WantedImages
+from specllama.server.media.download import Downloads
 
 _READ_SECONDS = 60.0
 _QUICK = 1 << 12
 """Bytes that the event loop itself reads where nothing else has to be done; they take less than a
 millisecond."""
+
+_MOST_HELD = 256 << 20
+"""Bytes of all requests that are being read. One with images may have many; all clients together
+must not fill the memory."""
+_MOST_DRAINED = 64 << 20
 
 T = TypeVar("T")
 
@@ -26,10 +34,15 @@ class BodyReader:
 
     Args:
         max_body: The most bytes of a body.
+        downloads: Downloads images that requests name by their address; None: addresses are
+            refused.
     """
 
-    def __init__(self, max_body: int) -> None:
+    def __init__(self, max_body: int, downloads: Downloads | None = None) -> None:
         self._max_body = max_body
+        self._downloads = downloads
+        self._held_media = HeldMedia()
+        self._n_held = 0
         self._pool = Pool()
 
     async def fields(self, request: Request) -> Fields:
@@ -44,18 +57,31 @@ class BodyReader:
 
     async def read(self, request: Request, work: Callable[[Fields], T]) -> T:
         """Return what a function makes of the fields of a request's body. It runs in the pool and
-        is stopped if it takes too long, or if the client leaves; see `Pool.run`.
+        is stopped if it takes too long, or if the client leaves; see `Pool.run`. If it raises
+        WantedImages, it runs again when these are downloaded.
 
         Raises:
-            ApiError: The function raised it, or a SpecllamaError; or it took too long.
+            ApiError: The function raised it, or a SpecllamaError; or it took too long; or an image
+                could not be downloaded.
         """
         body = await self.body(request)
+        downloaded: dict[str, bytes] = {}
+        media = MediaAccess(self._held_media, None if self._downloads is None else downloaded)
 
         def make() -> T:
             fields = Fields.parse(body)
+            fields.media = media
             return reported(lambda: work(fields), fields.given)
 
-        return await self.run(request, make, len(body))
+        with self._holding(len(body)):
+            try:
+                return await self.run(request, make, len(body))
+            except WantedImages as wanted:
+                assert self._downloads is not None
+                downloaded.update(await self._downloads.images(wanted.fields))
+            n_bytes = sum(map(len, downloaded.values()))
+            with self._holding(n_bytes):
+                return await self.run(request, make, len(body) + n_bytes)
 
     async def run(self, request: Request, work: Callable[[], T], n_bytes: int) -> T:
         """Return what a function returns that runs in the pool. It is stopped if this is cancelled,
@@ -92,12 +118,14 @@ class BodyReader:
 
         async def read() -> None:
             nonlocal n_bytes
-            async for part in request.stream():
-                n_bytes += len(part)
-                if n_bytes <= self._max_body:
-                    body.extend(part)
-                elif n_bytes > 64 * self._max_body:
-                    return
+            with ExitStack() as held:
+                async for part in request.stream():
+                    n_bytes += len(part)
+                    if n_bytes <= self._max_body:
+                        held.enter_context(self._holding(len(part)))
+                        body.extend(part)
+                    elif n_bytes > self._max_body + min(63 * self._max_body, _MOST_DRAINED):
+                        return
 
         try:
             await asyncio.wait_for(read(), _READ_SECONDS)
@@ -110,6 +138,20 @@ class BodyReader:
         if request.headers.get("content-encoding", "").strip().lower() not in ("", "identity"):
             raise ApiError(415, "The body is compressed; send it as it is.")
         return bytes(body)
+
+    @contextmanager
+    def _holding(self, n_bytes: int) -> Iterator[None]:
+        """Count bytes of a request that are in memory. Raises ApiError if there is no room."""
+        if self._n_held + n_bytes > _MOST_HELD + self._max_body:
+            raise ApiError(
+                503, "The server is busy with large requests; try again later.",
+                code="server_overloaded",
+            )  # fmt: skip
+        self._n_held += n_bytes
+        try:
+            yield
+        finally:
+            self._n_held -= n_bytes
 
 
 def reported(work: Callable[[], T], names: Collection[str]) -> T:

@@ -8,6 +8,7 @@ from specllama.dialogue.conversation import Conversation
 from specllama.model.loaded_model import LoadedModel
 from specllama.server.body.fields import Fields
 from specllama.server.body.messages import read_messages
+from specllama.server.media.request_media import RequestMedia
 from specllama.server.tools.read_choice import read_choice
 
 
@@ -24,7 +25,9 @@ def read_chat(model: LoadedModel, fields: Fields) -> Conversation:
     reasoning_format = fields.text("reasoning_format", "auto")  # as for llama-server
     if reasoning_format not in ("auto", "deepseek", "none"):
         fields.refuse("reasoning_format", '"auto", "deepseek" or "none"')
+    media = RequestMedia(model, fields)
+    messages = read_messages(fields, media)
     return Conversation(
-        model, read_messages(fields), read_choice(fields), template_args,
-        separates_thoughts=reasoning_format != "none",
+        model, messages, read_choice(fields), template_args,
+        separates_thoughts=reasoning_format != "none", media=media.taken(),
     )  # fmt: skip

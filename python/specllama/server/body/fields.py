@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from specllama.requests.json_text import parsed, with_whole_characters
 from specllama.server.error import ApiError
+from specllama.server.media.access import MediaAccess
 
 _KINDS: dict[type, str] = {list: "a list", dict: "an object"}
 
@@ -25,9 +26,11 @@ class Fields:
 
     Attributes:
         n_bytes: Bytes of the body that it was parsed from; 0: it is a part of one.
+        media: What images and sounds in it may come from; None: only from itself.
     """
 
     n_bytes = 0
+    media: MediaAccess | None = None
 
     def __init__(self, values: Mapping[str, Any], name: str = "") -> None:
         self._values = {key: value for key, value in values.items() if value is not None}

@@ -12,44 +12,56 @@ from specllama.requests.json_text import parsed, with_whole_characters
 from specllama.server.body.fields import Fields
 from specllama.server.body.limits import MOST_OBJECTS, check_number
 from specllama.server.error import ApiError
+from specllama.server.media.request_media import RequestMedia
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 """Templates leave messages of other roles out without a word."""
 
 
-def read_messages(fields: Fields) -> list[Message]:
+def read_messages(fields: Fields, media: RequestMedia) -> list[Message]:
     """Return the messages of a request in the form that chat templates take: contents as texts, and
     arguments of calls as objects. Raises ApiError."""
     fields.required("messages")
-    return [_message(one) for one in objects(fields, "messages", "messages")]
+    return [_message(one, media) for one in objects(fields, "messages", "messages")]
 
 
-def content_text(fields: Fields, name: str = "content") -> str:
-    """Return a field that is a text or a list of text parts, as one text. Raises ApiError, and
-    ArgumentError if UTF-8 cannot hold it."""
+def content_text(fields: Fields, name: str = "content", media: RequestMedia | None = None) -> str:
+    """Return a field that is a text or a list of parts, as one text. Raises ApiError, and
+    ArgumentError if UTF-8 cannot hold it.
+
+    Args:
+        fields: The object that has the field.
+        name: The field's name.
+        media: Reads parts that are images and sounds; None: there may be none.
+    """
     content = fields.any(name)
     if isinstance(content, list):
-        parts = (_part_text(fields, f"{name}[{i}]", part) for i, part in enumerate(content))
-        text = "\n".join(parts)
+        parts = [_part_text(fields, f"{name}[{i}]", part, media) for i, part in enumerate(content)]
+        text = "\n".join(parts) if media is None else media.joined(parts)
     else:
         text = fields.text(name)
     return _check.text(fields.full_name(name), text)
 
 
-def result_text(fields: Fields, name: str = "content") -> str:
-    """Return a tool's result as text, as `content_text` does. A note takes the place of an image
-    and the like: it should not end the conversation."""
+def result_text(fields: Fields, name: str, media: RequestMedia) -> str:
+    """Return a tool's result as text, as `content_text` does. A note takes the place of what the
+    model does not see, and of files and the like: it should not end the conversation."""
     content = fields.any(name)
     if not isinstance(content, list):
         return content_text(fields, name)
     parts = []
     for i, part in enumerate(content):
         kind = part.get("type") if isinstance(part, dict) and "text" not in part else None
-        if isinstance(kind, str):
-            parts.append(f"[{kind.removeprefix('input_').removesuffix('_url')}: not supported]")
+        if isinstance(kind, str) and not media.takes(kind):
+            parts.append(left_out(kind))
         else:
-            parts.append(_part_text(fields, f"{name}[{i}]", part))
-    return "\n".join(parts)
+            parts.append(_part_text(fields, f"{name}[{i}]", part, media))
+    return media.joined(parts)
+
+
+def left_out(kind: str) -> str:
+    """Return the note that takes the place of a part of a tool's result."""
+    return f"[{kind.removeprefix('input_').removesuffix('_url')}: not supported]"
 
 
 def objects(fields: Fields, name: str, what: str) -> list[Fields]:
@@ -101,25 +113,27 @@ def read_arguments(fields: Fields) -> dict[str, Any] | str:
     return arguments if isinstance(arguments, dict) else text
 
 
-def _part_text(fields: Fields, name: str, part: Any) -> str:
+def _part_text(fields: Fields, name: str, part: Any, media: RequestMedia | None) -> str:
     field = fields.full_name(name)
     if isinstance(part, dict):
+        if media is not None and (stands := media.part(Fields(part, field))) is not None:
+            return stands
         text = part.get("refusal" if part.get("type") == "refusal" else "text")
         if isinstance(text, str):
             return text
     raise ApiError(
-        400, f"{field} must have a text; images, sounds and files are not supported.", param=field
+        400, f"{field} must have a text; files and the like are not supported.", param=field
     )
 
 
-def _message(fields: Fields) -> Message:
+def _message(fields: Fields, media: RequestMedia) -> Message:
     fields.refuse_unsupported("function_call")
     fields.required("role")
     role = fields.text("role")
     if role not in _ROLES:
         fields.refuse("role", '"system", "developer", "user", "assistant" or "tool"')
     read = result_text if role == "tool" else content_text
-    message: dict[str, Any] = {**fields.given, "content": read(fields)}
+    message: dict[str, Any] = {**fields.given, "content": read(fields, "content", media)}
     if role == "developer":
         message["role"] = "system"  # templates know only this name
     if role == "tool":

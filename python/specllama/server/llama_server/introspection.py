@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from specllama import SpecSession, _check
 from specllama.dialogue.conversation import described_format
+from specllama.model.media_prompt import n_rows
 from specllama.server.anthropic.input import read_conversation
 from specllama.server.body.body_reader import BodyReader
 from specllama.server.body.conversation import read_chat
@@ -74,7 +75,7 @@ class Introspection:
 
     async def _apply_template(self, request: Request) -> Response:
         def render(fields: Fields) -> str:
-            text = read_chat(self._session, fields).text
+            text = read_chat(self._session, fields).shown
             # As llama-server does: whoever continues a text puts BOS before it again.
             return text.removeprefix(self._session.chat_template.begin)
 
@@ -82,7 +83,7 @@ class Introspection:
 
     async def _count_tokens(self, request: Request) -> Response:
         def count(fields: Fields) -> int:
-            return len(read_conversation(self._session, fields).prompt())
+            return n_rows(read_conversation(self._session, fields).prompt())
 
         return await self._answer(request, "input_tokens", count)
 
@@ -101,7 +102,7 @@ class Introspection:
             "model_alias": self._settings.name,
             "model_path": self._settings.name,
             "chat_template": session.chat_template_source or "",
-            "modalities": {"vision": False, "audio": False},
+            "modalities": {"vision": session.sees, "audio": session.hears},
             "build_info": "specllama",
             **described_format(session),
         })  # fmt: skip

@@ -19,8 +19,8 @@ HONOURED = _SHARED | {"stop", "num_predict"}
 """Options that change an answer."""
 
 _OF_REQUESTS = (
-    "model", "messages", "tools", "prompt", "suffix", "system", "context", "raw", "format", "think",
-    "stream", "logprobs", "top_logprobs",
+    "model", "messages", "tools", "prompt", "images", "suffix", "system", "context", "raw",
+    "format", "think", "stream", "logprobs", "top_logprobs",
 )  # fmt: skip
 """Fields beside `options` that have a meaning here."""
 
@@ -46,7 +46,9 @@ def translated(fields: Fields) -> Fields:
         leave_out(f"the options {', '.join(ignored):.{_LONGEST_LIST}}")
     keep_alive(fields)
     given = {name: fields.any(name) for name in _OF_REQUESTS if name in fields}
-    return Fields({"stream": True, **given, **honoured})
+    found = Fields({"stream": True, **given, **honoured})
+    found.media = fields.media
+    return found
 
 
 def most_tokens(fields: Fields, default: int | None) -> int | None:

@@ -7,13 +7,15 @@ from typing import Any
 from specllama import Generation, _check
 from specllama.dialogue.conversation import Conversation
 from specllama.dialogue.tools.choice import ToolChoice
+from specllama.model.media_prompt import MediaPrompt
 from specllama.requests.background import BackgroundRequests
 from specllama.server.body.fields import Fields
 from specllama.server.error import ApiError
 from specllama.server.llama_server.infill import infill_prompt
+from specllama.server.media.request_media import RequestMedia
 from specllama.server.ollama.endpoint import OllamaEndpoint
 from specllama.server.ollama.fields import template_args, translated
-from specllama.server.ollama.input import refuse_images
+from specllama.server.ollama.input import with_images
 from specllama.server.settings import Settings
 
 _NO_TOOLS = ToolChoice((), (), must=False, parallel=True)
@@ -27,12 +29,17 @@ class OllamaGenerate(OllamaEndpoint):
 
     def __init__(self, model: BackgroundRequests, fields: Fields, settings: Settings) -> None:
         fields.refuse_unsupported("template")
-        refuse_images(fields)
         given = translated(fields)
         self._raw = given.flag("raw")
-        for name in ("system", "context", "suffix"):
-            if self._raw and given.any(name):
-                raise ApiError(400, f"raw and {name} exclude each other.", param=name)
+        for one, others in (
+            ("raw", ("system", "context", "suffix", "images")),
+            ("images", ("context", "suffix")),
+        ):
+            for name in others:
+                if given.any(one) and given.any(name):
+                    raise ApiError(400, f"{one} and {name} exclude each other.", param=name)
+        if given.any("images") and not model.has_chat_template:
+            raise ApiError(400, "images require a model with a chat template.", param="images")
         self._prompt = _check.text("prompt", given.text("prompt"))
         self._suffix = _check.text("suffix", given.text("suffix"))
         super().__init__(model, given, settings, self._conversation_of(model, given))
@@ -42,8 +49,9 @@ class OllamaGenerate(OllamaEndpoint):
             return None
         system = _check.text("system", fields.text("system"))
         messages = [{"role": "system", "content": system}] if system else []
-        messages.append({"role": "user", "content": self._prompt})
-        return Conversation(model, messages, _NO_TOOLS, template_args(fields))
+        media = RequestMedia(model, fields)
+        messages.append({"role": "user", "content": with_images(self._prompt, fields, media)})
+        return Conversation(model, messages, _NO_TOOLS, template_args(fields), media=media.taken())
 
     def _read_prompts(self, fields: Fields) -> list[list[int]]:
         before = self._context(fields)
@@ -55,8 +63,10 @@ class OllamaGenerate(OllamaEndpoint):
             tokens = self._model.tokenize(self._prompt)
         else:
             tokens = self._conversation.prompt()
+        if not before:
+            return [tokens]
         begin = self._model.tokenize("")
-        if before and begin and tokens[: len(begin)] == begin:
+        if begin and tokens[: len(begin)] == begin:
             tokens = tokens[len(begin) :]
         return [before + tokens]
 
@@ -71,4 +81,7 @@ class OllamaGenerate(OllamaEndpoint):
         return {"response": text, **({"thinking": thought} if thought else {})}
 
     def _more(self, generation: Generation) -> dict[str, Any]:
-        return {} if self._raw else {"context": [*self.prompts[0], *generation.tokens]}
+        # A context that is given back cannot have images.
+        if self._raw or isinstance(self.prompts[0], MediaPrompt):
+            return {}
+        return {"context": [*self.prompts[0], *generation.tokens]}

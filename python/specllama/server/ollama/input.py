@@ -10,7 +10,7 @@ from specllama.model.chat_template import Message
 from specllama.model.loaded_model import LoadedModel
 from specllama.server.body.fields import Fields
 from specllama.server.body.messages import call_message, content_text, objects, read_arguments
-from specllama.server.error import ApiError
+from specllama.server.media.request_media import RequestMedia
 from specllama.server.ollama.fields import template_args
 from specllama.server.tools.read_choice import read_choice
 
@@ -23,17 +23,24 @@ def read_conversation(model: LoadedModel, fields: Fields) -> Conversation | None
     given = objects(fields, "messages", "messages") if "messages" in fields else []
     if not given:
         return None
-    return Conversation(model, _messages(given), read_choice(fields), template_args(fields))
+    media = RequestMedia(model, fields)
+    messages = _messages(given, media)
+    return Conversation(
+        model, messages, read_choice(fields), template_args(fields), media=media.taken()
+    )
 
 
-def refuse_images(fields: Fields) -> None:
-    """Raise ApiError if an object has images."""
-    if fields.any("images"):
-        field = fields.full_name("images")
-        raise ApiError(400, f"{field}: images are not supported; leave them out.", param=field)
+def with_images(text: str, fields: Fields, media: RequestMedia) -> str:
+    """Return a text after those that stand for the field `images`. Raises ApiError."""
+    given = fields.any("images") or []
+    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+        fields.refuse("images", "a list of images in base64")
+    name = fields.full_name("images")
+    images = [media.encoded(f"{name}[{i}]", one) for i, one in enumerate(given)]
+    return media.joined([*images, text]) if images else text
 
 
-def _messages(given: Sequence[Fields]) -> list[Message]:
+def _messages(given: Sequence[Fields], media: RequestMedia) -> list[Message]:
     """Return messages in the form that chat templates take. Calls have no ids in Ollama's API, so
     they get some; a result belongs to the first call of its name that has none yet."""
     messages: list[dict[str, Any]] = []
@@ -44,8 +51,8 @@ def _messages(given: Sequence[Fields]) -> list[Message]:
         role = one.text("role")
         if role not in _ROLES:
             one.refuse("role", '"system", "user", "assistant" or "tool"')
-        refuse_images(one)
-        message: dict[str, Any] = {"role": role, "content": content_text(one)}
+        content = with_images(content_text(one), one, media)
+        message: dict[str, Any] = {"role": role, "content": content}
         if thought := one.text("thinking"):
             message["reasoning_content"] = thought
         if role == "tool":

@@ -79,6 +79,8 @@ class OllamaModels:
             found.append("tools")
             if session.chat_template.thinking is not None:
                 found.append("thinking")
+        if session.sees:
+            found.append("vision")
         if session.has_infill:
             found.append("insert")
         return found

@@ -18,6 +18,7 @@ from specllama.server.body.sampling import most_tokens
 from specllama.server.conversation_endpoint import ConversationEndpoint
 from specllama.server.endpoint import all_chunks, end_reason, typed_event
 from specllama.server.error import ApiError
+from specllama.server.media.request_media import RequestMedia
 from specllama.server.responses.input import read_input
 from specllama.server.responses.output import Output
 from specllama.server.settings import Settings
@@ -37,7 +38,9 @@ class ResponsesEndpoint(ConversationEndpoint):
         fields.refuse_unsupported("previous_response_id", "conversation", "prompt", "background")
         choice = read_choice(fields, RESPONSES)
         template_args = read_template_args(fields, fields.object("reasoning").text("effort"))
-        conversation = Conversation(model, read_input(fields), choice, template_args)
+        media = RequestMedia(model, fields)
+        messages = read_input(fields, media)
+        conversation = Conversation(model, messages, choice, template_args, media=media.taken())
         super().__init__(model, fields, settings, conversation)
         given = fields.given
         self._head = {

@@ -9,12 +9,13 @@ from specllama.server.body.fields import Fields
 from specllama.server.body.limits import MOST_OBJECTS, check_number
 from specllama.server.body.messages import call_message, content_text, read_arguments, result_text
 from specllama.server.error import ApiError, leave_out
+from specllama.server.media.request_media import RequestMedia
 
 _ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 """The API's roles, mapped to those that chat templates know."""
 
 
-def read_input(fields: Fields) -> list[Message]:
+def read_input(fields: Fields, media: RequestMedia) -> list[Message]:
     """Return `instructions` and `input` of a request as messages. Raises ApiError."""
     fields.required("input")
     given = fields.any("input")
@@ -27,21 +28,21 @@ def read_input(fields: Fields) -> list[Message]:
     if instructions := content_text(fields, "instructions"):
         messages.append({"role": "system", "content": instructions})
     for i, item in enumerate(given):
-        _add(messages, Fields(item, f"input[{i}]"))
+        _add(messages, Fields(item, f"input[{i}]"), media)
     _drop_thought(messages)
     if not messages:
         raise ApiError(400, "input is empty; give at least one message.", param="input")
     return list(messages)
 
 
-def _add(messages: list[dict[str, Any]], item: Fields) -> None:
+def _add(messages: list[dict[str, Any]], item: Fields, media: RequestMedia) -> None:
     kind = item.text("type", "message")
     if kind == "message":
         role = item.text("role")
         if role not in _ROLES:
             item.required("role")
             item.refuse("role", '"user", "assistant", "system" or "developer"')
-        _say(messages, _ROLES[role], content_text(item))
+        _say(messages, _ROLES[role], content_text(item, media=media))
     elif kind == "function_call":
         item.required("call_id")
         item.required("name")
@@ -55,7 +56,7 @@ def _add(messages: list[dict[str, Any]], item: Fields) -> None:
         item.required("call_id")
         item.required("output")
         _drop_thought(messages)
-        output = result_text(item, "output")
+        output = result_text(item, "output", media)
         messages.append({"role": "tool", "tool_call_id": item.text("call_id"), "content": output})
     elif kind == "reasoning":  # some templates show it again between calls
         if thought := content_text(item) or content_text(item, "summary"):

@@ -1,0 +1,34 @@
+"""A prompt with images or sounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from specllama import _core
+
+
+class MediaPrompt(list[int]):
+    """The token ids of a prompt with images or sounds. Each of these has negative ids, one for each
+    position that it takes; equal ids mean equal content. Made by `SpecSession.render_chat`, and
+    taken wherever a prompt is.
+
+    Attributes:
+        parts: The token ids and media of which it was made.
+        core: The same, as the core takes it.
+    """
+
+    def __init__(self, core: _core.MediaPrompt, parts: Sequence[list[int] | _core.Media]) -> None:
+        super().__init__(core.tokens.tolist())
+        self.core = core
+        self.parts = parts
+
+
+def without_media(tokens: Iterable[int]) -> Iterable[int]:
+    """Return the token ids of the texts of a prompt."""
+    return [one for one in tokens if one >= 0] if isinstance(tokens, MediaPrompt) else tokens
+
+
+def n_rows(prompt: Sequence[int]) -> int:
+    """Return how many tokens of the context a prompt takes. An image may take more than it has
+    positions."""
+    return prompt.core.n_rows if isinstance(prompt, MediaPrompt) else len(prompt)

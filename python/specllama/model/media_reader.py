@@ -1,0 +1,132 @@
+"""Reads images and sounds for a model, as parts of messages have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from specllama import _check, _core
+from specllama.errors import ArgumentError
+from specllama.media import data_url
+from specllama.media.image import load_image
+from specllama.media.placeholders import Placeholders
+from specllama.media.sound import load_sound
+
+Message = Mapping[str, Any]
+
+
+class MediaReader:
+    """Reads the media of a conversation.
+
+    Args:
+        sees: Whether the model sees images.
+        audio_rate: Samples per second of the sounds that the model hears; 0: it hears none.
+        hold: Called with each medium and its size in bytes.
+
+    Attributes:
+        placeholders: The media read so far, and the texts that stand for them.
+    """
+
+    def __init__(
+        self,
+        *,
+        sees: bool,
+        audio_rate: int,
+        hold: Callable[[_core.Media, int], None] = lambda medium, n_bytes: None,
+    ) -> None:
+        self.placeholders: Placeholders[_core.Media] = Placeholders()
+        self._sees = sees
+        self._audio_rate = audio_rate
+        self._hold = hold
+
+    def messages(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Return messages with a text for each medium of their parts; what has no media is returned
+        unchanged, right or wrong. Raises ArgumentError."""
+        if isinstance(messages, (str, Mapping)) or not isinstance(messages, Sequence):
+            return messages
+        return [self._message(f"messages[{i}]", one) for i, one in enumerate(messages)]
+
+    def image(self, name: str, source: Any) -> str:
+        """Return the text that stands for an image.
+
+        Args:
+            name: What error messages call it.
+            source: As `load_image` takes it.
+
+        Raises:
+            ArgumentError: The model does not see; or as `load_image`.
+        """
+        self.check_sees(name)
+        pixels = load_image(source, name)
+        return self._added(_core.Media.image(pixels), pixels.nbytes)
+
+    def sound(self, name: str, source: Any) -> str:
+        """Return the text that stands for a sound.
+
+        Args:
+            name: What error messages call it.
+            source: As `load_sound` takes it.
+
+        Raises:
+            ArgumentError: The model does not hear; or as `load_sound`.
+        """
+        if not self._audio_rate:
+            raise ArgumentError(
+                f"{name} is a sound, but the model hears none; use a model and a projector "
+                "(mmproj) for sounds."
+            )
+        samples = load_sound(source, self._audio_rate, name)
+        return self._added(_core.Media.audio(samples), samples.nbytes)
+
+    def _added(self, medium: _core.Media, n_bytes: int) -> str:
+        self._hold(medium, n_bytes)
+        return self.placeholders.add(medium)
+
+    def check_sees(self, name: str) -> None:
+        """Raise ArgumentError if the model does not see."""
+        if not self._sees:
+            raise ArgumentError(
+                f"{name} is an image, but the model sees none; use a model that does, with its "
+                "projector (mmproj)."
+            )
+
+    def _message(self, name: str, message: Message) -> Message:
+        content = message.get("content") if isinstance(message, Mapping) else None
+        if not isinstance(content, list) or not any(map(_is_medium, content)):
+            return message
+        parts = [self._part(f"{name}.content[{i}]", part) for i, part in enumerate(content)]
+        return {**message, "content": self.placeholders.joined(parts)}
+
+    def _part(self, name: str, part: Any) -> str:
+        kind = part.get("type") if isinstance(part, Mapping) else None
+        if kind == "image":
+            return self.image(name, part.get("image"))
+        if kind == "image_url":
+            return self.image(name, _url(name, part.get("image_url")))
+        if kind == "audio":
+            return self.sound(name, part.get("audio"))
+        if kind == "input_audio":
+            given = part.get("input_audio")
+            data = given.get("data") if isinstance(given, Mapping) else None
+            return self.sound(name, data_url.from_base64(name, _check.text(name, data)))
+        text = part.get("text") if isinstance(part, Mapping) else None
+        if not isinstance(text, str):
+            raise ArgumentError(f"{name} must have a text, an image or a sound.")
+        return _check.text(name, text)
+
+
+def _is_medium(part: Any) -> bool:
+    kinds = ("image", "image_url", "audio", "input_audio")
+    return isinstance(part, Mapping) and part.get("type") in kinds
+
+
+def _url(name: str, given: Any) -> str:
+    """Return the data URL of a part. A path there is refused: the messages may come from somebody
+    who may not read files."""
+    url = given.get("url") if isinstance(given, Mapping) else given
+    if not isinstance(url, str) or url[:5].lower() != data_url.SCHEME:
+        raise ArgumentError(
+            f"{name} must have a data URL, not {_check.quoted(url)}; for a file, use "
+            '{"type": "image", "image": path}.'
+        )
+    return url
