@@ -127,7 +127,12 @@ def _content(content: Any) -> str | list[Any] | None:
     parts = content if isinstance(content, list) else [{"text": content}]
     if not all(isinstance(part, dict) for part in parts):
         return None
-    texts = [part.get("text") for part in parts if part.get("type") != "image_url"]
+    texts = [part.get("text") for part in parts if not _is_image(part)]
     if not all(isinstance(text, str) for text in texts):
         return None
     return parts if len(texts) < len(parts) else "\n".join(texts)
+
+
+def _is_image(part: dict[str, Any]) -> bool:
+    held = part.get("image_url") if part.get("type") == "image_url" else None
+    return isinstance(held, dict) and isinstance(held.get("url"), str)

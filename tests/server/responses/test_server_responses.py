@@ -12,6 +12,7 @@ from prompts import TOO_COMPLEX
 from serving import Server, serve_scripted
 from specllama.server import error
 from specllama.server.body.fields import Fields
+from specllama.server.media.request_media import RequestMedia
 from specllama.server.responses.input import read_input
 from tool_models import SCRIPTS, TOOLS
 
@@ -201,12 +202,18 @@ def test_what_has_no_use_here_is_left_out(server: Server, caplog: pytest.LogCapt
     assert len(logged) == len(set(logged)) == len(kinds) + 3
 
 
+def read(server: Server, *items: dict[str, Any]) -> list[Any]:
+    """What a request of these items says to the chat template."""
+    fields = Fields({"input": [*items]})
+    return read_input(fields, RequestMedia(server.session, fields))
+
+
 def test_an_image_in_a_result_does_not_end_the_conversation(server: Server) -> None:
     image = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
     text = {"type": "input_text", "text": "seen"}
     call = {"type": "function_call", "call_id": "1", "name": "now", "arguments": "null"}
     output = {"type": "function_call_output", "call_id": "1", "output": [text, image]}
-    messages = read_input(Fields({"input": [call, output]}))
+    messages = read(server, call, output)
     assert messages[1]["content"] == "seen\n[image: not supported]"
     assert respond(server, input=["u", call, output][1:], max_output_tokens=1).output
 
@@ -214,7 +221,7 @@ def test_an_image_in_a_result_does_not_end_the_conversation(server: Server) -> N
 @pytest.mark.parametrize("arguments", ["null", "[]", "", None, []])
 def test_no_arguments_in_any_form(server: Server, arguments: Any) -> None:
     call = {"type": "function_call", "call_id": "1", "name": "now", "arguments": arguments}
-    (message,) = read_input(Fields({"input": [call]}))
+    (message,) = read(server, call)
     assert message["tool_calls"][0]["function"]["arguments"] == {}
 
 
@@ -233,7 +240,7 @@ def test_reasoning_items_without_an_answer_are_left_out(server: Server) -> None:
         "type": "reasoning", "id": "rs_1", "summary": [],
         "content": [{"type": "reasoning_text", "text": "Hm, the user wants something."}],
     }  # fmt: skip
-    assert read_input(Fields({"input": [said, thought]})) == [said]
+    assert read(server, said, thought) == [said]
     with pytest.raises(openai.BadRequestError, match="input is empty"):
         respond(server, input=[thought])
 

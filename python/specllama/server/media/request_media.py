@@ -61,7 +61,9 @@ class RequestMedia:
         if kind == "input_audio":
             return self._sound(part)
         if kind == "image":
+            self._check_sees(part.full_name("source"))
             return self._block(part)
+        self._check_sees(part.full_name("image_url"))
         if part.any("file_id"):
             part.refuse_unsupported("file_id")
         part.required("image_url")
@@ -92,7 +94,6 @@ class RequestMedia:
         return self.encoded(source.full_name("data"), source.text("data"))
 
     def _image_at(self, field: str, url: str) -> str:
-        self._check_sees(field)
         if url[:5].lower() == data_url.SCHEME:
             with _Reported(field):
                 return self._image(field, data_url.content(field, url))
