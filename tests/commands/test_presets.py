@@ -111,7 +111,7 @@ WRONG = [
     ("[a]\n", r"\[a\]: it has neither a model"),
     ("[a]\nmodel = x\nctx-sise = 1\n", r"\[a\]: there is no option --ctx-sise; did you mean"),
     ("[a]\nmodel = x\nc = many\n", r"\[a\]: argument -c/"),
-    ("[a]\nmodel = x\nmmproj = y\n", r"\[a\]: --mmproj is no option here"),
+    ("[a]\nmodel = x\nimage = y\n", r"\[a\]: --image is no option here"),
     ("[a]\nmodel = x\nload-on-startup = 7\n", "load-on-startup must be true or false"),
     ("[a\nmodel = x\n", "is not an INI file"),
     ("just words\n", "is not an INI file"),

@@ -130,7 +130,7 @@ def _content(content: Any) -> str | list[Any] | None:
     texts = [part.get("text") for part in parts if not _is_image(part)]
     if not all(isinstance(text, str) for text in texts):
         return None
-    return parts if len(texts) < len(parts) else "\n".join(texts)
+    return parts if len(texts) < len(parts) else "\n".join(map(str, texts))
 
 
 def _is_image(part: dict[str, Any]) -> bool:

@@ -84,6 +84,10 @@ def add_session(parser: argparse.ArgumentParser, *, help: str = "GGUF file") -> 
     )  # fmt: skip
     _add_grouped(parser, SESSION, SESSION_HEADINGS)
     parser.add_argument(
+        "--no-mmproj", "--no-mmproj-auto", action="store_const", const="none", dest="mmproj",
+        help="same as --mmproj none: leave out a projector that is found",
+    )  # fmt: skip
+    parser.add_argument(
         "--lora-scaled", dest="lora", type=_scaled_adapters, action="extend",
         metavar="FILE:SCALE,...", help="LoRA adapters, each with a scale (1: as trained)",
     )  # fmt: skip

@@ -85,7 +85,7 @@ _THINK = """say --chat-template-kwargs '{"enable_thinking": false}'"""
 _AFFINITY = "threads are not pinned; start the program with taskset or numactl"
 _CONVERSES = "spec-cli answers once, specllama chat converses; leave it out"
 _EMBEDDINGS = "embeddings and reranking are not supported"
-_IMAGES = "images and audio are not supported"
+_IMAGES = "specllama chat takes --image FILE, requests to specllama serve have images and sounds"
 _TLS = "TLS is not supported; put a proxy such as Caddy before the server"
 
 REFUSED: dict[str, tuple[bool, str]] = {
@@ -99,7 +99,7 @@ REFUSED: dict[str, tuple[bool, str]] = {
     ),
     **dict.fromkeys(("--embedding", "--embeddings", "--rerank", "--reranking"),
                     (False, _EMBEDDINGS)),
-    **dict.fromkeys(("-mm", "--mmproj", "--image", "--audio"), (True, _IMAGES)),
+    **dict.fromkeys(("--image", "--audio"), (True, _IMAGES)),
     **dict.fromkeys(("--ssl-key-file", "--ssl-cert-file"), (True, _TLS)),
     **dict.fromkeys(("-mg", "--main-gpu"), (True, "say --device NAME")),
     **dict.fromkeys(("-sm", "--split-mode"), (True, "layers are divided among GPUs; leave it out")),

@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 
 from specllama_light.default_model import installed_model
-from specllama_light.local_models import caches, files, ollama_folders, ollama_models
+from specllama_light.local_models import caches, files, is_projector, ollama_folders, ollama_models
 
 from specllama import _core
 from specllama._progress import bar
@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     folders, of_ollama = [*caches(), *arguments.folders], ollama_folders()
     installed = installed_model()
     models = [
-        *((path, "") for path in files(folders)),
+        *((path, "") for path in files(folders) if not is_projector(path.name)),
         *([(installed, "the default of chat and demo")] if installed else []),
         *((path, f"Ollama's {name}") for name, path in ollama_models(of_ollama)),
     ]
@@ -60,6 +60,7 @@ def _record(model: Found, found: Sequence[Found]) -> dict[str, object]:
         "parameters": file and file.n_parameters,
         "bytes": file and file.weight_bytes,
         "head": file and file.head,
+        "projector": model.projector and str(model.projector),
         "drafts": [str(draft.path) for draft in found if draft.could_draft_for(model)],
         "mtp": file and file.brings_head,
         "slow_types": file and _core.slow_types(str(model.path)),
@@ -83,7 +84,7 @@ def _print_table(models: Sequence[Found]) -> None:
                 file.architecture,
                 file.weight_type,
                 " ".join(drafts) or "-",
-                f"{model.name}, {file.head}" if file.head else model.name,
+                _named(model),
             )
         )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -95,8 +96,16 @@ def _print_table(models: Sequence[Found]) -> None:
         print("  ".join(cells).rstrip())
     print(
         "drafts: the numbers of smaller models with the same vocabulary, and of heads, which could "
-        "draft for it; mtp: it brings a head along"
+        "draft for it; mtp: it brings a head along; with mmproj...: it sees or hears with that file"
     )
+
+
+def _named(model: Found) -> str:
+    """Return a model's name, with what it is for a head, and its projector's."""
+    assert model.file is not None
+    head = [model.file.head] if model.file.head else []
+    projector = [f"with {model.projector.name}"] if model.projector else []
+    return ", ".join([model.name, *head, *projector])
 
 
 def _short(number: float) -> str:

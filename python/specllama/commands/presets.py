@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from specllama_light.local_models import is_projector
+
 from specllama._files import read_text
 from specllama.commands.foreign_options import advice, read, takes_value, translated
 from specllama.errors import ArgumentError
@@ -198,7 +200,7 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
         inside = sorted(one.glob("*.gguf")) if one.is_dir() else [one]
         models = [
             file for file in inside
-            if file.suffix == ".gguf" and not file.name.startswith("mmproj") and _is_first(file)
+            if file.suffix == ".gguf" and not is_projector(file.name) and _is_first(file)
         ]  # fmt: skip
         for file in models[:1]:
             yield one.name.removesuffix(".gguf"), file

@@ -9,6 +9,7 @@ from pathlib import Path
 from specllama import _check, _core
 from specllama.errors import SpecllamaError
 from specllama.model.hub import SCHEME
+from specllama.model.projector import projector_beside
 
 _SNAPSHOT = re.compile(r"models--([^/]+?)--([^/]+)/snapshots/[^/]+/(.+)")
 
@@ -22,12 +23,14 @@ class Found:
         file: What the file says about the model; None if it cannot be used.
         error: Why it cannot be used.
         known_as: What another program calls it; "": by its file.
+        projector: The file next to it with which it sees or hears; None: there is none.
     """
 
     path: Path
     file: _core.ModelFile | None
     error: str | None = None
     known_as: str = ""
+    projector: Path | None = None
 
     @property
     def name(self) -> str:
@@ -67,4 +70,5 @@ def look(path: Path, known_as: str = "") -> Found:
         file = _core.read_model_file(_check.path(repr(str(path)), path))
     except SpecllamaError as error:
         why = str(error)
-    return Found(path, file, why, known_as)
+    projector = None if file is None else projector_beside(str(path))
+    return Found(path, file, why, known_as, None if projector is None else Path(projector))

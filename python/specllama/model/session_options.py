@@ -45,7 +45,7 @@ class SessionOptions(TypedDict, total=False):
 
     lora: Path | Sequence[Path | tuple[Path, float]] | Mapping[Any, float] | None
     load_mode: Literal["auto", "none", "mmap", "mlock", "mmap+mlock", "dio"]
-    mmproj: Path | None
+    mmproj: Path | Literal["auto"] | None
     mmproj_offload: bool
     image_min_tokens: int | None
     image_max_tokens: int | None
@@ -129,12 +129,19 @@ def _file(name: str, value: Any) -> str:
     return "" if value is None else _check.path(name, value)
 
 
+def _projector(name: str, value: Any) -> str:
+    """Return the path of a projector, AUTO, or "" for None and "none": there is none."""
+    if value is None or value == "none":
+        return ""
+    return AUTO if value == AUTO else hub.local_path(name, value)
+
+
 _READ: dict[str, Check] = {
     "lora": _adapters,
     "rpc": _servers,
     "corpus": _file,
     "memory_file": _file,
-    "mmproj": _file,
+    "mmproj": _projector,
 }
 """How options are read whose type does not say it."""
 
@@ -159,6 +166,11 @@ _ALL = {
 _ALL["verifies"] = replace(
     _ALL["verifies"], help="Verify drafts made elsewhere; `specllama serve` sets this."
 )
+
+_ALL["mmproj"] = replace(
+    _ALL["mmproj"], default=AUTO,
+    by_default="auto: the one found next to the model, or in its repository; none: text only",
+)  # fmt: skip
 
 FIELDS: Mapping[str, Field] = {name: _ALL[name] for name in SessionOptions.__annotations__}
 """The table: each option by its name."""
