@@ -19,6 +19,7 @@ from specllama.errors import ArgumentError, BusyError
 from specllama.model import hub
 from specllama.model.bundled import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama.model.chat_template import Message
+from specllama.model.media_prompt import n_rows
 from specllama.model.opening import check_draft, open_backend
 from specllama.model.session_options import SessionOptions
 from specllama.model.template_options import TemplateOptions
@@ -185,7 +186,8 @@ class SpecSession(Chats):
         """Continue a prompt, or several, and return the whole.
 
         Args:
-            prompt: A text, or token ids: a list or an integer array, for example. Texts of special
+            prompt: A text, or token ids: a list or an integer array, for example, or what
+                `render_chat` returns. Texts of special
                 tokens in a text become those tokens, and the model's BOS is put before it, as
                 llama.cpp does. A list of prompts gives a list of results in the same order, each
                 as if it had been alone; an empty list gives an empty one.
@@ -373,6 +375,6 @@ class SpecSession(Chats):
     def _start(self, request: Request) -> Stream:
         state = request.begin(self._free_backend)
         # The stream comes first: where Ctrl-C interrupts this, it is dropped, and so cancelled.
-        stream = Stream(state, len(request.tokens), self._progress.prefill())
+        stream = Stream(state, n_rows(request.tokens), self._progress.prefill())
         self._last = state.result
         return stream

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from specllama import _core
+from specllama import _check, _core
 
 
 class MediaPrompt(list[int]):
@@ -28,7 +28,7 @@ def without_media(tokens: Iterable[int]) -> Iterable[int]:
     return [one for one in tokens if one >= 0] if isinstance(tokens, MediaPrompt) else tokens
 
 
-def n_rows(prompt: Sequence[int]) -> int:
+def n_rows(prompt: _check.Tokens) -> int:
     """Return how many tokens of the context a prompt takes. An image may take more than it has
     positions."""
     return prompt.core.n_rows if isinstance(prompt, MediaPrompt) else len(prompt)

@@ -14,8 +14,8 @@ from specllama.server.settings import Settings
 from specllama.server.verify.draft import ids_of
 
 _NOT_HERE = (
-    "trace", "echo", "reference", "remember", "stop", "json_schema", "acceptance", "lenience",
-    "id_slot", "spec_length", "spec_type",
+    "media", "trace", "echo", "reference", "remember", "stop", "json_schema", "acceptance",
+    "lenience", "id_slot", "spec_length", "spec_type",
 )  # fmt: skip
 """Refused options: those that concern the client only, or would make the text depend on drafts."""
 
