@@ -69,6 +69,7 @@ ModelFile read_model_file(const std::string& path) {
     file.n_parameters = llama_model_n_params(model.get());
     file.weight_bytes = llama_model_size(model.get());
     file.n_tokens = vocab.size();
+    file.width = llama_model_n_embd(model.get());
     file.vocabulary = vocab.fingerprint();
     file.can_draft = !llama_model_is_recurrent(model.get()) && !llama_model_is_hybrid(model.get());
     if (header.is_head()) file.head = header.head_name();

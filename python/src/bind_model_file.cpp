@@ -18,6 +18,7 @@ void bind_model_file(py::module_& m) {
         .def_readonly("n_parameters", &ModelFile::n_parameters)
         .def_readonly("weight_bytes", &ModelFile::weight_bytes)
         .def_readonly("n_tokens", &ModelFile::n_tokens)
+        .def_readonly("width", &ModelFile::width)
         .def_readonly("vocabulary", &ModelFile::vocabulary)
         .def_readonly("can_draft", &ModelFile::can_draft)
         .def_readonly("head", &ModelFile::head)

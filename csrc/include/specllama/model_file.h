@@ -14,6 +14,7 @@ struct ModelFile {
     std::uint64_t n_parameters = 0;
     std::uint64_t weight_bytes = 0;
     int n_tokens = 0;
+    int width = 0;  // numbers of a state; that of the model's projector is equal
     // Equal for models whose vocabularies are the same, so that one could draft for the other.
     std::uint64_t vocabulary = 0;
     // Whether the model's memory can be cut back, which a draft model needs.

@@ -64,6 +64,7 @@ class ModelFile:
     n_parameters: Final[int]
     weight_bytes: Final[int]
     n_tokens: Final[int]
+    width: Final[int]
     vocabulary: Final[int]
     can_draft: Final[bool]
     head: Final[str]
