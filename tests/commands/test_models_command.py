@@ -18,6 +18,7 @@ from specllama import ModelError, SpecSession, _core
 from specllama.__main__ import main
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 from specllama_light.local_models import caches
+from vision_models import write_gemma3
 
 SNAPSHOTS = "hf/hub/models--org--pair-GGUF/snapshots"
 
@@ -99,6 +100,7 @@ def test_models_in_every_cache_are_listed(home: Path, capsys: pytest.CaptureFixt
         "bytes": _core.read_model_file(str(BUNDLED_MODEL)).weight_bytes,
         "drafts": [str(draft)],
         "head": "",
+        "projector": None,
         "mtp": False,
         "slow_types": "",
     }
@@ -107,6 +109,18 @@ def test_models_in_every_cache_are_listed(home: Path, capsys: pytest.CaptureFixt
     assert drafts[str(draft)] == []
     assert drafts[str(home / studio[0])] == []
     assert drafts[str(home / studio[1])] == [str(home / studio[0])]
+
+
+def test_a_projector_is_listed_with_its_model_only(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = write_gemma3(home)
+    other = write_dense(home / "dense.gguf")
+    found = listed(capsys, str(home))
+    projectors = {name: record["projector"] for name, record in found.items()}
+    assert projectors == {str(model.text): str(model.projector), str(other): None}
+    assert main(["models", str(home)]) == 0
+    assert f"{model.text}, with {model.projector.name}" in capsys.readouterr().out
 
 
 def test_cache_folders_of_environment_variables_are_searched(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
-from session_options import EXACT, FIXED
+from seeing import open_seeing
 from specllama import SpecSession
+from vision_models import WRITERS
 
 TEMPLATE = (
     "{{ bos_token }}{% for m in messages %}<{{ m.role }}>{{ m.content }}"
@@ -15,9 +15,11 @@ TEMPLATE = (
 )
 
 
-@pytest.fixture(scope="module")
-def session(request: pytest.FixtureRequest) -> Iterator[SpecSession]:
-    os.environ["SEES"] = os.environ["HEARS"] = "1"
-    with SpecSession(chat_template=TEMPLATE, **(EXACT | FIXED)) as opened:
+@pytest.fixture(scope="module", params=["gemma3", "qwen"])
+def session(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SpecSession]:
+    """Images have one size, or any; their rows have positions of their own, or share them."""
+    model = WRITERS[request.param](tmp_path_factory.mktemp("models"))
+    with open_seeing(model, "ngram", chat_template=TEMPLATE) as opened:
         yield opened
-    del os.environ["SEES"], os.environ["HEARS"]

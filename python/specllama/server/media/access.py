@@ -19,23 +19,19 @@ class HeldMedia:
     """Bounds the memory of the media of all requests that wait and are answered."""
 
     def __init__(self) -> None:
-        self._n_bytes = 0
-        self._lock = threading.RLock()  # reentrant: collecting media gives back anywhere
+        # No counter: a thread that is stopped between counting and giving back would leave it high.
+        self._sizes: weakref.WeakKeyDictionary[object, int] = weakref.WeakKeyDictionary()
+        self._lock = threading.Lock()
 
     def hold(self, medium: object, n_bytes: int) -> None:
         """Count a medium until it is collected. Raises ApiError if there is no room for it."""
         with self._lock:
-            if self._n_bytes + n_bytes > _MOST_HELD:
+            if sum(self._sizes.values()) + n_bytes > _MOST_HELD:
                 raise ApiError(
                     503, "The server is busy with other images; try again later.",
                     code="server_overloaded",
                 )  # fmt: skip
-            self._n_bytes += n_bytes
-        weakref.finalize(medium, self._give_back, n_bytes).atexit = False
-
-    def _give_back(self, n_bytes: int) -> None:
-        with self._lock:
-            self._n_bytes -= n_bytes
+            self._sizes[medium] = n_bytes
 
 
 @dataclass(frozen=True)
