@@ -156,7 +156,7 @@ def test_redirects_are_followed_and_checked(site: Site) -> None:
         ("http://127.0.0.1:PORT/", "not a public one"),
         ("http://169.254.169.254/latest/meta-data", "not a public one"),
         ("file:///etc/passwd", "must be a data URL or an address"),
-        ("http://", "must be a data URL or an address"),
+        ("gopher://example.com/", "must be a data URL or an address"),
     ):
         assert said in refusal(f"{base}/to/{location}")
     assert site.connected[n_connected:] == [PUBLIC] * 4

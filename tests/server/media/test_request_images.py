@@ -13,6 +13,11 @@ from PIL import Image
 from serving import Server, refused, serve, wait_until
 from specllama import SpecSession
 from specllama.media.placeholders import MARKER
+from specllama.server.anthropic.input import read_conversation
+from specllama.server.body.conversation import read_chat
+from specllama.server.body.fields import Fields
+from specllama.server.media.request_media import RequestMedia
+from specllama.server.responses.input import read_input
 
 
 def picture(seed: int, kind: str = "PNG") -> bytes:
@@ -137,32 +142,33 @@ def test_a_marker_in_a_text_is_no_image(server: Server) -> None:
     posted(server, "/v1/chat/completions", body)
 
 
-def test_results_of_tools_show_images(server: Server) -> None:
+def test_results_of_tools_show_images(session: SpecSession) -> None:
     call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    result = [{"type": "text", "text": "seen"}, openai_part(ONE)]
-    messages = [
+    use = {"type": "tool_use", "id": "1", "name": "look", "input": {}}
+    text = {"type": "text", "text": "seen"}
+    of_openai = {"messages": [
         {"role": "user", "content": "u"},
         {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "1", "content": result},
-    ]
-    shown = posted(server, "/apply-template", {"messages": messages})["prompt"]
-    assert f"seen{MARKER}" in shown
-    posted(server, "/v1/chat/completions", {"messages": messages, "max_tokens": 1})
-    use = {"type": "tool_use", "id": "1", "name": "look", "input": {}}
-    block = {"type": "tool_result", "tool_use_id": "1", "content": [anthropic_part(ONE)]}
-    messages = [
+        {"role": "tool", "tool_call_id": "1", "content": [text, openai_part(ONE)]},
+    ]}  # fmt: skip
+    assert f"seen{MARKER}" in read_chat(session, Fields(of_openai)).shown
+    result = {"type": "tool_result", "tool_use_id": "1", "content": [text, anthropic_part(ONE)]}
+    of_anthropic = {"messages": [
         {"role": "user", "content": "u"},
         {"role": "assistant", "content": [use]},
-        {"role": "user", "content": [block]},
-    ]
-    posted(server, "/v1/messages", {"messages": messages, "max_tokens": 1})
-    items = [
+        {"role": "user", "content": [result]},
+    ]}  # fmt: skip
+    assert f"seen{MARKER}" in read_conversation(session, Fields(of_anthropic)).shown
+    output = [{"type": "input_text", "text": "seen"},
+              {"type": "input_image", "image_url": data_url(ONE)}]  # fmt: skip
+    of_responses = Fields({"input": [
         {"role": "user", "content": "u"},
         {"type": "function_call", "call_id": "1", "name": "look", "arguments": "{}"},
-        {"type": "function_call_output", "call_id": "1",
-         "output": [{"type": "input_image", "image_url": data_url(ONE)}]},
-    ]  # fmt: skip
-    posted(server, "/v1/responses", {"input": items, "max_output_tokens": 1})
+        {"type": "function_call_output", "call_id": "1", "output": output},
+    ]})  # fmt: skip
+    media = RequestMedia(session, of_responses)
+    *_, last = read_input(of_responses, media)
+    assert media.taken().shown(last["content"]) == f"seen{MARKER}"
 
 
 WRONG: list[tuple[Any, str]] = [

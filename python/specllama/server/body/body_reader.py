@@ -106,6 +106,7 @@ class BodyReader:
         finally:
             for one in awaited:
                 one.cancel()
+            del working, awaited, one  # an error's traceback has this frame
 
     async def body(self, request: Request) -> bytes:
         """Return the body of a request. Raises ApiError if it is too long or comes too slowly.

@@ -66,11 +66,13 @@ class Pool:
         self._waiting.append(job)
         self._begin_next()
         try:
-            return await job.result()
+            return await job.result
         finally:
             if job in self._waiting:
                 self._waiting.remove(job)
             job.stop()
+            # An error's traceback has this frame: what a refused request held would stay.
+            del job
 
     def _begin_next(self) -> None:
         while len(self._running) < _N_THREADS:
@@ -96,13 +98,14 @@ class _Job(Generic[T]):
     Attributes:
         client: Whose it is.
         n_bytes: Size of the request.
+        result: The result, or the error.
     """
 
     def __init__(self, work: Callable[[], T], client: str, n_bytes: int) -> None:
         self.client = client
         self.n_bytes = n_bytes
         self._work = work
-        self._result: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self.result: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._lock = threading.Lock()
         self._stopped = False
         self._thread: int | None = None  # while it is at work
@@ -115,10 +118,6 @@ class _Job(Generic[T]):
         loop = asyncio.get_running_loop()
         loop.call_later(self._most_seconds, self._check_time)
         threads.submit(self._run, loop, free)
-
-    async def result(self) -> T:
-        """Wait for the result and return it, or raise the error."""
-        return await self._result
 
     def stop(self) -> None:
         """Stop the work if it has not ended."""
@@ -133,13 +132,13 @@ class _Job(Generic[T]):
         return _SECONDS + self.n_bytes / _BYTES_PER_SECOND
 
     def _check_time(self) -> None:
-        if self._result.done():
+        if self.result.done():
             return
         if (left := self._end - self._clock()) > 0:
             # A thread that waits for a processor does not use up its time.
             asyncio.get_running_loop().call_later(min(left, 1) + 0.01, self._check_time)
             return
-        self._result.set_exception(
+        self.result.set_exception(
             ApiError(
                 400,
                 f"The request takes more than {self._most_seconds:.1f} s to read; make its texts, "
@@ -171,6 +170,7 @@ class _Job(Generic[T]):
         except BaseException as error:
             report = partial(self._fail, error)
         loop.call_soon_threadsafe(self._leave, free, report)
+        del report  # which has the error, whose traceback has this frame
 
     @staticmethod
     def _leave(free: Callable[[], None], report: Callable[[], None]) -> None:
@@ -178,12 +178,12 @@ class _Job(Generic[T]):
         report()
 
     def _set(self, value: T) -> None:
-        if not self._result.done():
-            self._result.set_result(value)
+        if not self.result.done():
+            self.result.set_result(value)
 
     def _fail(self, error: BaseException) -> None:
-        if not self._result.done():
-            self._result.set_exception(error)
+        if not self.result.done():
+            self.result.set_exception(error)
 
 
 def _processor_clock() -> Callable[[], float]:
