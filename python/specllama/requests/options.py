@@ -85,7 +85,7 @@ _OWN = (
     Field(
         "media",
         read.anything,
-        "Images and sounds of a prompt that is a text: a list, with the text <__media__> in the "
+        "Images and sounds of a prompt that is a text: a list, with the text `<__media__>` in the "
         "prompt for each. A path, bytes of a file, a data URL, an image of Pillow's or an array, "
         "for an image.",
     ),
