@@ -9,8 +9,6 @@ import re
 
 from specllama import _files
 from specllama.errors import ArgumentError
-from specllama.media.image import load_image
-from specllama.media.image_file import kind_of
 
 
 def found(name: str) -> list[str]:
@@ -28,6 +26,9 @@ def found(name: str) -> list[str]:
 def image_url(path: str) -> str:
     """Return an image file as a data URL. Raises as `_files.read`, and ArgumentError if it is no
     image, or is too large."""
+    from specllama.media.image import load_image
+    from specllama.media.image_file import kind_of
+
     data = _files.read(path)
     load_image(data, path)
     return f"data:image/{(kind_of(data) or '').lower()};base64,{base64.b64encode(data).decode()}"

@@ -8,9 +8,7 @@ from typing import Any
 from specllama import _check, _core
 from specllama.errors import ArgumentError
 from specllama.media import data_url
-from specllama.media.image import load_image
 from specllama.media.placeholders import Placeholders
-from specllama.media.sound import load_sound
 
 Message = Mapping[str, Any]
 
@@ -57,6 +55,8 @@ class MediaReader:
             ArgumentError: The model does not see; or as `load_image`.
         """
         self.check_sees(name)
+        from specllama.media.image import load_image  # loads numpy
+
         pixels = load_image(source, name)
         return self._added(_core.Media.image(pixels), pixels.nbytes)
 
@@ -75,6 +75,8 @@ class MediaReader:
                 f"{name} is a sound, but the model hears none; use a model and a projector "
                 "(mmproj) for sounds."
             )
+        from specllama.media.sound import load_sound
+
         samples = load_sound(source, self._audio_rate, name)
         return self._added(_core.Media.audio(samples), samples.nbytes)
 

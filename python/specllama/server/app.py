@@ -26,7 +26,6 @@ from specllama.server.http.authorization import owner_of
 from specllama.server.http.request_log import state_of
 from specllama.server.llama_server.introspection import Introspection
 from specllama.server.llama_server.slots import Slots
-from specllama.server.media.download import Downloads
 from specllama.server.metrics import Metrics
 from specllama.server.ollama.models import OllamaModels
 from specllama.server.paths import ENDPOINTS
@@ -48,8 +47,7 @@ class App:
         self._metrics = Metrics()
         self._answers: weakref.WeakSet[Answer] = weakref.WeakSet()
         self._body_reader = BodyReader(
-            settings.most_bytes(sees=session.sees),
-            Downloads() if settings.allow_image_urls else None,
+            settings.most_bytes(sees=session.sees), allow_image_urls=settings.allow_image_urls
         )
         self._verify = Verify(session, settings, self._body_reader, self._metrics)
         self._began = int(time.time())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
@@ -14,7 +15,9 @@ from specllama.server.body.fields import Fields
 from specllama.server.body.pool import Pool
 from specllama.server.error import ApiError
 from specllama.server.media.access import HeldMedia, MediaAccess, WantedImages
-from specllama.server.media.download import Downloads
+
+if TYPE_CHECKING:
+    from specllama.server.media.download import Downloads
 
 _READ_SECONDS = 60.0
 _QUICK = 1 << 12
@@ -34,16 +37,21 @@ class BodyReader:
 
     Args:
         max_body: The most bytes of a body.
-        downloads: Downloads images that requests name by their address; None: addresses are
-            refused.
+        allow_image_urls: Whether images are downloaded that requests name by their address.
     """
 
-    def __init__(self, max_body: int, downloads: Downloads | None = None) -> None:
+    def __init__(self, max_body: int, *, allow_image_urls: bool = False) -> None:
         self._max_body = max_body
-        self._downloads = downloads
+        self._allow_image_urls = allow_image_urls
         self._held_media = HeldMedia()
         self._n_held = 0
         self._pool = Pool()
+
+    @cached_property
+    def _downloads(self) -> Downloads:
+        from specllama.server.media.download import Downloads
+
+        return Downloads()
 
     async def fields(self, request: Request) -> Fields:
         """Return the fields of a request's body. Raises ApiError."""
@@ -66,7 +74,7 @@ class BodyReader:
         """
         body = await self.body(request)
         downloaded: dict[str, bytes] = {}
-        media = MediaAccess(self._held_media, None if self._downloads is None else downloaded)
+        media = MediaAccess(self._held_media, downloaded if self._allow_image_urls else None)
 
         def make() -> T:
             fields = Fields.parse(body)
@@ -77,7 +85,6 @@ class BodyReader:
             try:
                 return await self.run(request, make, len(body))
             except WantedImages as wanted:
-                assert self._downloads is not None
                 downloaded.update(await self._downloads.images(wanted.fields))
             n_bytes = sum(map(len, downloaded.values()))
             with self._holding(n_bytes):
