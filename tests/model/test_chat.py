@@ -282,7 +282,8 @@ def test_later_system_messages_move_to_the_front_if_the_template_requires(
         ([{"role": "user"}], r"messages\[0\] has no \"content\""),
         ([user("\ud800")], "surrogate"),
         ([{"role": "user", "content": 5}], r"messages\[0\] content must be a str, not int"),
-        ([user([{"type": "image"}])], r"messages\[0\] content must have a text in each"),
+        ([user([{"type": "file"}])], r"messages\[0\] content must have a text in each"),
+        ([user([{"type": "image"}])], r"messages\[0\].content\[0\] is an image, but the model"),
         ([user([{"text": "\ud800"}])], "surrogate"),
     ],
 )
