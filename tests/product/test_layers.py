@@ -13,7 +13,7 @@ from folders import ROOT
 PYTHON = ROOT / "python"
 
 BASE = {
-    "_build", "_check", "_closing", "_color", "_core", "_field", "_files",
+    "_arrays", "_build", "_check", "_closing", "_color", "_core", "_field", "_files",
     "_interrupt", "_llama", "_process", "_progress", "drafter", "errors",
 }  # fmt: skip
 """Below every room."""
