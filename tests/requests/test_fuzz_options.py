@@ -92,6 +92,7 @@ def test_the_fuzz_test_covers_all_session_options() -> None:
     beyond |= {"target_key", "target_timeout", "tokenizer", "tensor_split", "memory_file"}
     beyond |= {"n_gpu_layers", "n_cpu_moe", "draft_n_gpu_layers", "chat_template"}
     beyond |= {"template_args", "progress", "verbose"}
+    beyond |= {"mmproj", "mmproj_offload", "image_min_tokens", "image_max_tokens"}
     names = {*inspect.signature(SpecSession).parameters, *SESSION_FIELDS} - {"options"}
     assert {*SESSION} | beyond == names
 
