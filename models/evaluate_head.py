@@ -1,9 +1,10 @@
-"""Measure a head: `python models/evaluate_head.py HEAD.gguf` for one of the bundled target, beside
-the draft model, and with `--target MODEL.gguf --texts held-out.jsonl` for one of another target.
+"""Measure a head or block drafter: `python models/evaluate_head.py HEAD.gguf` for one of the
+bundled target, beside the draft model, and with `--target MODEL.gguf --texts held-out.jsonl` for
+one of another target.
 
 On windows of the held-out files, or of what answers.py wrote, at every token: how likely the target
 is to accept what is drafted there as the first, second, ... token of a draft, if those before it
-were right.
+were right; and what follows for the tokens of a round, by arithmetic.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ import numpy as np
 import torch
 from corpus import Tokens
 from evaluate import HERE, windows
-from head import Head, layers_read, load_head
+from gguf import GGUFReader
 from network import CONTEXT, Network, load, load_gguf
+from state_reader import StateReader, layers_read
 from torch import Tensor
 from torch.nn import functional
+from train_head import KINDS
 
 TEMPERATURES = (0.0, 0.7, 1.0)
 
@@ -39,23 +42,29 @@ def accepted(wanted: Tensor, said: Tensor) -> Tensor:
 
 @torch.no_grad()
 def evaluate_head(
-    target: Network, head: Head, hold_out: Tokens, window: int, places: int
+    target: Network, head: StateReader, hold_out: Tokens, window: int, places: int
 ) -> list[Row]:
     """By place in a draft."""
     sums = torch.zeros(places, len(TEMPERATURES))
     counts = torch.zeros(places, 1)
     for inputs, _ in windows(hold_out, window):
-        if inputs.shape[1] <= places:  # the last one, at most
+        if inputs.shape[1] <= max(places, head.longest or 0):  # the last one, at most
             continue
         last, states = target.with_inputs(inputs, layers_read(target.config))
         wanted = functional.linear(last[0], target.output_weight)
-        drafted = head.unroll(target, inputs, torch.cat(states, dim=-1)[:, :-1], places)
+        drafted = head.by_place(target, inputs, torch.cat(states, dim=-1), places)
         for place, said in enumerate(drafted):
-            rows = head.said_of_all(said[0, place:])
-            sums[place] += accepted(wanted[1 + place :], rows)
-            counts[place] += len(rows)
+            sums[place] += accepted(wanted[1 + place :][: len(said)], head.said_of_all(said))
+            counts[place] += len(said)
     rows_of_figures: list[Row] = (sums / counts).tolist()
     return rows_of_figures
+
+
+def per_round(rows: list[Row]) -> Row:
+    """Tokens of a round with a whole draft, from what is accepted at its places."""
+    reached = torch.tensor(rows).cumprod(0)
+    tokens: Row = (1 + reached.sum(0)).tolist()
+    return tokens
 
 
 @torch.no_grad()
@@ -73,7 +82,7 @@ def evaluate_draft(target: Network, draft: Network, hold_out: Tokens, window: in
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("head", type=Path, help="a GGUF file of train_head.py")
+    parser.add_argument("head", type=Path, help="GGUF file by train_head.py")
     parser.add_argument("--target", type=Path, help="GGUF; default: the bundled one")
     parser.add_argument("--texts", type=Path, help="what answers.py wrote, with --target")
     parser.add_argument("--window", type=int, default=256, help="default: %(default)s")
@@ -86,21 +95,35 @@ def main() -> None:
 
     if (arguments.target is None) != (arguments.texts is None):
         parser.error("--target and --texts go together")
+    places = arguments.places
     rows: dict[str, Row] = {}
     if arguments.target is None:
         target, tokenizer = load(HERE / "target-q8_0.gguf")
         draft, _ = load(HERE / "draft-q8_0.gguf")
         hold_out = corpus.encode(tokenizer, corpus.read_files().hold_out)
-        rows["draft model"] = evaluate_draft(target, draft, hold_out, arguments.window)
+        row = evaluate_draft(target, draft, hold_out, arguments.window)
+        rows |= {"draft model": row, "  tokens per round": per_round([row] * places)}
     else:
         target = load_gguf(arguments.target)
         hold_out = np.concatenate(corpus.read_answers(arguments.texts))
-    head = load_head(arguments.head, target.config)
+    head = kind_of(arguments.head).load(arguments.head, target.config)
+    if head.longest is not None and places > head.longest:
+        parser.error(f"--places is {places}, but {arguments.head} drafts at most {head.longest}")
     print(f"{'':18}", *(f"T = {temperature:<5g}" for temperature in TEMPERATURES))
-    found = evaluate_head(target, head, hold_out, arguments.window, arguments.places)
-    rows |= {f"head, token {place}": row for place, row in enumerate(found, 1)}
+    found = evaluate_head(target, head, hold_out, arguments.window, places)
+    rows |= {f"{head.name}, token {place}": row for place, row in enumerate(found, 1)}
+    rows["tokens per round"] = per_round(found)
     for name, row in rows.items():
         print(f"{name:18}", *(f"{figure:<9.3f}" for figure in row))
+
+
+def kind_of(path: Path) -> type[StateReader]:
+    """Exits with a sentence if no such file is written here."""
+    architecture = GGUFReader(path).fields["general.architecture"].contents()
+    for kind in KINDS.values():
+        if kind.architecture == architecture:
+            return kind
+    raise SystemExit(f"{path} is of the architecture {architecture}, which is not trained here")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import gguf
+from block import BLOCK, MASK, BlockDrafter
 from corpus import END
 from gguf import (
     GGMLQuantizationType,
@@ -17,8 +18,9 @@ from gguf import (
     LlamaFileType,
     TokenType,
 )
-from head import Head, layers_read
+from head import Head
 from network import CONTEXT, Config, Network, load
+from state_reader import StateReader, layers_read
 from tokenizers import Tokenizer
 from torch import nn
 
@@ -49,21 +51,26 @@ def export(network: Network, tokenizer: Tokenizer, path: Path, weight_type: str,
     _write(writer, network, weight_type)
 
 
-def export_head(head: Head, target: Path, path: Path, weight_type: str) -> None:
-    """The same for a head of the target in that file: vocabulary and licence are the target's."""
+def export_head(head: StateReader, target: Path, path: Path, weight_type: str) -> None:
+    """The same for a head or block drafter of the target in that file: vocabulary and licence are
+    the target's."""
     fields = GGUFReader(target).fields
     name = fields["general.name"].contents() if "general.name" in fields else target.stem
-    writer = GGUFWriter(path, "eagle3")
+    writer = GGUFWriter(path, head.architecture)
     writer.add_type("model")
-    writer.add_name(f"{name} EAGLE-3 head")
-    writer.add_description(f"An EAGLE-3 head for {name}.")
+    writer.add_name(f"{name} {head.title}")
+    writer.add_description(f"A draft for {name}: {head.title}.")
     for key, field in fields.items():
         if key.startswith("tokenizer.ggml.") or key == "general.license":
             of = field.types[-1] if field.types[0] == GGUFValueType.ARRAY else None
             writer.add_key_value(key, field.contents(), field.types[0], of)
-    _add_sizes(writer, dataclasses.replace(head.config, layers=1))
-    writer.add_array("eagle3.target_layers", layers_read(head.config))
-    writer.add_uint32("eagle3.target_hidden_size", head.config.width)
+    _add_sizes(writer, dataclasses.replace(head.config, layers=head.layers))
+    writer.add_array(f"{head.architecture}.target_layers", layers_read(head.config))
+    if isinstance(head, Head):
+        writer.add_uint32("eagle3.target_hidden_size", head.config.width)
+    if isinstance(head, BlockDrafter):
+        writer.add_uint32("dflash.block_size", BLOCK)
+        writer.add_mask_token_id(MASK)
     _write(writer, head, weight_type)
 
 

@@ -2,25 +2,24 @@
 
 A head decodes pairs: a token, and the state that the target had before it. The state is made of
 what goes into three of the target's layers. Out come a distribution of the next token and a state
-that goes with it, so that the head goes on by itself. Embeddings and output are the target's; of
-the output, a head for few tokens has a copy of their rows.
+that goes with it, so that the head goes on by itself.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from gguf import GGMLQuantizationType, GGUFReader, dequantize
-from network import Config, Network, RMSNorm, rotary_table, rotate, shared, split
+from network import Config, Network, RMSNorm, fast_matrices, rotate, shared, split
+from state_reader import StateReader
 from torch import Tensor, nn
 from torch.nn import functional
 
+PASSES = 3
+"""Tokens drafted from every place in training: behind the first, from states of the head's own."""
 
-def layers_read(config: Config) -> tuple[int, int, int]:
-    """Layers of the target whose inputs make a state: a low, a middle and the last one."""
-    return config.layers // 6, config.layers // 2, config.layers - 1
+PASS_SHARE = 0.8
+"""Weight of a pass's loss, over that of the pass before it."""
 
 
 class Attended(NamedTuple):
@@ -96,26 +95,15 @@ def shift(x: Tensor, n: int) -> Tensor:
     return functional.pad(x, (0, 0, n, 0))[..., : x.shape[-2], :]
 
 
-class Head(nn.Module):
+class Head(StateReader):
     """The layer, what it reads and what it says: see `unroll`."""
 
-    cos: Tensor
-    sin: Tensor
+    name, title, architecture, layers = "head", "EAGLE-3 head", "eagle3", 1
 
     def __init__(self, config: Config, known: Tensor | None = None) -> None:
-        """config: of the target; its heads and widths are the head's. known: token ids that the
-        head can say; None: all."""
-        super().__init__()
-        self.config = config
-        self.fc = nn.Linear(3 * config.width, config.width, bias=False)
+        super().__init__(config, known)
         self.blk = nn.ModuleList([HeadBlock(config)])
         self.output_norm = RMSNorm(config)
-        self.register_buffer("d2t", known)
-        if known is not None:
-            self.output = nn.Linear(config.width, len(known), bias=False).requires_grad_(False)
-        cos, sin = rotary_table(config)
-        self.register_buffer("cos", cos, persistent=False)
-        self.register_buffer("sin", sin, persistent=False)
 
     def begin_with(self, target: Network) -> None:
         """Start as the target's last layer, which reads the last of the states alone."""
@@ -133,21 +121,7 @@ class Head(nn.Module):
                 getattr(own, name).load_state_dict(getattr(last, name).state_dict())
             own.attn_norm_2.load_state_dict(last.attn_norm.state_dict())
             self.output_norm.load_state_dict(target.output_norm.state_dict())
-            if self.d2t is not None:
-                self.output.weight.copy_(target.output_weight[self.d2t])
-
-    def output_weight(self, target: Network) -> Tensor:
-        """The target's, of the tokens that the head can say."""
-        weight: Tensor = target.output_weight if self.d2t is None else self.output.weight
-        return weight
-
-    def said_of_all(self, logits: Tensor) -> Tensor:
-        """Logits of the tokens that it can say, as those of all: the others are impossible."""
-        if self.d2t is None:
-            return logits
-        every = logits.new_full((*logits.shape[:-1], self.config.vocabulary), float("-inf"))
-        every[..., self.d2t] = logits
-        return every
+        self.take_output(target)
 
     def unroll(
         self, target: Network, tokens: Tensor, features: Tensor, passes: int
@@ -176,17 +150,34 @@ class Head(nn.Module):
             state = shift(state, 1)
         return said
 
+    def by_place(
+        self, target: Network, tokens: Tensor, features: Tensor, places: int
+    ) -> list[Tensor]:
+        said = self.unroll(target, tokens, features[:, :-1], places)
+        return [one[0, place:] for place, one in enumerate(said)]
 
-def load_head(path: Path, config: Config) -> Head:
-    """Read a head for a target of these sizes from GGUF, dequantised to float32."""
-    weights = {
-        tensor.name: torch.tensor(
-            tensor.data
-            if tensor.tensor_type == GGMLQuantizationType.I64
-            else dequantize(tensor.data, tensor.tensor_type)
-        )
-        for tensor in GGUFReader(path).tensors
-    }
-    head = Head(config, weights.get("d2t"))
-    head.load_state_dict(weights)
-    return head.eval()
+    def divergences(self, target: Network, window: Tensor, passes: int) -> list[Tensor]:
+        """KL divergence, by pass, of what the head drafts from what the target says of a window,
+        were there no other tokens than the head can say."""
+        logits, features = self.read(target, window)
+        with fast_matrices():
+            drafted = self.unroll(target, window, features[:, :-1], passes)
+        with torch.no_grad():
+            logits = logits[:, 1:]
+            wanted = logits.softmax(-1)
+            entropy = logits.logsumexp(-1) - (wanted * logits).sum(-1)
+        found = []
+        for n, said in enumerate(drafted):
+            said = said.float()
+            missed = said.logsumexp(-1) - (wanted * said).sum(-1) - entropy
+            found.append(missed[:, n:].mean())
+        return found
+
+    def loss(self, target: Network, window: Tensor) -> Tensor:
+        total = torch.zeros(())
+        for n, divergence in enumerate(self.divergences(target, window, PASSES)):
+            total = total + PASS_SHARE**n * divergence
+        return total
+
+    def judge(self, target: Network, window: Tensor) -> Tensor:
+        return self.divergences(target, window, 1)[0]

@@ -117,10 +117,11 @@ class Memory:
 
 
 class RMSNorm(nn.Module):
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, width: int | None = None) -> None:
+        """width: of what is normed; default: the model's."""
         super().__init__()
         self.epsilon = config.norm_epsilon
-        self.weight = nn.Parameter(torch.ones(config.width))
+        self.weight = nn.Parameter(torch.ones(width or config.width))
 
     def forward(self, x: Tensor) -> Tensor:
         normed: Tensor = functional.rms_norm(x, (x.shape[-1],), self.weight, self.epsilon)

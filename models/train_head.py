@@ -1,12 +1,14 @@
-"""Train an EAGLE-3 head: for the bundled target, on the corpus of its draft model, or for any dense
-GGUF of the llama architecture, on what answers.py let it say.
+"""Train an EAGLE-3 head or a DSpark block drafter: for the bundled target, on the corpus of its
+draft model, or for any dense GGUF of the llama architecture, on what answers.py let it say.
 
     python models/train_head.py --out stdlib-head    about half an hour on one CPU core
+    python models/train_head.py --kind dspark --out stdlib-head
     python models/train_head.py --target MODEL.gguf --texts answers.jsonl --out head
     python models/train_head.py --smoke              a few steps, in half a minute
 
-Reads the target from its GGUF; writes head.pt and head-q8_0.gguf, which evaluate_head.py measures.
-Kill it and run it again: it goes on from its last checkpoint. Needs what train.py needs.
+Reads the target from its GGUF; writes head.pt and head-q8_0.gguf (of the other kind, dspark.pt and
+dspark-q8_0.gguf), which evaluate_head.py measures. Kill it and run it again: it goes on from its
+last checkpoint. Needs what train.py needs.
 """
 
 from __future__ import annotations
@@ -14,35 +16,32 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import corpus
 import numpy as np
 import torch
+from block import BlockDrafter
 from corpus import Tokens
 from evaluate import WINDOW, windows
 from export import export_head
-from head import Head, layers_read, load_head
-from network import Network, fast_matrices, load, load_gguf
+from head import Head
+from network import Network, load, load_gguf
+from state_reader import StateReader
 from torch import Tensor
-from torch.nn import functional
 from trainer import Recipe, fit
 
 TARGET = Path(__file__).parent / "target-q8_0.gguf"
 
-PASSES = 3
-"""Tokens drafted from every place in training: behind the first, from states of the head's own."""
-
-PASS_SHARE = 0.8
-"""Weight of a pass's loss, over that of the pass before it."""
+KINDS: dict[str, type[StateReader]] = {"eagle3": Head, "dspark": BlockDrafter}
 
 
 @dataclass(frozen=True)
 class Lesson:
     """What does not change while a head is trained."""
 
+    kind: type[StateReader]
     path: Path
     target: Network
     tokens: Tokens
@@ -52,15 +51,18 @@ class Lesson:
     recipe: Recipe
 
 
-def lesson(steps: int) -> Lesson:
+def lesson(kind: type[StateReader], steps: int) -> Lesson:
     """Of the bundled target."""
     target, tokenizer = load(TARGET)
     files = corpus.read_files()
     tokens, hold_out = (corpus.encode(tokenizer, texts) for texts in (files.train, files.hold_out))
-    return Lesson(TARGET, target, tokens, hold_out, None, recipe(target, steps, 8, 6e-3))
+    chosen = recipe(kind, target, steps, 8, 6e-3)
+    return Lesson(kind, TARGET, target, tokens, hold_out, None, chosen)
 
 
-def lesson_of(path: Path, texts: Path, steps: int, most_known: int) -> Lesson:
+def lesson_of(
+    kind: type[StateReader], path: Path, texts: Path, steps: int, most_known: int
+) -> Lesson:
     """Of another target: one in 25 of its texts is held out."""
     target, answers = load_gguf(path), corpus.read_answers(texts)
     tokens = np.concatenate([one for i, one in enumerate(answers) if i % 25])
@@ -69,12 +71,15 @@ def lesson_of(path: Path, texts: Path, steps: int, most_known: int) -> Lesson:
     counts = np.bincount(tokens, minlength=target.config.vocabulary)
     often = np.argsort(-counts, kind="stable")[:most_known]
     known = torch.from_numpy(np.sort(often))
-    return Lesson(path, target, tokens, hold_out, known, recipe(target, steps, 4, 3e-3))
+    chosen = recipe(kind, target, steps, 4, 3e-3)
+    return Lesson(kind, path, target, tokens, hold_out, known, chosen)
 
 
-def recipe(target: Network, steps: int, batch: int, learning_rate: float) -> Recipe:
+def recipe(
+    kind: type[StateReader], target: Network, steps: int, batch: int, learning_rate: float
+) -> Recipe:
     return Recipe(
-        name="head",
+        name=kind.name,
         config=target.config,
         steps=steps,
         batch=batch,
@@ -93,62 +98,35 @@ def shrink(whole: Lesson) -> Lesson:
     return dataclasses.replace(whole, hold_out=whole.hold_out[:1000], recipe=recipe)
 
 
-def divergences(head: Head, target: Network, window: Tensor, passes: int) -> list[Tensor]:
-    """KL divergence, by pass, of what the head drafts from what the target says of a window, were
-    there no other tokens than the head can say."""
-    with fast_matrices():
-        with torch.no_grad():
-            last, inputs = target.with_inputs(window, layers_read(target.config))
-            logits = functional.linear(last[:, 1:], head.output_weight(target))
-        features = torch.cat(inputs, dim=-1)[:, :-1]
-        drafted = head.unroll(target, window, features, passes)
-    with torch.no_grad():
-        logits = logits.float()
-        wanted = logits.softmax(-1)
-        entropy = logits.logsumexp(-1) - (wanted * logits).sum(-1)
-    found = []
-    for n, said in enumerate(drafted):
-        said = said.float()
-        missed = said.logsumexp(-1) - (wanted * said).sum(-1) - entropy
-        found.append(missed[:, n:].mean())
-    return found
-
-
-def loss_function(head: Head, target: Network) -> Callable[[Tensor], Tensor]:
-    def loss(window: Tensor) -> Tensor:
-        total = torch.zeros(())
-        for n, divergence in enumerate(divergences(head, target, window, PASSES)):
-            total = total + PASS_SHARE**n * divergence
-        return total
-
-    return loss
-
-
 def make_head(
     folder: Path, lesson: Lesson, *, compiled: bool, stop_after: int | None = None
-) -> Head:
-    """Train, or go on training, into `folder`, and return the head ready to evaluate."""
+) -> StateReader:
+    """Train, or go on training, into `folder`, and return the drafter ready to evaluate."""
     folder.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(0)
-    head = Head(lesson.recipe.config, lesson.known)
+    head = lesson.kind(lesson.recipe.config, lesson.known)
     head.begin_with(lesson.target.requires_grad_(False))
+
+    def loss(window: Tensor) -> Tensor:
+        return head.loss(lesson.target, window)
 
     @torch.no_grad()
     def hold_out_loss() -> float:
         several = [
-            divergences(head, lesson.target, inputs, 1)[0].item()
+            head.judge(lesson.target, inputs).item()
             for inputs, _ in windows(lesson.hold_out[:10000], WINDOW)
+            if inputs.shape[1] >= 16  # the last one may have room for no draft
         ]
         return sum(several) / len(several)
 
-    finished = folder / "head.pt"
+    finished = folder / f"{head.name}.pt"
     if finished.exists():
         head.load_state_dict(torch.load(finished, weights_only=True)["sd"])
         return head.eval()
     fit(
         lesson.recipe,
         head,
-        loss_function(head, lesson.target),
+        loss,
         lesson.tokens,
         folder,
         hold_out_loss=hold_out_loss,
@@ -166,7 +144,7 @@ def smoke(folder: Path, whole: Lesson, *, compiled: bool) -> None:
     resumed = make_head(folder / "resumed", small, compiled=compiled)
     path = folder / "head-f32.gguf"
     export_head(first, small.path, path, "f32")
-    exported = load_head(path, small.target.config)
+    exported = small.kind.load(path, small.target.config)
     for name, weight in first.state_dict().items():
         if not all(torch.equal(weight, other.state_dict()[name]) for other in (resumed, exported)):
             raise SystemExit(f"{name} differs after resuming or exporting")
@@ -177,6 +155,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--kind", choices=KINDS, default="eagle3", help="default: %(default)s")
     parser.add_argument(
         "--out", type=Path, default=Path("stdlib-head"), help="folder; default: %(default)s"
     )
@@ -199,18 +178,19 @@ def main() -> None:
     if (arguments.target is None) != (arguments.texts is None):
         parser.error("--target and --texts go together")
     torch.set_num_threads(1)
+    kind = KINDS[arguments.kind]
     if arguments.target is None:
-        whole = lesson(arguments.steps)
+        whole = lesson(kind, arguments.steps)
     else:
         known = arguments.known
-        whole = lesson_of(arguments.target, arguments.texts, arguments.steps, known)
+        whole = lesson_of(kind, arguments.target, arguments.texts, arguments.steps, known)
     compiled = not arguments.no_compile
     if arguments.smoke:
         with tempfile.TemporaryDirectory() as folder:
             smoke(Path(folder), whole, compiled=compiled)
         return
     head = make_head(arguments.out, whole, compiled=compiled)
-    export_head(head, whole.path, arguments.out / "head-q8_0.gguf", "q8_0")
+    export_head(head, whole.path, arguments.out / f"{kind.name}-q8_0.gguf", "q8_0")
 
 
 if __name__ == "__main__":

@@ -123,14 +123,18 @@ def fit(
     checkpoint.path.unlink()
 
 
+_OUTSIDE_LAYERS = ("token_embd", "markov_w", "conf_proj")
+
+
 def make_optimizers(network: nn.Module, learning_rate: float) -> list[Optimizer]:
-    """Muon for the layers' matrices; AdamW for the embedding and the norms, as Muon wants it."""
+    """Muon for the layers' matrices; AdamW for the embedding, for a block drafter's matrices by
+    token and its confidence, and for the norms, as Muon wants it."""
     matrices: list[nn.Parameter] = []
     rest: list[nn.Parameter] = []
     for name, parameter in network.named_parameters():
         if not parameter.requires_grad:
             continue
-        in_layer = parameter.dim() == 2 and not name.startswith("token_embd")
+        in_layer = parameter.dim() == 2 and not name.startswith(_OUTSIDE_LAYERS)
         (matrices if in_layer else rest).append(parameter)
     return [
         Muon(
