@@ -63,7 +63,7 @@ JsonObject to_json(const Stats& stats) {
 // What the draft model costs and would have to promise, which is why it may not have been asked.
 void print_draft_model(const Stats& stats) {
     if (stats.draft_break_even <= 0 || stats.decode_seconds.empty()) return;
-    std::fprintf(stderr, "draft model %.3g ms a token, plain decoding %.3g ms; ",
+    std::fprintf(stderr, "draft model %.3g ms a step, plain decoding %.3g ms; ",
                  1000 * stats.draft_step_seconds, 1000 * stats.decode_seconds[0]);
     if (stats.draft_break_even > 1)
         std::fputs("too slow to pay here", stderr);

@@ -24,6 +24,11 @@ class Reader {
           pattern_(architecture(architecture_).windows) {}
 
     int n_layers() const { return n_layers_; }
+    // Layers of multi-token prediction for which llama.cpp sets memory aside.
+    int n_predictions() const {
+        return architecture_ == "bailingmoe3" ? static_cast<int>(number("nextn_predict_layers"))
+                                              : 0;
+    }
 
     int window() const {
         // llama.cpp does not use what these files state.
@@ -51,7 +56,7 @@ class Reader {
         // The last layers of these models read what earlier ones keep.
         const std::int64_t n_own =
             architecture_ == "gemma3n" ? 20 : n_layers_ - number("attention.shared_kv_layers");
-        if (layer >= n_own) return 0;
+        if (layer >= n_own && layer < n_layers_) return 0;
         const std::int64_t n_heads = std::max<std::int64_t>(at(heads_, 0), 1);
         const std::int64_t usual = number("embedding_length") / n_heads;
         const auto length = [&](const std::string& key) {
@@ -100,6 +105,8 @@ AttentionLayers::AttentionLayers(const GgufReader& file, const RecurrentLayers& 
         if (recurrent.is_without_attention("blk." + std::to_string(layer))) continue;
         (reader.slides(layer) ? kept.windows : kept.whole) = reader.numbers(layer);
     }
+    for (int i = 0; i < reader.n_predictions() && !kept_.empty(); ++i)
+        kept_.back().whole += reader.numbers(reader.n_layers() + i);
 }
 
 }  // namespace specllama

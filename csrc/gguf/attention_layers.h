@@ -18,7 +18,8 @@ class AttentionLayers {
     // How many tokens sliding windows reach back; 0: no layer has one.
     int window() const { return window_; }
     // [layer]: numbers that it keeps of each token, if it has attention; `windows` keep no more
-    // tokens than they reach and a batch. Layers of multi-token prediction have none here.
+    // tokens than they reach and a batch. Layers of multi-token prediction have none here, except
+    // where llama.cpp sets memory aside for them: the last layer then has it.
     struct Kept {
         double whole = 0;
         double windows = 0;

@@ -46,7 +46,7 @@ class Eagle3File : private LayerReaderFile {
 // the one before has a window.
 class AssistantFile : private GgufReader {
  public:
-    using GgufReader::GgufReader;
+    explicit AssistantFile(const std::string& path) : GgufReader(path, "a draft") {}
 
     void check(const Header& target) const {
         if (const std::string fault = hidden_states_fault(); !fault.empty()) fail(fault);
@@ -190,7 +190,7 @@ void check_assistant(const std::string& path, const Header& target) {
 }
 
 void check_prediction(const Header& head, const Header& target) {
-    const GgufReader file(head.path);
+    const GgufReader file(head.path, "a draft");
     if (const std::string fault = mtp_fault(head.path); !fault.empty()) file.fail(fault);
     if (head.architecture != target.architecture)
         file.fail("it drafts for " + head.architecture + " models, but " + target.path + " is a " +

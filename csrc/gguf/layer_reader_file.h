@@ -19,7 +19,7 @@ std::string width_fault(const GgufReader& file);
 // drafter. Each function throws ModelError.
 class LayerReaderFile : protected GgufReader {
  public:
-    using GgufReader::GgufReader;
+    explicit LayerReaderFile(const std::string& path) : GgufReader(path, "a draft") {}
 
  protected:
     std::string key(const std::string& name) const;

@@ -287,13 +287,14 @@ bool Planner::should_continue(const RoundRequest& request, const RoundPlan& plan
 double Planner::break_even(int n_context) const {
     const double step = draft_cost_.step(1, n_context);
     if (step <= 0) return 0;
+    const int longest = draft_cost_.longest();
     std::array<double, kMaxSpecLength + 1> seconds;  // [g]: of a round that drafts g tokens
-    for (int g = 0; g <= kMaxSpecLength; ++g)
-        seconds[g] = g * step + cost().seconds(1 + g, n_context);
+    for (int g = 0; g <= longest; ++g)
+        seconds[g] = draft_cost_.n_steps(g, 0) * step + cost().seconds(1 + g, n_context);
     for (int percent = 1; percent <= 100; ++percent) {
         double reached = 1;
         double tokens = 1;
-        for (int g = 1; g <= kMaxSpecLength; ++g) {
+        for (int g = 1; g <= longest; ++g) {
             reached *= percent / 100.0;
             tokens += reached;
             if (tokens * seconds[0] > seconds[g]) return percent / 100.0;

@@ -26,6 +26,8 @@ namespace fs = std::filesystem;
 constexpr int kMostEntries = 4096;         // of folders that are looked at
 constexpr int kMostFiles = 32;             // that are opened
 constexpr std::uint64_t kLeastRatio = 10;  // of a target's weights to a draft model's
+constexpr double kBelieved = 0.7;          // how often a drafted token is right, as planners begin
+constexpr int kMostDrafted = 16;           // tokens of a draft
 
 // Of files that are no models by themselves.
 constexpr std::array kNames = {"mtp-", "eagle3-", "dflash-", "dspark-"};
@@ -100,7 +102,7 @@ std::vector<std::string> files_next_to(const Header& target) {
 }
 
 // Of the matrices from a layer on, and of the output.
-std::uint64_t bytes_per_token(const Header& header, int first_layer) {
+double bytes_per_decode(const Header& header, int first_layer) {
     double bytes = 0;
     for (const Matrix& matrix : header.matrices) {
         const int layer = layer_of(matrix.name);
@@ -108,7 +110,23 @@ std::uint64_t bytes_per_token(const Header& header, int first_layer) {
         bytes +=
             static_cast<double>(matrix.n_bytes()) * (matrix.of_experts ? header.expert_share : 1);
     }
-    return static_cast<std::uint64_t>(bytes);
+    return bytes;
+}
+
+// Bytes of weights that are expected to be read for a token: in each round a decode by the target,
+// and one by the drafter for each `n_at_once` tokens of a draft, which is as long as is best. That
+// is what tokens cost where memory is the limit.
+double expected_bytes(double target, double drafter, int n_at_once) {
+    double best = target;
+    double reached = 1;
+    double tokens = 1;
+    for (int n = 1; n <= kMostDrafted; ++n) {
+        reached *= kBelieved;
+        tokens += reached;
+        const int n_decodes = (n + n_at_once - 1) / n_at_once;
+        best = std::min(best, (target + n_decodes * drafter) / tokens);
+    }
+    return best;
 }
 
 // None: the file is no draft for the target. Throws ModelError if it cannot be one, with the
@@ -116,18 +134,19 @@ std::uint64_t bytes_per_token(const Header& header, int first_layer) {
 std::optional<NearbyDraft> examine(const std::string& path, const Header& target) {
     NearbyDraft draft{.header = check_gguf(path), .what = "a smaller model"};
     const Header& header = draft.header;
-    draft.bytes = bytes_per_token(header, 0);
+    double bytes = bytes_per_decode(header, 0);
+    int n_at_once = 1;
     if (header.is_head()) {
         check_head(header, target);
         draft.what = header.head_name();
-        if (header.shares_output) draft.bytes += target.weights.output;
-        // One decode drafts a block.
+        if (header.shares_output) bytes += static_cast<double>(target.weights.output);
         if (header.traits.kind == Architecture::Kind::block)
-            draft.bytes /= check_block_drafter(path, target).n_draft();
-        return draft;
+            n_at_once = check_block_drafter(path, target).n_draft();
+    } else {
+        const bool is_small = header.weights.total <= target.weights.total / kLeastRatio;
+        if (header.architecture != target.architecture || !is_small) return {};
     }
-    const bool is_small = header.weights.total <= target.weights.total / kLeastRatio;
-    if (header.architecture != target.architecture || !is_small) return {};
+    draft.bytes_per_token = expected_bytes(bytes_per_decode(target, 0), bytes, n_at_once);
     return draft;
 }
 
@@ -159,12 +178,13 @@ std::vector<NearbyDraft> drafts_next_to(const Header& target) {
             inform(error.what());
         }
     }
-    std::ranges::stable_sort(found, {}, &NearbyDraft::bytes);
+    std::ranges::stable_sort(found, {}, &NearbyDraft::bytes_per_token);
     return found;
 }
 
-std::uint64_t own_prediction_bytes(const Header& target) {
-    return bytes_per_token(target, static_cast<int>(target.layers.size()));
+double own_prediction_bytes(const Header& target) {
+    const double bytes = bytes_per_decode(target, static_cast<int>(target.layers.size()));
+    return expected_bytes(bytes_per_decode(target, 0), bytes, 1);
 }
 
 }  // namespace specllama

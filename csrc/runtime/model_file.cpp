@@ -94,7 +94,8 @@ std::string automatic_draft(const std::string& target, const std::string& bundle
     if (header.is_head()) return "ngram";  // the session says that it is no model
     const bool predicts = mtp_fault(target).empty();
     const std::vector<NearbyDraft> found = drafts_next_to(header);
-    if (!found.empty() && (!predicts || found.front().bytes < own_prediction_bytes(header))) {
+    if (!found.empty() &&
+        (!predicts || found.front().bytes_per_token < own_prediction_bytes(header))) {
         announce(found.front(), target);
         return found.front().header.path;
     }

@@ -225,6 +225,7 @@ void bind_plan(py::module_& m) {
                 planner.draft_cost().set_tokens_per_step(n);
             },
             py::arg("n"))
+        .def("break_even", &Planner::break_even, py::arg("n_context"))
         .def(
             "should_continue",
             [](Planner& planner, const PlannedRound& round, const std::vector<Evidence>& draft,

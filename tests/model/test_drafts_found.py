@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from any_model import architectures, write
-from blocks import write_block
+from blocks import block_model, write_block
 from heads import eagle3_model, write_eagle3, write_qwen
 from prediction_files import write_own, write_side, write_without
 from random_model import WIDTH, words, write_dense
@@ -87,6 +87,9 @@ def test_a_block_drafter_is_taken_as_its_weights_are_read_once(tmp_path: Path) -
     assert found(model) == str(head)
     block = write_block(tmp_path / "dflash-.gguf", "dflash")
     assert found(model) == str(block)
+    # One decode of this one costs more than the tokens at its end promise.
+    write_block(tmp_path / "dflash-.gguf", "dflash", block_model("dflash", n_layers=8))
+    assert found(model) == str(head)
     block.unlink()
     write_block(tmp_path / "dspark-.gguf", "dspark", target_layers=[0, 9])
     assert found(model) == str(head)

@@ -166,6 +166,10 @@ class Planner:
     def set_tokens_per_step(self, n: int) -> None:
         """Let a step of the draft model draft n tokens (1 to 65); for n > 1, the only step."""
 
+    def break_even(self, n_context: int) -> float:
+        """Return the share of the draft model's tokens that must be accepted for it to pay; 2:
+        there is none; 0: its cost is unknown."""
+
     def should_continue(
         self, round: PlannedRound, draft: Sequence[Evidence], seconds: float = 0.0
     ) -> bool: ...

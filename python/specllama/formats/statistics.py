@@ -31,6 +31,6 @@ def _unused_draft_model(stats: Stats) -> list[str]:
         else f"it pays if more than {stats.draft_break_even:.0%} of its tokens are accepted"
     )
     return [
-        f"draft model not used: a token of it takes {1e3 * stats.draft_step_seconds:.3g} ms, plain "
+        f"draft model not used: a step of it takes {1e3 * stats.draft_step_seconds:.3g} ms, plain "
         f"decoding {1e3 * stats.decode_seconds[0]:.3g} ms; {pays}"
     ]

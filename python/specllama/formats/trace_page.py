@@ -171,7 +171,7 @@ def _evidence(drafted: DraftedToken) -> str:
         behind = "1 byte" if drafted.length == 1 else f"{drafted.length} bytes"
         return f"drafted by the grammar, which leaves nothing else; {behind} foreseen behind it"
     if drafted.drafter == "model":
-        return f"drafted by the draft model, probability {drafted.confidence:.2f}"
+        return f"drafted by the draft model, confidence {drafted.confidence:.2f}"
     return "drafted by another drafter"
 
 
