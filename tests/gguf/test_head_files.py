@@ -196,16 +196,6 @@ def test_models_command_lists_heads_with_their_targets(
     assert [line for line in table if line.endswith("/other/head.gguf, an EAGLE-3 head")]
 
 
-def test_alpha_command_refuses_heads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """They have no distribution without the states of their model."""
-    target, head = write_knowing_pair(tmp_path / "models", shares=True)
-    for path, why in ((head, "is an EAGLE-3 head"), (head.parent, "No model in")):
-        assert main(["alpha", "-m", str(target), "-md", str(path)]) == 2
-        error = capsys.readouterr().err
-        assert why in error
-        assert error.count("\n") == 1
-
-
 def test_a_split_file_drafts_with_its_mtp_layers(tmp_path: Path, open_session: Open) -> None:
     first, *_ = split(
         write_qwen(tmp_path / "model.gguf"), tmp_path / "parts" / "model.gguf", "qwen35", 5

@@ -143,12 +143,23 @@ def test_the_data_card_has_the_hashes_of_the_files() -> None:
     find_spec("torch") is None or find_spec("tokenizers") is None,
     reason="training needs torch and tokenizers",
 )
-@pytest.mark.parametrize("script", ["train.py", "train_head.py", "train_head.py --target"])
+@pytest.mark.parametrize(
+    "script",
+    [
+        "train.py",
+        "train_head.py",
+        "train_head.py --target",
+        "train_head.py --kind dspark",
+        "train_head.py --kind dspark --target",
+    ],
+)
 def test_training_runs_resumes_and_exports_in_small(script: str, tmp_path: Path) -> None:
     """Train, resume, export and evaluate; without torch.compile, which needs a C++ compiler."""
     file, *other = script.split()
     command = [sys.executable, str(MODELS / file), "--smoke", "--no-compile"]
-    if other:
+    if "dspark" in other:
+        command += ["--kind", "dspark"]
+    if "--target" in other:
         from random_model import write_dense
 
         target, texts = tmp_path / "target.gguf", tmp_path / "texts.jsonl"

@@ -6,7 +6,10 @@ of the drafters (by llama-cpp-python, one token drafted at a time). alpha = E[mi
 at which rejection sampling accepts. The expected speed follows from alpha, the measured times of
 decodes and the best draft length, assuming that tokens are accepted independently of each other.
 Drafters that often propose nothing do better: a round without a draft costs no more than plain
-decoding."""
+decoding.
+
+Heads and block drafters draft from the states of the model. So sessions measure them, with drafts
+of 8 tokens: what is accepted at each place of a draft, if the tokens before it are."""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import argparse
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +28,7 @@ from specllama import _core, _files
 from specllama.commands import _arguments
 from specllama.commands.whole_numbers import whole
 from specllama.errors import ArgumentError
-from specllama.measure import alpha, alpha_tables, costs, speed
+from specllama.measure import alpha, alpha_tables, costs, places, speed
 from specllama.measure.alpha import Text
 from specllama.measure.alpha_tables import Measured
 from specllama.measure.approximations import DraftModel, counting
@@ -54,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     drafts = _in_types(_drafts(target, arguments), target, arguments.draft_type)
     if arguments.speed and len(drafts) != 1:
         raise ArgumentError(
-            f"--speed is for one draft model in one type, not {len(drafts)}; name a type with "
+            f"--speed is for one draft in one type, not {len(drafts)}; name a type with "
             "--draft-type."
         )
     options = {"n_threads": arguments.n_threads, "n_gpu_layers": arguments.n_gpu_layers}
@@ -64,6 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         prompts = _prompts(model, arguments)
         texts = _generate(model, prompts, arguments, measured)
         _compare(model, texts, drafts, arguments, measured, n_ctx, options)
+    _measure_places(target, drafts, prompts, arguments, measured, options)
     _time(target, drafts, prompts[0], arguments, measured, options)
     if arguments.speed:
         _measure_speed(target, drafts, prompts, arguments, measured, options)
@@ -95,7 +99,7 @@ def _generate(
 def _compare(
     model: LogitsModel,
     texts: dict[float, list[Text]],
-    drafts: dict[str, str],
+    drafts: dict[str, DraftFile],
     arguments: argparse.Namespace,
     measured: Measured,
     n_ctx: int,
@@ -104,8 +108,10 @@ def _compare(
     for temperature, some in texts.items():
         bar = _bar(some, f"counting at T = {temperature:g}")
         measured.alphas += alpha.measure(model, bar, counting(), arguments.lenience)
-    for name, path in drafts.items():  # one at a time in memory
-        with LogitsModel(path, n_ctx=n_ctx, **options) as draft:
+    for name, draft_file in drafts.items():  # one at a time in memory
+        if draft_file.reads_states:
+            continue
+        with LogitsModel(draft_file.path, n_ctx=n_ctx, **options) as draft:
             for temperature, some in texts.items():
                 bar = _bar(some, f"{name} at T = {temperature:g}")
                 drafter = [DraftModel(name, draft)]
@@ -114,9 +120,47 @@ def _compare(
                 measured.rules.append(alpha.compare_rules(model, draft, bar, name))
 
 
+def _measure_places(
+    target: str,
+    drafts: dict[str, DraftFile],
+    prompts: Sequence[Sequence[int]],
+    arguments: argparse.Namespace,
+    measured: Measured,
+    options: dict[str, Any],
+) -> None:
+    settings = _settings(arguments)
+    for name, file in drafts.items():
+        if not file.reads_states:
+            continue
+        with tqdm(total=len(settings), desc=name, leave=False, delay=0.3, disable=None) as bar:
+            measured.places += places.measure(
+                target,
+                file.path,
+                prompts,
+                settings,
+                name=name,
+                at_once=file.at_once,
+                longest=MAX_GAMMA,
+                n_tokens=arguments.n_predict,
+                advance=bar.update,
+                **options,
+                n_ctx=_session_context(arguments),
+            )
+
+
+def _settings(arguments: argparse.Namespace) -> list[tuple[float, alpha.Rule]]:
+    """Return the temperatures, each with the rules that differ there."""
+    settings: list[tuple[float, alpha.Rule]] = []
+    for temperature in arguments.temp:
+        settings.append((temperature, "coupled"))
+        if temperature > 0:
+            settings.append((temperature, "rejection"))
+    return settings
+
+
 def _time(
     target: str,
-    drafts: dict[str, str],
+    drafts: dict[str, DraftFile],
     prompt: Sequence[int],
     arguments: argparse.Namespace,
     measured: Measured,
@@ -126,33 +170,28 @@ def _time(
     next(bar)
     options = options | {"n_ctx": _session_context(arguments)}
     measured.v = costs.target_times(target, prompt, MAX_GAMMA + 1, _TURNS, **options)
-    for (name, path), _ in zip(drafts.items(), bar, strict=True):
-        step = costs.draft_step(target, path, prompt, _TURNS, **options)
+    for (name, file), _ in zip(drafts.items(), bar, strict=True):
+        step = costs.draft_step(target, file.path, prompt, _TURNS, at_once=file.at_once, **options)
         measured.draft_steps[name] = step
 
 
 def _measure_speed(
     target: str,
-    drafts: dict[str, str],
+    drafts: dict[str, DraftFile],
     prompts: Sequence[Sequence[int]],
     arguments: argparse.Namespace,
     measured: Measured,
     options: dict[str, Any],
 ) -> None:
-    ((name, path),) = drafts.items()
-    settings: list[tuple[float, alpha.Rule]] = []
-    for temperature in arguments.temp:
-        settings.append((temperature, "coupled"))
-        if temperature > 0:
-            settings.append((temperature, "rejection"))
+    ((name, file),) = drafts.items()
     with tqdm(
         total=(MAX_GAMMA + 1) * arguments.repeat, desc="generating", leave=False, disable=None
     ) as bar:
         measured.speeds = speed.measure(
             target,
-            path,
+            file.path,
             prompts[:_SPEED_PROMPTS],
-            settings,
+            _settings(arguments),
             costs.Costs(measured.v, measured.draft_steps[name]),
             n_tokens=arguments.n_predict,
             repeat=arguments.repeat,
@@ -190,48 +229,70 @@ def _prompts(model: LogitsModel, arguments: argparse.Namespace) -> list[list[int
     return [begin + piece for piece in pieces]
 
 
-def _drafts(target: str, arguments: argparse.Namespace) -> dict[str, str]:
-    """Return names and paths of the draft models to measure; of a folder, all that could draft."""
+@dataclass(frozen=True)
+class DraftFile:
+    """A file to measure.
+
+    Attributes:
+        path: Where it is.
+        reads_states: Whether it is a head or block drafter, which needs the target's states.
+        at_once: Whether one pass drafts all tokens.
+    """
+
+    path: str
+    reads_states: bool = False
+    at_once: bool = False
+
+    @classmethod
+    def of(cls, path: str, file: _core.ModelFile) -> DraftFile:
+        """Return what its header says of it."""
+        return cls(path, bool(file.head), file.architecture == "dflash")
+
+
+def _drafts(target: str, arguments: argparse.Namespace) -> dict[str, DraftFile]:
+    """Return the drafts to measure, by name; of a folder, all that could draft."""
     found = Found(Path(target), _core.read_model_file(target))
     if arguments.draft_model is None:
         bundled = Path(target) == BUNDLED_MODEL
-        return {BUNDLED_DRAFT.name: str(BUNDLED_DRAFT)} if bundled else {}
+        return {BUNDLED_DRAFT.name: DraftFile(str(BUNDLED_DRAFT))} if bundled else {}
     path = hub.local_path("-md", arguments.draft_model)
     if not os.path.isdir(path):
         draft = _core.read_model_file(path)
         if found.file is None or draft.vocabulary != found.file.vocabulary:
             raise ArgumentError(f"{path} has another vocabulary than {target}.")
         if draft.head:
-            raise ArgumentError(
-                f"{path} is {draft.head}, which says nothing without the states of its model; "
-                f"`specllama bench` measures it."
-            )
-        if not draft.can_draft:
+            _core.check_head(path, target)
+        elif not draft.can_draft:
             raise ArgumentError(f"{path} cannot draft: its memory cannot be cut.")
-        return {Path(path).name: path}
+        return {Path(path).name: DraftFile.of(path, draft)}
     bar = _bar(list(files([Path(path)])), "reading")
-    fitting = [
-        one
+    fitting = {
+        os.path.relpath(one.path, path): DraftFile.of(str(one.path), one.file)
         for one in map(look, bar)
-        if one.could_draft_for(found) and one.file is not None and not one.file.head
-    ]
+        if one.file is not None and one.could_draft_for(found)
+    }
     if not fitting:
         raise ArgumentError(
-            f"No model in {path} could draft for {target}: none is smaller, with its vocabulary."
+            f"No file in {path} could draft for {target}: none is smaller, with its vocabulary."
         )
-    return {os.path.relpath(one.path, path): str(one.path) for one in fitting}
+    return fitting
 
 
-def _in_types(drafts: dict[str, str], target: str, types: Sequence[str]) -> dict[str, str]:
-    """Return names and paths of the draft models in each of the types: of the files, and of copies
-    of them."""
-    found: dict[str, str] = {}
-    for name, path in drafts.items():
+def _in_types(
+    drafts: dict[str, DraftFile], target: str, types: Sequence[str]
+) -> dict[str, DraftFile]:
+    """Return the drafts by name: heads and block drafters as they are, and draft models in each of
+    the types, their own files or copies of them."""
+    found: dict[str, DraftFile] = {}
+    for name, file in drafts.items():
+        if file.reads_states:
+            found[name] = file
+            continue
         for kind in types:
-            copy = _core.draft_in_type(path, target=target, type=kind)
+            copy = DraftFile(_core.draft_in_type(file.path, target=target, type=kind))
             if copy not in found.values():
-                weights = _core.read_model_file(copy).weight_type
-                found[name if copy == path else f"{name} as {weights}"] = copy
+                weights = _core.read_model_file(copy.path).weight_type
+                found[name if copy == file else f"{name} as {weights}"] = copy
     return found
 
 

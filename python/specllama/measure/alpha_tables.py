@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from specllama import theory
 from specllama.measure.alpha import Alpha, Rules
+from specllama.measure.places import Places
 from specllama.measure.speed import Speed
 from specllama.theory import DecodeTimes
 
@@ -21,9 +22,10 @@ class Measured:
             before in it.
         n_tokens: For each temperature, the number of generated tokens.
         v: Decode times of the model, seconds.
-        draft_steps: d of each draft model by its name, seconds.
+        draft_steps: d of each draft model, head or block drafter by its name, seconds.
         alphas: For every drafter, temperature and lenience.
         rules: For every draft model and temperature.
+        places: For every head or block drafter, temperature and rule.
         speeds: For every setting and draft length.
     """
 
@@ -31,6 +33,7 @@ class Measured:
     n_tokens: dict[float, int] = field(default_factory=dict)
     alphas: list[Alpha] = field(default_factory=list)
     rules: list[Rules] = field(default_factory=list)
+    places: list[Places] = field(default_factory=list)
     v: DecodeTimes = field(default_factory=DecodeTimes)
     draft_steps: dict[str, float] = field(default_factory=dict)
     speeds: list[Speed] = field(default_factory=list)
@@ -42,7 +45,9 @@ def render(measured: Measured, target: str, lenience: Sequence[float]) -> str:
     strict = [one for one in measured.alphas if one.lenience == 1]
     if strict:
         parts.append("alpha (± standard error)\n\n" + _alphas(strict, measured))
-    if len(measured.draft_steps) > 1 and strict:
+    if measured.places:
+        parts.append("Accepted by place in a draft\n\n" + _places(measured))
+    if len(measured.draft_steps) > 1:
         parts.append(_best(strict, measured))
     if measured.rules:
         parts.append("Three ways to accept\n\n" + _rules(measured))
@@ -116,21 +121,51 @@ def _alphas(alphas: Sequence[Alpha], measured: Measured) -> str:
 
 
 def _best(alphas: Sequence[Alpha], measured: Measured) -> str:
-    """Return a sentence for each temperature: which draft model suits the target best."""
+    """Return a sentence for each temperature: which draft suits the target best."""
     lines = []
     for temperature in measured.n_tokens:
-        models = [
-            one
+        expected = [
+            (one.drafter, *expectation(one, measured))
             for one in alphas
             if one.temperature == temperature and one.drafter in measured.draft_steps
+        ] + [
+            (one.drafter, *_best_place(one, measured))
+            for one in measured.places
+            if one.temperature == temperature
         ]
-        best = max(models, key=lambda one: expectation(one, measured)[1])
-        gamma, factor = expectation(best, measured)
+        best, gamma, factor = max(expected, key=lambda one: one[2])
         lines.append(
-            f"At T = {temperature:g} {best.drafter} suits best: {factor:.2f} times plain decoding "
-            f"with gamma = {gamma}."
+            f"At T = {temperature:g} {best} suits best: {factor:.2f} times plain decoding with "
+            f"gamma = {gamma}."
         )
     return "\n".join(lines)
+
+
+def _best_place(one: Places, measured: Measured) -> tuple[int, float]:
+    return one.best(measured.v, measured.draft_steps[one.drafter])
+
+
+def _places(measured: Measured) -> str:
+    n_places = max(len(one.by_place) for one in measured.places)
+    rows = []
+    for one in measured.places:
+        gamma, factor = _best_place(one, measured)
+        shares = [f"{share:.2f}" for share in one.by_place]
+        rows.append(
+            (
+                one.drafter,
+                f"{one.temperature:g}",
+                one.acceptance,
+                *shares,
+                *[""] * (n_places - len(shares)),
+                f"{one.tokens_per_round:.2f}",
+                str(gamma),
+                f"{factor:.2f}",
+            )
+        )
+    places = map(str, range(1, n_places + 1))
+    header = ("drafter", "T", "rule", *places, "per round", "best gamma", "speed")
+    return markdown(header, rows)
 
 
 def _rules(measured: Measured) -> str:

@@ -86,16 +86,23 @@ def draft_step(
     draft: str | os.PathLike[str],
     prompt: Sequence[int],
     repeat: int,
+    *,
+    at_once: bool = False,
     **options: Any,
 ) -> float:
-    """Return d of a draft model as its file is, measured in drafts of 4 tokens. Arguments as
+    """Return d of a draft model as its file is, measured in drafts of 4 tokens, each of which takes
+    a pass; or the time of a whole draft if one pass drafts all tokens (`at_once`). Arguments as
     above."""
     times: list[float] = []
     with SpecSession(model, draft, draft_type="keep", spec_length=4, **options) as session:
         for turn in range(repeat + 1):
             rounds = list(_rounds(session, prompt, 5))
             if turn > 0:
-                times += [drafting / drafted for _, drafting, drafted in rounds if drafted > 0]
+                times += [
+                    drafting / (1 if at_once else drafted)
+                    for _, drafting, drafted in rounds
+                    if drafted > 0
+                ]
     return _median(times)
 
 
