@@ -1,27 +1,32 @@
-"""Heads beside draft models: what a target accepts of their drafts, and the clock.
+"""Heads and block drafters beside draft models: what a target accepts of their drafts, and the
+clock.
 
     python benchmarks/bench_heads.py acceptance models/draft-q8_0.gguf head.gguf
     python benchmarks/bench_heads.py speed models/draft-q8_0.gguf head.gguf \\
-        [--model MODEL.gguf] [--llama-cpp DIRECTORY]
+        [--model MODEL.gguf] [--padded] [--llama-cpp DIRECTORY]
     python benchmarks/bench_heads.py mtp [--llama-cpp DIRECTORY]
 
-Prompts: pieces of the files that no model of the bundled pair was trained on; for another --model,
-conversations of the answered workloads' held-out half. `acceptance`: by place in a draft, of those
-whose tokens before it were accepted, and tokens per round; with `--guesses 3`, of trees, these
-alone. `speed`: in turns, the median of the ratios to our plain decoding, prompt by prompt, and the
-share of the drafted tokens that were accepted; with --llama-cpp (bench_peers.py says how to build
-it) also llama-server on the same files, greedily, with drafts of two to five tokens. `mtp`: the
-same, greedily, of two small files whose layer of multi-token prediction is always right.
+Prompts: pieces of the files that no model of the bundled pair was trained on, also for a --model
+that is a --padded copy of the bundled one (models/pad.py); for another --model, conversations of
+the answered workloads' held-out half. `acceptance`: by place in a draft of --length tokens, of
+those whose tokens before it were accepted, and tokens per round; with `--guesses 3`, of trees,
+these alone. `speed`: in turns, the median of the ratios to our plain decoding, prompt by prompt,
+by the clock and by processor time (for a busy machine; prompts included), and the share of the
+drafted tokens that were accepted; with --llama-cpp (bench_peers.py says how to build it) also
+llama-server on the same files, greedily, with drafts of two to five tokens. `mtp`: the same,
+greedily, of two small files whose layer of multi-token prediction is always right.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import statistics
 import sys
 import sysconfig
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
@@ -33,6 +38,7 @@ from heads import glm_model, know_the_answer, write_glm, write_qwen
 from random_model import EOS, delta_net_model
 from specllama import SpecSession, _core
 from specllama.bench.llama_server import LlamaServer, model_flags, serving
+from specllama.measure.places import by_place
 from specllama.session import BUNDLED_MODEL
 from specllama.workloads import ANSWERED, load_answered
 
@@ -60,8 +66,11 @@ class Target(NamedTuple):
     options: dict[str, Any]
 
 
-def of_bundled(per_file: int) -> Target:
-    """Of every file its first tokens, and others as far apart as possible."""
+def of_bundled(model: Path, per_file: int) -> Target:
+    """Of every file its first tokens, and others as far apart as possible.
+
+    model: The bundled target, or a padded copy of it.
+    """
     found = []
     with SpecSession(draft=None, **SESSION) as session:
         (begin,) = session.tokenize("")
@@ -71,7 +80,7 @@ def of_bundled(per_file: int) -> Target:
             for i in range(per_file):
                 first = (len(tokens) - N_PROMPT) * i // per_file
                 found.append([begin, *tokens[max(first, 0) :][:N_PROMPT]])
-    return Target(BUNDLED_MODEL, found, SESSION | {"n_ctx": 512})
+    return Target(model, found, SESSION | {"n_ctx": 512})
 
 
 def of_chat(model: Path, per_workload: int) -> Target:
@@ -89,25 +98,16 @@ class Accepted:
     """What became of the drafts of several generations."""
 
     def __init__(self) -> None:
-        self.tokens = self.rounds = 0
-        self.drafted, self.accepted = [0] * LENGTH, [0] * LENGTH
+        self.tokens = 0
+        self.rounds: list[tuple[int, int]] = []
 
     def add(self, stats: _core.Stats) -> None:
         self.tokens += stats.generated_tokens
-        self.rounds += stats.rounds
-        for i, n in enumerate(stats.drafted_by_position):
-            self.drafted[i] += n
-        for i, n in enumerate(stats.accepted_by_position):
-            self.accepted[i] += n
-
-    def places(self) -> list[float]:
-        """[i]: share of the tokens at place i of a draft, where those before were accepted."""
-        before = [self.drafted[0], *self.accepted]
-        return [n / max(of, 1) for n, of in zip(self.accepted, before, strict=False)]
+        self.rounds += stats.by_round
 
 
-def acceptance(target: Target, drafts: list[Path], guesses: int) -> None:
-    fixed: dict[str, Any] = {"cascade": False, "spec_length": LENGTH, "spec_tree": guesses}
+def acceptance(target: Target, drafts: list[Path], length: int, guesses: int) -> None:
+    fixed: dict[str, Any] = {"cascade": False, "spec_length": length, "spec_tree": guesses}
     for draft in drafts:
         with SpecSession(target.model, draft, **fixed, **target.options) as session:
             for temperature, rule in RULES:
@@ -118,18 +118,20 @@ def acceptance(target: Target, drafts: list[Path], guesses: int) -> None:
                     found.add(done.stats)
                 print(
                     f"{draft.stem:12} T = {temperature:<4} {rule:10}",
-                    *(f"{share:.3f}" for share in found.places() if guesses == 1),
-                    f"  {found.tokens / found.rounds:.2f} tokens per round",
+                    *(f"{share:.3f}" for share in by_place(found.rounds) if guesses == 1),
+                    f"  {found.tokens / len(found.rounds):.2f} tokens per round",
                     flush=True,
                 )
 
 
 class Run(NamedTuple):
-    """One text: tokens per second, and how many were drafted and accepted."""
+    """One text: tokens per second, how many were drafted and accepted, and processor time in
+    seconds; of another process, that is not known."""
 
     speed: float
     drafted: int
     accepted: int
+    processor: float = math.nan
 
 
 Contestant = Callable[[list[int], int, float], Run]
@@ -139,8 +141,10 @@ Contestant = Callable[[list[int], int, float], Run]
 def of_session(session: SpecSession) -> Contestant:
     def run(prompt: list[int], seed: int, temperature: float) -> Run:
         chosen: Any = {"seed": seed, "temperature": temperature, "max_tokens": N_PREDICT}
+        begin = time.process_time()
         stats = session.generate(prompt, **chosen).stats
-        return Run(stats.tokens_per_second, stats.drafted, stats.accepted)
+        seconds = time.process_time() - begin
+        return Run(stats.tokens_per_second, stats.drafted, stats.accepted, seconds)
 
     return run
 
@@ -155,10 +159,10 @@ def of_server(server: LlamaServer) -> Contestant:
 
 def of_files(drafts: list[Path]) -> dict[str, list[str]]:
     """Return what llama-server is told to draft by these, by name of the setting."""
+    kinds = {"eagle3": "draft-eagle3", "dflash": "draft-dspark"}
     settings: dict[str, list[str]] = {}
     for draft in drafts:
-        with draft.open("rb") as file:
-            kind = "draft-eagle3" if b"eagle3" in file.read(4096) else "draft-simple"
+        kind = kinds.get(_core.read_model_file(str(draft)).architecture, "draft-simple")
         settings[kind] = ["--spec-type", kind, "-md", str(draft)]
     return settings
 
@@ -202,11 +206,14 @@ def compare(contestants: dict[str, Contestant], prompts: Prompts, temperature: f
         for name in list(contestants) if seed % 2 else list(contestants)[::-1]:
             runs[name].append(contestants[name](prompt, seed, temperature))
     for name, some in runs.items():
-        ratios = [one.speed / plain.speed for one, plain in zip(some, runs["plain"], strict=True)]
+        both = list(zip(some, runs["plain"], strict=True))
+        ratios = [one.speed / plain.speed for one, plain in both]
+        by_processor = [plain.processor / one.processor for one, plain in both]
         drafted, accepted = (sum(one[i] for one in some) for i in (1, 2))
         print(
             f"T = {temperature}  {name:28} {statistics.median(one.speed for one in some):7.0f} "
-            f"tokens/s, {statistics.median(ratios):.2f} of plain"
+            f"tokens/s, {statistics.median(ratios):.2f} of plain, "
+            f"{statistics.median(by_processor):.2f} by processor time"
             + (f", {accepted / drafted:.2f} of {drafted} drafted tokens" if drafted else ""),
             flush=True,
         )
@@ -240,6 +247,10 @@ def main() -> None:
     parser.add_argument(
         "--per-file", type=int, default=3, help="prompts of each file, or workload (3)"
     )
+    parser.add_argument(
+        "--padded", action="store_true", help="--model is a padded copy of the bundled one"
+    )
+    parser.add_argument("--length", type=int, default=5, help="tokens of a draft (5)")
     parser.add_argument("--guesses", type=int, default=1, help="at a position (1)")
     parser.add_argument("--spec-length", type=int, help="tokens per draft (the planner's choice)")
     parser.add_argument("--llama-cpp", type=Path, help="where llama-server is; for `speed`")
@@ -249,12 +260,12 @@ def main() -> None:
         return
     if not arguments.drafts:
         parser.error(f"{arguments.what} needs the files of draft models or heads")
-    if arguments.model is None:
-        target = of_bundled(arguments.per_file)
+    if arguments.model is None or arguments.padded:
+        target = of_bundled(arguments.model or BUNDLED_MODEL, arguments.per_file)
     else:
         target = of_chat(arguments.model, arguments.per_file)
     if arguments.what == "acceptance":
-        acceptance(target, arguments.drafts, arguments.guesses)
+        acceptance(target, arguments.drafts, arguments.length, arguments.guesses)
         return
     sessions: dict[str, dict[str, Any]] = {"plain": {"draft": None}, "n-grams": {"draft": "ngram"}}
     for draft in arguments.drafts:

@@ -3,8 +3,8 @@
 Its layers attend to what the target has computed for the text: the inputs of three of the target's
 layers, made into one state for each token but the last. The last token and mask tokens are a block,
 whose rows see each other in both directions. Row i gives the token i + 1 places after the last one,
-by its own logits and a bias that depends on the token before (the Markov head). The confidence head
-estimates how likely the target is to accept the row's token.
+by its own logits and a bias that depends on the token before (the Markov head). There is no
+confidence head: one that was tried told less of what is accepted than the drafter's probabilities.
 """
 
 from __future__ import annotations
@@ -95,15 +95,6 @@ def rotate_halves(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return torch.cat((one * cos - other * sin, one * sin + other * cos), dim=-1)
 
 
-class Drafted(NamedTuple):
-    """What is drafted in some blocks, (batch, blocks, BLOCK, ...)."""
-
-    logits: Tensor
-    """Of the tokens that the drafter can say."""
-    confidence: Tensor
-    """The logit of how likely the target accepts the row's token."""
-
-
 class BlockDrafter(StateReader):
     """The layers, what they read and what they say: see `draft`."""
 
@@ -118,15 +109,12 @@ class BlockDrafter(StateReader):
         self.output_norm = RMSNorm(config)
         self.markov_w1 = nn.Embedding(config.vocabulary, RANK)
         self.markov_w2 = nn.Linear(RANK, self.n_known, bias=False)
-        self.conf_proj = nn.Linear(config.width + RANK, 1)
         for name, parameter in self.named_parameters():
             if parameter.dim() == 2:
                 residual = name.endswith(("attn_output.weight", "ffn_down.weight"))
                 std = 0.02 / math.sqrt(2 * self.layers) if residual else 0.02
                 nn.init.normal_(parameter, std=std)
         nn.init.zeros_(self.markov_w2.weight)
-        nn.init.zeros_(self.conf_proj.weight)
-        nn.init.zeros_(self.conf_proj.bias)
 
     def begin_with(self, target: Network) -> None:
         """Start as the target's last layers, which read the last of the states alone."""
@@ -147,7 +135,7 @@ class BlockDrafter(StateReader):
             self.output_norm.load_state_dict(target.output_norm.state_dict())
         self.take_output(target)
 
-    def draft(self, target: Network, tokens: Tensor, features: Tensor, last: Tensor) -> Drafted:
+    def draft(self, target: Network, tokens: Tensor, features: Tensor, last: Tensor) -> Tensor:
         """Draft blocks; the bias of a row is that of the text's own token before.
 
         Args:
@@ -155,6 +143,9 @@ class BlockDrafter(StateReader):
             tokens: (batch, n) token ids.
             features: (batch, n, 3 width), what went into the layers that are read.
             last: (blocks,), where in the text the last token of each is; BLOCK - 1 more follow.
+
+        Returns:
+            (batch, blocks, BLOCK, tokens that it can say): logits.
         """
         count = tokens.shape[1]
         places = last[:, None] + torch.arange(BLOCK)
@@ -170,40 +161,31 @@ class BlockDrafter(StateReader):
             text = layer.keys_and_values(state, self.cos[:count], self.sin[:count])
             x = layer(x, self.cos[where], self.sin[where], text, seen)
         x = self.output_norm(x).unflatten(1, (-1, BLOCK))
-        before = self.markov_w1(known)
-        logits = functional.linear(x, self.output_weight(target)) + self.markov_w2(before)
-        # What confidence learns is to change nothing else.
-        found = torch.cat((x, before.to(x.dtype)), dim=-1).detach()
-        return Drafted(logits, self.conf_proj(found)[..., 0])
+        logits = functional.linear(x, self.output_weight(target))
+        return logits + self.markov_w2(self.markov_w1(known))
 
     def by_place(
         self, target: Network, tokens: Tensor, features: Tensor, places: int
     ) -> list[Tensor]:
         last = torch.arange(1, tokens.shape[1] - BLOCK + 1)
-        logits = self.draft(target, tokens, features, last).logits[0]
+        logits = self.draft(target, tokens, features, last)[0]
         return list(logits[:, :places].unbind(1))
 
-    def losses(self, target: Network, window: Tensor) -> tuple[Tensor, Tensor]:
-        """Of every row, (BLOCK,): the KL divergence of what it drafts from what the target says,
-        were there no other tokens than the drafter can say; and the cross-entropy of its
-        confidence to the chance of being accepted, at a temperature of 1 and with rejection."""
+    def divergences(self, target: Network, window: Tensor) -> Tensor:
+        """KL divergence (BLOCK,), by row, of what is drafted from what the target says of a window,
+        were there no other tokens than the drafter can say."""
         last = torch.arange(1, window.shape[1] - BLOCK + 1, STRIDE)
         wanted, features = self.read(target, window)
         with fast_matrices():
-            drafted = self.draft(target, window, features, last)
-        said = drafted.logits.float().log_softmax(-1)
+            said = self.draft(target, window, features, last)
+        said = said.float().log_softmax(-1)
         with torch.no_grad():
             log_p = wanted.log_softmax(-1)[:, last[:, None] + torch.arange(BLOCK)]
-            overlap = torch.minimum(log_p, said).exp().sum(-1)
         divergence = functional.kl_div(said, log_p, log_target=True, reduction="none").sum(-1)
-        doubt = functional.binary_cross_entropy_with_logits(
-            drafted.confidence.float(), overlap, reduction="none"
-        )
-        return divergence.mean((0, 1)), doubt.mean((0, 1))
+        return divergence.mean((0, 1))
 
     def loss(self, target: Network, window: Tensor) -> Tensor:
-        divergence, doubt = self.losses(target, window)
-        return (divergence * ROW_SHARE ** torch.arange(BLOCK)).sum() + doubt.mean()
+        return (self.divergences(target, window) * ROW_SHARE ** torch.arange(BLOCK)).sum()
 
     def judge(self, target: Network, window: Tensor) -> Tensor:
-        return self.losses(target, window)[0].mean()
+        return self.divergences(target, window).mean()

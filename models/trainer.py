@@ -123,12 +123,12 @@ def fit(
     checkpoint.path.unlink()
 
 
-_OUTSIDE_LAYERS = ("token_embd", "markov_w", "conf_proj")
+_OUTSIDE_LAYERS = ("token_embd", "markov_w")
 
 
 def make_optimizers(network: nn.Module, learning_rate: float) -> list[Optimizer]:
     """Muon for the layers' matrices; AdamW for the embedding, for a block drafter's matrices by
-    token and its confidence, and for the norms, as Muon wants it."""
+    token, and for the norms, as Muon wants it."""
     matrices: list[nn.Parameter] = []
     rest: list[nn.Parameter] = []
     for name, parameter in network.named_parameters():

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -117,7 +118,7 @@ double bytes_per_decode(const Header& header, int first_layer) {
 // and one by the drafter for each `n_at_once` tokens of a draft, which is as long as is best. That
 // is what tokens cost where memory is the limit.
 double expected_bytes(double target, double drafter, int n_at_once) {
-    double best = target;
+    double best = std::numeric_limits<double>::infinity();
     double reached = 1;
     double tokens = 1;
     for (int n = 1; n <= kMostDrafted; ++n) {

@@ -43,6 +43,7 @@ class LogitsModel(Closing):
         import llama_cpp
 
         self.file = _core.read_model_file(os.fspath(path))
+        self._tokenizer = _core.Tokenizer(os.fspath(path))
         try:
             self._llama: Any = llama_cpp.Llama(
                 os.fspath(path),
@@ -68,8 +69,14 @@ class LogitsModel(Closing):
         return int(self._llama.n_vocab())
 
     def tokenize(self, text: str, *, add_special: bool) -> list[int]:
-        """Return the token ids of a text, after the model's BOS if `add_special`."""
-        return [int(token) for token in self._llama.tokenize(text.encode(), add_bos=add_special)]
+        """Return the token ids of a text, after the model's BOS if `add_special`.
+
+        (By the core, which checks what llama.cpp's tokenizers take for granted.)
+        """
+        tokens: list[int] = self._tokenizer.tokenize(
+            text, add_special=add_special, parse_special=False
+        ).tolist()
+        return tokens
 
     def rows(self, tokens: Sequence[int], first: int) -> Logits:
         """Return the logits from which tokens[first], tokens[first + 1], ... would be chosen.
