@@ -86,10 +86,13 @@ def main() -> None:
     parser.add_argument("--target", type=Path, help="GGUF; default: the bundled one")
     parser.add_argument("--texts", type=Path, help="what answers.py wrote, with --target")
     parser.add_argument("--window", type=int, default=256, help="default: %(default)s")
+    parser.add_argument("--tokens", type=int, help="most tokens to judge at; default: all")
     parser.add_argument("--places", type=int, default=5, help="default: %(default)s")
     arguments = parser.parse_args()
     if not 1 <= arguments.window <= CONTEXT:
         parser.error(f"--window must be 1 to {CONTEXT}")
+    if arguments.tokens is not None and arguments.tokens <= arguments.window:
+        parser.error("--tokens must be more than --window")
     if not 1 <= arguments.places < arguments.window:
         parser.error("--places must be from 1 and less than --window")
 
@@ -100,12 +103,12 @@ def main() -> None:
     if arguments.target is None:
         target, tokenizer = load(HERE / "target-q8_0.gguf")
         draft, _ = load(HERE / "draft-q8_0.gguf")
-        hold_out = corpus.encode(tokenizer, corpus.read_files().hold_out)
+        hold_out = corpus.encode(tokenizer, corpus.read_files().hold_out)[: arguments.tokens]
         row = evaluate_draft(target, draft, hold_out, arguments.window)
         rows |= {"draft model": row, "  tokens per round": per_round([row] * places)}
     else:
         target = load_gguf(arguments.target)
-        hold_out = np.concatenate(corpus.read_answers(arguments.texts))
+        hold_out = np.concatenate(corpus.read_answers(arguments.texts))[: arguments.tokens]
     head = kind_of(arguments.head).load(arguments.head, target.config)
     if head.longest is not None and places > head.longest:
         parser.error(f"--places is {places}, but {arguments.head} drafts at most {head.longest}")

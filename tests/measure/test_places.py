@@ -33,32 +33,38 @@ def test_the_pass_of_a_block_is_paid_once() -> None:
 RULES = ((0.0, "coupled"), (1.0, "coupled"), (1.0, "rejection"))
 
 
-def measured(
-    capsys: pytest.CaptureFixture[str], target: Path, draft: Path, words: list[str]
-) -> tuple[Any, str]:
-    """What the command finds after prompts of these words, as JSON and as tables."""
-    text = target.with_name("text.txt")
-    text.write_text(" ".join(words), encoding="utf-8")
-    size = ["--count", "2", "-n", "24", "--prompt-length", "12", "-t", "1", "-ngl", "0"]
-    command = ["alpha", "-m", str(target), "-md", str(draft), "-f", str(text), *size]
-    command += ["--temp", "0", "1"]
+PROMPTS = [[1, *range(first, first + 11)] for first in (5, 9)]
+
+
+@pytest.fixture
+def _prompts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The models of these tests have no tokens for texts."""
+    monkeypatch.setattr("specllama.commands.alpha._prompts", lambda model, arguments: PROMPTS)
+
+
+def measured(capsys: pytest.CaptureFixture[str], target: Path, draft: Path) -> tuple[Any, str]:
+    """What the command finds, as JSON and as tables."""
+    size = ["-n", "24", "--prompt-length", "12", "-t", "1", "-ngl", "0"]
+    command = ["alpha", "-m", str(target), "-md", str(draft), "--temp", "0", "1", *size]
     assert main([*command, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert main(command) == 0
     return found, capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("_prompts")
 def test_alpha_command_finds_that_a_head_is_always_right(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target, head = write_knowing_pair(tmp_path, shares=True)
-    found, table = measured(capsys, target, head, [str(i) for i in range(10, 40)])
+    found, table = measured(capsys, target, head)
     (greedy, *_) = found["places"]
     assert greedy["by_place"] == [1.0] * 8
     assert greedy["tokens_per_round"] > 4
     assert "Accepted by place in a draft" in table
 
 
+@pytest.mark.usefixtures("_prompts")
 def test_alpha_command_measures_all_heads_and_block_drafters_of_a_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -67,7 +73,7 @@ def test_alpha_command_measures_all_heads_and_block_drafters_of_a_folder(
         write_eagle3(tmp_path / "eagle3.gguf"),
         *(write_block(tmp_path / f"{kind}.gguf", kind) for kind in KINDS),
     ]
-    found, table = measured(capsys, target, tmp_path, [f"w{i}" for i in range(60)])
+    found, table = measured(capsys, target, tmp_path)
     names = {draft.name for draft in drafts}
     assert set(found["draft_steps"]) == names
     places = {(one["drafter"], one["temperature"], one["acceptance"]) for one in found["places"]}
