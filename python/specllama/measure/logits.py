@@ -73,10 +73,7 @@ class LogitsModel(Closing):
 
         (By the core, which checks what llama.cpp's tokenizers take for granted.)
         """
-        tokens: list[int] = self._tokenizer.tokenize(
-            text, add_special=add_special, parse_special=False
-        ).tolist()
-        return tokens
+        return self._tokenizer.tokenize(text, add_special=add_special, parse_special=False)
 
     def rows(self, tokens: Sequence[int], first: int) -> Logits:
         """Return the logits from which tokens[first], tokens[first + 1], ... would be chosen.
