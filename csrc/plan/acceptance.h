@@ -73,8 +73,11 @@ struct TextRegime {
     std::array<double, kSourceGroups> regret{};
     // Seconds spent on making drafts, without what a draft model first had to take in.
     double spent = 0;
+    int start = 0;  // position of the first token after the prompt
     // Rounds at which a draft model had too much to take in to be asked as a matter of course.
     int n_deferred = 0;
+    // Seconds that a draft model that had taken in the text was expected to save in all rounds.
+    double missed = 0;
 };
 
 // How likely the target is to agree with a drafted token, given the drafter's evidence for it.

@@ -75,12 +75,14 @@ inline constexpr double kRiskPerToken = 0.1;
 // decodes on a copy before the text has shown that it copies.
 inline constexpr double kDraftBudget = 8.5;
 // A draft model takes in a text if the tokens to come are expected to save so many times what that
-// takes: no regime is known as soon as that expectation has it.
-inline constexpr double kReadingMargin = 4;
-// Tokens that are taken to come, if so many may, for each round that has gone without the model:
-// what has gone on for long goes on. (Who knows nothing of its end should read once he has missed
-// as much as reading takes, the problem of renting or buying. Most answers are longer than that.)
-inline constexpr int kToCome = 20;
+// takes: no regime is known as soon as that expectation has it, and copies may begin later.
+inline constexpr double kReadingMargin = 2.5;
+// Rounds before that is decided. A copy begins once four tokens match, so only then does the text
+// show whether it copies.
+inline constexpr int kRoundsBeforeReading = 3;
+// Tokens that are taken to come, if so many may, besides as many as have come: what has gone on for
+// long goes on.
+inline constexpr int kToCome = 200;
 // Parts smaller than this are neglected: a draft model may lose this part of the time for good, and
 // a draft ends where its next token would be reached more rarely, since a row takes more than this
 // part of a decode of one wherever that was measured.

@@ -39,6 +39,8 @@ class DraftCost {
 
     // Seconds that asking has saved; negative: lost.
     double net_gain() const { return net_gain_; }
+    // Starts from the net gain of earlier sessions.
+    void restore_net_gain(double seconds) { net_gain_ = seconds; }
     // Books a round of n_tokens tokens: seconds saved by asking, and seconds of the same tokens by
     // plain decoding.
     void account(double time_saved, double plain, int n_tokens);

@@ -31,6 +31,7 @@ TextRegime Planner::begin(double temperature, int n_prompt) const {
     std::ranges::transform(regret_, regime.regret.begin(),
                            [](double one) { return std::max(one, 0.0); });
     const std::size_t model = specllama::source_group(Source::model);
+    regime.start = n_prompt;
     regime.spent = std::max(regret_[model] + spent_, 0.0) - regime.regret[model];
     return regime;
 }
@@ -246,6 +247,14 @@ int Planner::n_to_check(const RoundRequest& request, const Choice& choice) {
     return best;
 }
 
+bool Planner::pays_to_read(const RoundRequest& request, double reading) const {
+    TextRegime& regime = *request.regime;
+    if (regime.n_deferred++ < tuning::kRoundsBeforeReading) return false;
+    const int n_tokens = request.n_tokens - regime.start;
+    const int n_to_come = std::min(request.n_left, tuning::kToCome + n_tokens);
+    return n_to_come * regime.missed / (n_tokens + 1) >= tuning::kReadingMargin * reading;
+}
+
 bool Planner::should_continue(const RoundRequest& request, const RoundPlan& plan,
                               EvidenceSpan draft, double seconds) {
     const Choice& choice = plan.choice;
@@ -269,12 +278,9 @@ bool Planner::should_continue(const RoundRequest& request, const RoundPlan& plan
             most = std::max(most, value.time_saved_in(regime, g) - so_far);
         expected += value.regimes[regime] * most;
     }
+    if (begins) request.regime->missed += expected;
     if (reading > step) {
-        // As tokens are valued by what they cost at the best length, that much is saved with each
-        // token to come.
-        const int n_to_come =
-            std::min(request.n_left, tuning::kToCome * request.regime->n_deferred++);
-        if (n_to_come * expected < tuning::kReadingMargin * reading) return false;
+        if (!pays_to_read(request, reading)) return false;
         if (time_saved > 0) return draft_cost_.net_gain() >= -draft_budget;
     }
     if (time_saved > 0 || !begins) return time_saved > 0;

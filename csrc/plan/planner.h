@@ -119,6 +119,9 @@ class Planner {
     // Extra seconds of the draft model's first token, as it must process request.n_unprocessed
     // tokens and n_to_check more.
     double prefill_cost(const RoundRequest& request, int n_to_check = 0) const;
+    // Whether the tokens to come are expected to save enough for a draft model to take in the text,
+    // which takes `reading` seconds: as much with each as with those that have come.
+    bool pays_to_read(const RoundRequest& request, double reading) const;
     // The part of request.spent that went into processing the text.
     double prefill_spent(const RoundRequest& request, const RoundPlan& plan) const;
     void predict(const BatchContext& context, const RoundRequest& request, EvidenceSpan draft,

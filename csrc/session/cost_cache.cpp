@@ -16,6 +16,7 @@ namespace specllama {
 namespace {
 
 constexpr const char* kKind = "curve";
+constexpr const char* kGainKind = "gain";
 
 std::optional<CurvePoints> read(const std::string& key) {
     std::istringstream stream(recall(cache_folder(), kKind, key));
@@ -37,6 +38,9 @@ void write(const std::string& key, const CurvePoints& points) {
     for (const double seconds : points.seconds) text << seconds << '\n';
     remember(cache_folder(), kKind, key, text.str());
 }
+
+// The key of what a draft model has brought beside a target.
+std::string pair_key(const CurveKeys& keys) { return keys[1] + ", beside " + keys[0]; }
 
 }  // namespace
 
@@ -62,6 +66,16 @@ void load_curves(const CurveKeys& keys, std::span<CostCurve* const> curves) {
 void store_curves(const CurveKeys& keys, std::span<CostCurve* const> curves) {
     for (std::size_t i = 0; i < keys.size(); ++i)
         if (const CostCurve& curve = *curves[i]; curve.measured()) write(keys[i], curve.points());
+}
+
+double load_net_gain(const CurveKeys& keys) {
+    std::istringstream stream(recall(cache_folder(), kGainKind, pair_key(keys)));
+    double seconds = 0;
+    return stream >> seconds ? seconds : 0;
+}
+
+void store_net_gain(const CurveKeys& keys, double seconds) {
+    remember(cache_folder(), kGainKind, pair_key(keys), std::to_string(seconds) + '\n');
 }
 
 }  // namespace specllama

@@ -11,9 +11,9 @@
 
 namespace specllama {
 
-// The cost curves that a session has learned, kept for the next session with the same
-// models on the same machine: a small text file for each curve, in the cache folder. A file that
-// cannot be read or written is no error: the curve is learned anew.
+// The cost curves that a session has learned, and what asking its draft model has brought, kept for
+// the next session with the same models on the same machine: small text files in the cache folder.
+// A file that cannot be read or written is no error: its content is learned anew.
 
 // The key of a cost curve: one line with all that the time of a decode depends on.
 // kernels: see Model::kernels.
@@ -27,5 +27,9 @@ using CurveKeys = std::vector<std::string>;
 void load_curves(const CurveKeys& keys, std::span<CostCurve* const> curves);
 // Keeps the curves with at least one measurement.
 void store_curves(const CurveKeys& keys, std::span<CostCurve* const> curves);
+
+// DraftCost::net_gain of the draft model beside the target, which both have a key; 0: none is kept.
+double load_net_gain(const CurveKeys& keys);
+void store_net_gain(const CurveKeys& keys, double seconds);
 
 }  // namespace specllama

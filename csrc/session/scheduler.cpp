@@ -132,7 +132,10 @@ void Scheduler::close() {
 
 void Scheduler::shutdown() {
     release_helper_threads();
-    store_curves(curve_keys_, engine_->speculator().curves());
+    Speculator& speculator = engine_->speculator();
+    store_curves(curve_keys_, speculator.curves());
+    if (curve_keys_.size() > 1)
+        store_net_gain(curve_keys_, speculator.planner()->draft_cost().net_gain());
     for (const auto& sequence : active_) remember(*sequence);
     store_history();
     history_.reset();

@@ -171,8 +171,8 @@ def test_a_useless_draft_model_does_not_read_every_prompt() -> None:
     one = planner(FLAT, 0.4)
     a_prompt = one.draft_cost.seconds(251, 0)
     assert a_prompt > 4
-    asking, _ = answer(one, 60, 5, n_prompt=250)
-    assert sum(asking) == 0  # five tokens are over too soon
+    asking, _ = answer(one, 60, 3, n_prompt=250)
+    assert sum(asking) == 0  # three tokens are over too soon
     asking, _ = answer(one, 60, 10, n_prompt=250)
     assert asking[0] > a_prompt - 1  # and of ten too few are left
     assert sum(asking) < 10 * a_prompt
@@ -194,6 +194,28 @@ def test_a_draft_model_does_not_read_a_prompt_beyond_its_budget() -> None:
     assert asking == [0, 0, 0]
     asking, _ = answer(one, 1, 300, max_draft=20, n_prompt=400)
     assert asking[0] > 0
+
+
+def test_a_draft_model_reads_a_prompt_only_if_the_answer_does_not_copy() -> None:
+    """Of two texts, the one whose first rounds copy eight tokens each is left to the copies."""
+
+    def reads(n_copied: int) -> bool:
+        one = planner(FLAT, 0.1)
+        regime = one.begin(0.0, 400)
+        at = 400
+        for _ in range(6):
+            planned = PlannedRound(regime, at, n_unprocessed=at, n_left=200)
+            planned.add(copy(40, n_copied))
+            one.choose([planned])
+            if one.should_continue(planned, []):
+                return True
+            planned.on_result(planned.choice.n_draft, [n_copied])
+            one.learn(planned)
+            at += planned.choice.n_draft + 1
+        return False
+
+    assert reads(0)
+    assert not reads(16)
 
 
 def test_a_good_draft_model_is_asked_for_every_prompt() -> None:

@@ -86,6 +86,23 @@ def test_a_draft_model_has_its_own_curve(open_session: Open, cache: Path) -> Non
     assert len(list(cache.glob("*.curve"))) == 2
 
 
+@pytest.mark.parametrize("seconds", [1e6, -1e6])
+def test_a_session_goes_on_from_the_net_gain_of_earlier_ones(
+    open_session: Open, cache: Path, seconds: float
+) -> None:
+    def answer() -> tuple[Path, str, str]:
+        with open_session(draft=BUNDLED_DRAFT, spec_length="auto") as session:
+            session.generate("def fibonacci(n):", max_tokens=40)
+        (file,) = cache.glob("*.gain")
+        key, gain = file.read_text().splitlines()
+        return file, key, gain
+
+    file, key, _ = answer()
+    file.write_text(f"{key}\n{seconds}\n")
+    *_, after = answer()
+    assert 0.8 < float(after) / seconds < 1.01
+
+
 @pytest.mark.parametrize("damage", ["", "other key\n1 2\n3\n", "\x00\xff" * 50])
 def test_a_damaged_curve_file_is_ignored(open_session: Open, cache: Path, damage: str) -> None:
     with open_session(spec_length="auto") as session:
