@@ -114,10 +114,10 @@ def test_saved_states_have_images(
     other: list[Part] = [*parts[:3], picture(3), "EF"]
     assert answer(session, other, 20) == expect(other, 20)
     with (
-        SpecSession(model.text, None, n_ctx=1024, **ROUNDING) as deaf,
+        SpecSession(model.text, None, mmproj=None, n_ctx=1024, **ROUNDING) as blind,
         pytest.raises(ArgumentError, match="another kind"),
     ):
-        deaf.load_state(file)
+        blind.load_state(file)
 
 
 def test_copies_in_main_memory_hold_images(
@@ -134,7 +134,7 @@ def test_copies_in_main_memory_hold_images(
 
 
 def test_a_session_that_reads_text_only_refuses_images(model: VisionModel) -> None:
-    with SpecSession(model.text, None, n_ctx=256, n_threads=1) as session:
+    with SpecSession(model.text, None, mmproj=None, n_ctx=256, n_threads=1) as session:
         assert not session._backend.sees
         with pytest.raises(ArgumentError, match="reads text only"):
             session._backend.media_prompt([_core.Media.image(picture(1))])

@@ -23,8 +23,8 @@ inline constexpr Token kNoToken = -1;
 
 // Whether a token of a prompt stands for a position of an image or a sound, and whether that is the
 // first one of a chunk (see media.h).
-inline constexpr bool is_media(Token token) { return token < kNoToken; }
-inline constexpr bool begins_media(Token token) {
+constexpr bool is_media(Token token) { return token < kNoToken; }
+constexpr bool begins_media(Token token) {
     return is_media(token) && (kNoToken - token) % 2 == 1;
 }
 
