@@ -55,7 +55,8 @@ def write_projector(path: Path, text_width: int) -> Path:
 
     matrix("v.patch_embd", WIDTH, 3, PATCH, PATCH)
     vector("v.patch_embd.bias", WIDTH)
-    matrix("v.position_embd", (SIDE // PATCH) ** 2, WIDTH)
+    positions = rng.standard_normal(((SIDE // PATCH) ** 2, WIDTH), np.float32)
+    writer.add_tensor("v.position_embd.weight", positions)
     for layer in range(N_LAYERS):
         n = f"v.blk.{layer}."
         for norm in ("ln1", "ln2"):

@@ -27,6 +27,11 @@ constexpr std::array<std::string_view, 4> kUnsupported = {"hunyuanvl", "deepseek
 constexpr std::array<std::string_view, 8> kTables = {"gemma3",   "mlp",      "ldp",       "ldpv2",
                                                      "idefics3", "internvl", "janus_pro", "cogvlm"};
 
+// These take rows out of that table, which may have any float type. The others add the table
+// itself, and the kernel for that asserts while it computes.
+constexpr std::array<std::string_view, 7> kRowsTaken = {
+    "mlp", "ldp", "ldpv2", "resampler", "deepseekocr", "gemma4v", "gemma4uv"};
+
 class ProjectorFile : private GgufReader {
  public:
     explicit ProjectorFile(const std::string& path) : GgufReader(path, "a projector") {}
@@ -45,6 +50,8 @@ class ProjectorFile : private GgufReader {
             check_encoder(projector, "audio");
             check_layers(projector.type, "audio", "a");
             if (is_whisper(projector.type)) need("a.position_embd.weight");
+            if (const Tensor* table = tensor("a.position_embd.weight"))
+                check_type(*table, {{GGML_TYPE_F32}});
         }
         if (projector.sees) {
             check_encoder(projector, "vision");
@@ -169,6 +176,8 @@ class ProjectorFile : private GgufReader {
         if (table != nullptr && std::ranges::find(kTables, type) != kTables.end() &&
             table->sizes[1] < side * side + (tensor("v.class_embd") != nullptr ? 1 : 0))
             fail("its tensor v.position_embd.weight has fewer positions than an image");
+        if (table != nullptr && std::ranges::find(kRowsTaken, type) == kRowsTaken.end())
+            check_type(*table, {{GGML_TYPE_F32}});
     }
 
     // Kernels for vectors and convolutions know floats only, and assert that while they compute.

@@ -57,6 +57,11 @@ def test_damaged_headers_are_refused(
         ("v.blk.1.ln2.weight", None, "v.blk.1.ln2.weight is missing"),
         ("v.patch_embd.weight.1", None, "v.patch_embd.weight.1 is missing"),
         ("mm.0.bias", np.ones(256, np.float16), "mm.0.bias is of type f16"),
+        (
+            "v.position_embd.weight",
+            np.ones((64, 64), np.float16),
+            "position_embd.weight is of type f16",
+        ),
         ("mm.2.weight", np.ones((128, 64), np.float32), "takes something for granted"),
         ("mm.2.bias", None, "unable to find tensor mm.2.bias"),
     ],
