@@ -5,8 +5,9 @@
 The projector has the shape of Gemma 3's encoder (SigLIP So400m/14: 27 layers of 1152, images of
 896 x 896 pixels, 256 tokens each) and F16 weights. Its weights are random, so answers mean nothing,
 and all times are those of a real one. Printed are medians of the repeats: seconds until the first
-token of a prompt with as many text tokens, with an image, and with the same image again behind
-other text; then tokens per second of the answers, plain and with drafts, and whether they agree.
+token of a prompt with as many text tokens, with an image, and with the same image again before
+and after other text; then tokens per second of the answers, plain and with drafts, and whether they
+agree.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def first_tokens(session: SpecSession, repeat: int) -> dict[str, float]:
         prompts = {
             "text of as many tokens": (f"{i}: {text}", []),
             "an image": (f"{i}: {MARKER} Describe it.", [picture(i)]),
-            "the same image, other text behind it": (f"{i}: {MARKER} Name it.", [picture(i)]),
+            "the same image, other text after it": (f"{i}: {MARKER} Name it.", [picture(i)]),
             "the same image, other text before it": (f"No. {i}: {MARKER} Name it.", [picture(i)]),
         }
         for name, (prompt, media) in prompts.items():
@@ -133,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     result = session.generate(
                         prompt, media=[picture(i)], max_tokens=given.n, ignore_eos=True, **how
                     )
-                    speeds[name].append(result.stats.tokens_per_second())
+                    speeds[name].append(result.stats.tokens_per_second)
                     tokens.append((i, result.tokens))
             for name, rates in speeds.items():
                 print(f"{name:40}{statistics.median(rates):8.1f} tokens/s")
