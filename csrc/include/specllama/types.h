@@ -24,9 +24,7 @@ inline constexpr Token kNoToken = -1;
 // Whether a token of a prompt stands for a position of an image or a sound, and whether that is the
 // first one of a chunk (see media.h).
 constexpr bool is_media(Token token) { return token < kNoToken; }
-constexpr bool begins_media(Token token) {
-    return is_media(token) && (kNoToken - token) % 2 == 1;
-}
+constexpr bool begins_media(Token token) { return is_media(token) && (kNoToken - token) % 2 == 1; }
 
 // Longest draft that any drafter may propose.
 inline constexpr int kMaxSpecLength = 64;
