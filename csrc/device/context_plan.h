@@ -39,7 +39,7 @@ struct TargetPlan {
     ContextPlan context;
     // Most rows of logits of each sequence in a decode; it depends on who drafts.
     int n_logits = 1;
-    // What the multimodal projector takes, beside the model.
+    // Memory of the multimodal projector, in addition to the model.
     std::size_t projector_bytes = 0;
     // Whether speculation changes no token at all; see resolve_exactness.
     bool exact = false;

@@ -38,7 +38,7 @@ constexpr int kPasses = 5;
 
 // What a model is compared with: types that have fast kernels on many processors.
 constexpr std::array kFastTypes = {GGML_TYPE_Q4_0, GGML_TYPE_Q8_0};
-// From here on, a time per byte that is so many times that of the fastest type is worth a notice,
+// A type whose time per byte is at least this multiple of the fastest type's is worth a notice,
 // and so is a decode of the whole model.
 constexpr double kSlow = 1.25;
 
@@ -85,7 +85,7 @@ class Products {
         ready_ = true;
     }
 
-    // False: there is no memory for it.
+    // False: memory is too small for it.
     bool ready() const { return ready_; }
 
     // Seconds per weight of one pass.

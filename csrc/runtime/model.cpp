@@ -1,7 +1,6 @@
 #include "runtime/model.h"
 
 #include <cstdio>
-#include <exception>
 #include <utility>
 #include <vector>
 
@@ -9,36 +8,13 @@
 #include "device/placement.h"
 #include "llama/assert_guard.h"
 #include "llama/backend.h"
+#include "llama/load_progress.h"
 #include "specllama/error.h"
 #include "system/huge_pages.h"
 
 namespace specllama {
 
 namespace {
-
-// Carries a progress function through llama.cpp, and keeps what it throws: no exception may pass
-// through llama.cpp.
-struct Progress {
-    const ProgressFunction& function;
-    std::exception_ptr thrown = nullptr;
-    bool cancelled = false;
-    HugePages pages = {};
-    bool begun = false;
-
-    static bool call(float fraction, void* self) {
-        auto& progress = *static_cast<Progress*>(self);
-        // At the first call llama.cpp has allocated all memory for weights and copied none of them.
-        if (!std::exchange(progress.begun, true)) progress.pages.request();
-        if (!progress.function) return true;
-        const AssertGuard::Suspend off;
-        try {
-            progress.cancelled = !progress.function(fraction);
-        } catch (...) {
-            progress.thrown = std::current_exception();
-        }
-        return !progress.cancelled && !progress.thrown;
-    }
-};
 
 // llama.cpp's constant for a ModelOptions::load_mode, which has been checked.
 llama_load_mode load_mode(const std::string& name) {
@@ -63,7 +39,8 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, Kernels ke
     const int n_gpu_layers = options.n_gpu_layers.value_or(-1);
     ensure_backend();
 
-    Progress carrier{.function = progress};
+    HugePages pages;
+    LoadProgress carrier(progress, [&pages] { pages.request(); });
     llama_model_params params = llama_model_default_params();
     params.n_gpu_layers = n_gpu_layers;
     params.load_mtp = with_mtp;
@@ -73,7 +50,7 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, Kernels ke
     if (!options.tensor_split.empty()) params.tensor_split = split.data();
     Placement placement(header, options, kernels);
     placement.apply(params);
-    params.progress_callback = Progress::call;
+    params.progress_callback = LoadProgress::call;
     params.progress_callback_user_data = &carrier;
     std::vector<ggml_backend_dev_t> devices = offload_devices(options);
     devices.push_back(nullptr);
@@ -88,8 +65,7 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, Kernels ke
     const ErrorLog errors;
     const AssertGuard assertions;
     llama_model_ptr model(llama_model_load_from_file(options.path.c_str(), params));
-    if (carrier.thrown) std::rethrow_exception(carrier.thrown);
-    if (carrier.cancelled) throw Interrupted("Loading " + options.path + " was interrupted.");
+    carrier.check(options.path);
     const std::shared_ptr<Model> loaded =
         checked(std::move(model), options, header, errors.reason());
     loaded->rpc_use_ = std::move(rpc_use);

@@ -10,6 +10,7 @@
 #include "llama/backend.h"
 #include "runtime/helper_threads.h"
 #include "session/request_check.h"
+#include "session/shared_timer.h"
 #include "specllama/error.h"
 #include "system/clock.h"
 
@@ -18,22 +19,6 @@ namespace specllama {
 namespace {
 
 [[noreturn]] void throw_closed() { throw Closed("The session is closed; open a new one."); }
-
-// Adds the time of a step to the total of each request in it.
-class SharedTimer {
- public:
-    explicit SharedTimer(std::span<Sequence* const> sequences) : sequences_(sequences) {}
-    ~SharedTimer() {
-        const double seconds = watch_.seconds();
-        for (Sequence* sequence : sequences_) sequence->stats.seconds.total += seconds;
-    }
-    SharedTimer(const SharedTimer&) = delete;
-    SharedTimer& operator=(const SharedTimer&) = delete;
-
- private:
-    std::span<Sequence* const> sequences_;
-    Stopwatch watch_;
-};
 
 }  // namespace
 

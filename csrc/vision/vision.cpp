@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <exception>
 #include <mutex>
 #include <utility>
 #include <variant>
@@ -11,6 +10,7 @@
 #include "device/offload.h"
 #include "llama/assert_guard.h"
 #include "llama/backend.h"
+#include "llama/load_progress.h"
 #include "mtmd-helper.h"
 #include "mtmd.h"
 #include "specllama/error.h"
@@ -18,24 +18,6 @@
 namespace specllama {
 
 namespace {
-
-struct Progress {
-    const ProgressFunction& function;
-    std::exception_ptr thrown = nullptr;
-    bool cancelled = false;
-
-    static bool call(float fraction, void* self) {
-        auto& progress = *static_cast<Progress*>(self);
-        if (!progress.function) return true;
-        const AssertGuard::Suspend off;
-        try {
-            progress.cancelled = !progress.function(fraction);
-        } catch (...) {
-            progress.thrown = std::current_exception();
-        }
-        return !progress.cancelled && !progress.thrown;
-    }
-};
 
 mtmd_context_params make_params(const MediaOptions& options, const ModelOptions& model) {
     static std::once_flag once;
@@ -93,14 +75,13 @@ Vision::Vision(std::shared_ptr<const Model> model, const MediaOptions& options, 
     params.flash_attn_type = flash_attn == Switch::off  ? LLAMA_FLASH_ATTN_TYPE_DISABLED
                              : flash_attn == Switch::on ? LLAMA_FLASH_ATTN_TYPE_ENABLED
                                                         : LLAMA_FLASH_ATTN_TYPE_AUTO;
-    Progress carrier{.function = progress};
-    params.progress_callback = Progress::call;
+    LoadProgress carrier(progress);
+    params.progress_callback = LoadProgress::call;
     params.progress_callback_user_data = &carrier;
     const ErrorLog errors(ErrorLog::Warnings::dropped);
     const AssertGuard assertions;
     context_ = mtmd_init_from_file(options.mmproj.c_str(), model_->get(), params);
-    if (carrier.thrown) std::rethrow_exception(carrier.thrown);
-    if (carrier.cancelled) throw Interrupted("Loading " + options.mmproj + " was interrupted.");
+    carrier.check(options.mmproj);
     if (context_ == nullptr) fail(options, reason(assertions, errors));
 }
 

@@ -38,7 +38,7 @@ struct ProjectorFile {
     int width = 0;
 };
 
-// Throws ModelError if it is no such file, or damaged, as far as the header shows.
+// Throws ModelError if it is not such a file, or if its header shows damage.
 ProjectorFile read_projector(const std::string& path);
 
 // Whether a model's file contains a head, layers of multi-token prediction, that can draft for the
