@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "files/sha256.h"
 #include "specllama/error.h"
-#include "system/sha256.h"
 
 namespace specllama {
 

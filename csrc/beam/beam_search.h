@@ -14,7 +14,7 @@
 #include "beam/lookahead.h"
 #include "beam/trie.h"
 #include "engine/sequence.h"
-#include "engine/speculator.h"
+#include "engine/speculator/speculator.h"
 #include "runtime/batch.h"
 #include "runtime/context.h"
 #include "specllama/beam.h"

@@ -10,11 +10,11 @@
 #include <sstream>
 #include <system_error>
 
+#include "files/cache_folder.h"
 #include "ggml-cpu.h"
 #include "llama/backend.h"
 #include "specllama/device.h"
 #include "specllama/error.h"
-#include "system/cache_folder.h"
 #include "system/child_process.h"
 
 namespace specllama {

@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "device/kernels.h"
+#include "files/cache_folder.h"
 #include "ggml-backend.h"
 #include "ggml-cpp.h"
 #include "ggml-cpu.h"
 #include "llama.h"
 #include "llama/backend.h"
 #include "specllama/device.h"
-#include "system/cache_folder.h"
 
 namespace specllama {
 

@@ -6,8 +6,8 @@
 
 #include "engine/round.h"
 #include "engine/sequence.h"
-#include "engine/speculator.h"
-#include "engine/target.h"
+#include "engine/speculator/speculator.h"
+#include "engine/target/target.h"
 #include "specllama/types.h"
 
 namespace specllama {

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/target.h"
+#include "engine/target/target.h"
 
 namespace specllama {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/target.h"
+#include "engine/target/target.h"
 #include "plan/round_plan.h"
 
 namespace specllama {

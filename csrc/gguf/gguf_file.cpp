@@ -10,10 +10,10 @@
 
 #include "ggml-cpu.h"
 #include "ggml.h"
-#include "gguf/attention_layers.h"
+#include "gguf/architecture/attention_layers.h"
+#include "gguf/architecture/needed_tensors.h"
+#include "gguf/architecture/recurrent_layers.h"
 #include "gguf/gguf_reader.h"
-#include "gguf/needed_tensors.h"
-#include "gguf/recurrent_layers.h"
 #include "gguf/tokenizer_file.h"
 #include "llama/backend.h"
 

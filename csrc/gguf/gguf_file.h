@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "ggml.h"
-#include "gguf/architectures.h"
-#include "gguf/weights.h"
+#include "gguf/architecture/architectures.h"
+#include "gguf/architecture/weights.h"
 #include "llama.h"
 
 namespace specllama {

@@ -13,8 +13,8 @@
 #include "llama-cpp.h"
 #include "llama/assert_guard.h"
 #include "llama/backend.h"
-#include "runtime/draft_search.h"
-#include "runtime/draft_types.h"
+#include "runtime/drafting/draft_search.h"
+#include "runtime/drafting/draft_types.h"
 #include "runtime/vocab.h"
 #include "specllama/error.h"
 

@@ -6,10 +6,10 @@
 #include <optional>
 #include <sstream>
 
+#include "files/cache_folder.h"
 #include "llama/kv_type.h"
 #include "plan/cost_curve.h"
 #include "specllama/device.h"
-#include "system/cache_folder.h"
 
 namespace specllama {
 

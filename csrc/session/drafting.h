@@ -11,7 +11,7 @@
 #include "draft/history/history_file.h"
 #include "draft/model/model_drafter.h"
 #include "draft/tree.h"
-#include "engine/speculator.h"
+#include "engine/speculator/speculator.h"
 #include "specllama/session_options.h"
 
 namespace specllama {

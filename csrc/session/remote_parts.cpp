@@ -5,10 +5,10 @@
 
 #include "device/fit.h"
 #include "device/offload.h"
-#include "engine/remote_target.h"
-#include "engine/remote_vocabulary.h"
+#include "engine/target/remote_target.h"
+#include "engine/target/remote_vocabulary.h"
 #include "gguf/gguf_file.h"
-#include "runtime/draft_types.h"
+#include "runtime/drafting/draft_types.h"
 #include "runtime/model.h"
 #include "session/drafting.h"
 #include "session/session_parts.h"

@@ -16,7 +16,7 @@
 #include "draft/block/block_drafter.h"
 #include "draft/head/head_drafter.h"
 #include "draft/model/assistant_drafter.h"
-#include "engine/local_target.h"
+#include "engine/target/local_target.h"
 #include "gguf/adapter_file.h"
 #include "gguf/gguf_file.h"
 #include "gguf/head_file.h"

@@ -10,7 +10,7 @@
 #include "draft/history/history_file.h"
 #include "engine/engine.h"
 #include "runtime/context.h"
-#include "runtime/draft_types.h"
+#include "runtime/drafting/draft_types.h"
 #include "runtime/model.h"
 #include "session/cost_cache.h"
 #include "specllama/session_info.h"

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
+#include "files/sha256.h"
 #include "mtmd.h"
-#include "system/sha256.h"
 
 namespace specllama {
 

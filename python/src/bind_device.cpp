@@ -8,8 +8,8 @@
 
 #include "bind.h"
 #include "device/amx.h"
+#include "files/cache_folder.h"
 #include "specllama/device.h"
-#include "system/cache_folder.h"
 
 namespace specllama {
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from folders import ROOT
 
-TABLE = ROOT / "csrc/gguf/architectures.cpp"
+TABLE = ROOT / "csrc/gguf/architecture/architectures.cpp"
 ROWS = re.findall(r'Architecture\{\s*\.name = "([^"]+)"([^;]*?)\},\n', TABLE.read_text())
 
 

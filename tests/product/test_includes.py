@@ -16,7 +16,14 @@ from folders import ROOT
 CSRC = ROOT / "csrc"
 PURE = {"draft", "plan", "sample"}
 SHARED = {"clones.h", "fnv.h"}
-SEES_LLAMA_CPP = {"csrc/llama", "csrc/gguf", "csrc/device", "csrc/runtime", "csrc/vision"}
+SEES_LLAMA_CPP = {
+    "csrc/llama",
+    "csrc/gguf",
+    "csrc/device",
+    "csrc/runtime",
+    "csrc/runtime/drafting",
+    "csrc/vision",
+}
 LLAMA_CPP = re.compile(r"(llama|llama-cpp|ggml[-a-z]*|gguf|mtmd|mtmd-helper)\.h")
 
 # Besides what all may include: the public headers, SHARED, and what is named without a folder
@@ -24,15 +31,16 @@ LLAMA_CPP = re.compile(r"(llama|llama-cpp|ggml[-a-z]*|gguf|mtmd|mtmd-helper)\.h"
 MAY_INCLUDE = {
     "csrc": set[str](),
     "csrc/include/specllama": set[str](),
+    "csrc/files": {"files"},
     "csrc/system": {"system"},
     "csrc/text": {"text"},
     "csrc/sample": {"sample"},
     "csrc/plan": {"plan"},
     "csrc/draft": {"draft", "sample"},
     "csrc/draft/ngram": {"draft", "sample"},
-    "csrc/draft/corpus": {"draft", "sample", "system/regular_file.h"},
+    "csrc/draft/corpus": {"draft", "files/regular_file.h", "sample"},
     "csrc/draft/history": {"draft", "sample"},
-    "csrc/draft/history/history_file": {"draft", "system"},
+    "csrc/draft/history/history_file": {"draft", "files"},
     "csrc/draft/constraint": {"draft", "sample"},
     "csrc/draft/constraint/grammar_drafter": {"draft", "sample", "text/vocabulary.h"},
     "csrc/draft/model": {
@@ -65,8 +73,9 @@ MAY_INCLUDE = {
         "text/utf8.h",
     },
     "csrc/llama": {"llama"},
-    "csrc/gguf": {"gguf", "llama", "system"},
-    "csrc/device": {"device", "gguf", "llama", "system"},
+    "csrc/gguf": {"gguf", "llama"},
+    "csrc/gguf/architecture": {"gguf", "system/layer_split.h"},
+    "csrc/device": {"device", "files", "gguf", "llama", "system"},
     "csrc/runtime": {
         "device",
         "gguf",
@@ -78,15 +87,26 @@ MAY_INCLUDE = {
         "text/utf8.h",
         "text/vocabulary.h",
     },
-    "csrc/vision": {"device", "llama", "runtime", "system/sha256.h", "vision"},
-    "csrc/api": {"runtime", "session", "system/sha256.h"},
-    "csrc/engine": {"engine", "runtime", "system", "text", "vision", *PURE},
+    "csrc/vision": {"device", "files/sha256.h", "llama", "runtime", "vision"},
+    "csrc/api": {"files/sha256.h", "runtime", "session"},
+    "csrc/runtime/drafting": {
+        "device",
+        "files",
+        "gguf",
+        "llama",
+        "runtime",
+        "system",
+    },
+    "csrc/engine": {"engine", "runtime", "system/clock.h", "text", "vision", *PURE},
+    "csrc/engine/speculator": {"engine", "system/clock.h", "text", *PURE},
+    "csrc/engine/target": {"draft", "engine", "runtime", "system/clock.h", "text", "vision"},
     "csrc/beam": {"beam", "device", "engine", "runtime", "system", "text", *PURE},
     "csrc/session": {
         "beam",
         "constraint",
         "device",
         "engine",
+        "files",
         "gguf",
         "llama",
         "runtime",
@@ -106,11 +126,12 @@ MAY_INCLUDE = {
         "cli/spec_cli.h",
         "constraint/llguidance.h",
         "device/amx.h",
-        "system/cache_folder.h",
+        "files/cache_folder.h",
         *PURE,
     },
     "tests/cpp": set[str](),
     "tests/cpp/draft": {"check.h", "draft", "sample"},
+    "tests/cpp/files": {"check.h", "files"},
     "tests/cpp/plan": {"check.h", "plan"},
     "tests/cpp/sample": {"check.h", "sample"},
     "tests/cpp/session": {"check.h", "session"},

@@ -12,8 +12,8 @@
 #include "draft/head/state_reader.h"
 #include "draft/model/draft_sampler.h"
 #include "gguf/block_file.h"
-#include "runtime/block_context.h"
 #include "runtime/context.h"
+#include "runtime/drafting/block_context.h"
 #include "runtime/model.h"
 
 namespace specllama {

@@ -6,9 +6,9 @@
 #include <limits>
 #include <system_error>
 
+#include "files/regular_file.h"
 #include "fnv.h"
 #include "specllama/error.h"
-#include "system/regular_file.h"
 
 namespace specllama {
 

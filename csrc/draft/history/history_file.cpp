@@ -8,8 +8,8 @@
 #include "draft/corpus/corpus.h"
 #include "draft/corpus/corpus_builder.h"
 #include "draft/history/history.h"
+#include "files/private_file.h"
 #include "specllama/error.h"
-#include "system/private_file.h"
 
 namespace specllama {
 

@@ -11,7 +11,7 @@
 #include "draft/head/state_reader.h"
 #include "draft/model/draft_sampler.h"
 #include "runtime/context.h"
-#include "runtime/head_context.h"
+#include "runtime/drafting/head_context.h"
 #include "runtime/model.h"
 
 namespace specllama {
