@@ -13,47 +13,46 @@ namespace specllama {
 
 class Sampler;
 
-// What the engine asks a drafter for: a Proposal, and what only the library's own drafters are
-// told.
+// The engine's request to a drafter: a Proposal, and what only the library's own drafters receive.
 struct DraftRequest {
     SequenceId sequence = 0;
-    // The text. Images and sounds in it are left out: drafters do not read them.
+    // The text, without its images and sounds, which drafters do not read.
     TokenSpan tokens;
-    int n_media = 0;  // positions that these take in the target's memory
+    int n_media = 0;  // positions of images and sounds in the target's memory
     int max_tokens = 0;
     int max_alternatives = 0;
-    // Most tokens of a draft of which some are drawn from distributions. It is verified whole or
-    // not at all, and which of the two must not depend on the tokens drawn, nor on how many there
-    // are.
+    // Most tokens of a draft with tokens drawn from distributions. Such a draft is verified as a
+    // whole or not at all, and this choice must not depend on the drawn tokens or their number.
     int max_drawn = 0;
-    // For a drafter with a step cost: see Proposal; null: every token is wanted.
+    // For a drafter with a step cost, see Proposal; null: every token is wanted.
     const std::function<bool(const SampledDraft&)>* keep_drafting = nullptr;
-    // For a drafter with a step cost: tokens that others expect after those of `draft`. It may
-    // process them with the text and draft, for as long as they are its own choice, at little cost.
+    // For a drafter with a step cost: tokens that other drafters expect after those of `draft`. The
+    // drafter can process them together with the text at little cost, and draft those that it would
+    // choose itself.
     TokenSpan candidates;
-    // The request's choice rule. A drafter that chooses tokens by Sampler::draft agrees with the
-    // target as often as possible.
+    // The request's choice rule. A drafter that uses Sampler::draft agrees with the target as often
+    // as possible.
     Sampler* sampler = nullptr;
-    // Of the sequence, see GenerateOptions::memory_owner; -1: it has none.
+    // See GenerateOptions::memory_owner; -1: none.
     int memory_owner = -1;
-    // If tokens are drawn for rejection sampling, the length must not depend on the token drawn
-    // last: a draft that ends before a token because of that very token would distort the output.
+    // If tokens are drawn for rejection sampling, the length of the draft must not depend on the
+    // token drawn last: a draft that leaves out a token because of its value would bias the output.
     SampledDraft draft;
-    // Tokens that a draft model decoded; for the statistics.
+    // Tokens decoded by a draft model, for the statistics.
     int n_decoded = 0;
     std::string error;
 
-    // The sequence's tokens with those of the draft after them; of a text with a draft, only as
-    // much as a match can have. Valid until `buffer` changes.
+    // The tokens of the sequence and then of the draft. With a draft, only the last kMaxMatch
+    // tokens of the sequence. Valid until `buffer` changes.
     TokenSpan with_draft(std::vector<Token>& buffer) const;
 
-    // Whether there is room for another token, and it is wanted.
+    // Whether the draft has room for another token, and one is wanted.
     bool wants_more() const {
         return draft.size() < max_tokens && (keep_drafting == nullptr || (*keep_drafting)(draft));
     }
 };
 
-// The seam between the engine and all drafters; each function is as in Drafter.
+// The interface of all drafters to the engine. The functions are those of Drafter.
 class CoreDrafter {
  public:
     CoreDrafter() = default;
@@ -66,8 +65,7 @@ class CoreDrafter {
     virtual void observe(SequenceId /*sequence*/, const Draft& /*draft*/, int /*n_accepted*/,
                          Token /*next*/) {}
     virtual bool has_step_cost() const { return false; }
-    // For a drafter with a step cost: tokens that a step drafts. If there are several, a draft has
-    // one step.
+    // For a drafter with a step cost: tokens per step. If more than 1, a draft has one step.
     virtual int tokens_per_step() const { return 1; }
     virtual int n_unprocessed(SequenceId /*sequence*/, int /*n_tokens*/) const { return 0; }
     virtual void end(SequenceId /*sequence*/) {}
@@ -87,7 +85,7 @@ class ExternalDrafter final : public CoreDrafter {
 
  private:
     std::shared_ptr<Drafter> drafter_;
-    std::vector<Proposal> proposals_;  // kept so that none allocates
+    std::vector<Proposal> proposals_;  // kept to avoid allocations
     SampledDraft so_far_;
 };
 

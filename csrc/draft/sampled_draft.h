@@ -9,11 +9,10 @@
 
 namespace specllama {
 
-// A draft of which tokens may have been drawn from distributions, which their verification needs.
-// The drafter keeps a distribution until its next proposal.
+// A draft whose tokens may be drawn from distributions, which verification needs. The drafter keeps
+// a distribution until its next proposal.
 struct SampledDraft : Draft {
-    // [i]: distribution that tokens[i], and branches[i], were drawn from; null: the token had no
-    // alternative.
+    // [i]: distribution that tokens[i], or branches[i], was drawn from; null: not drawn.
     std::vector<const Distribution*> drawn_from;
     std::vector<const Distribution*> branch_drawn_from;
 
@@ -28,14 +27,14 @@ struct SampledDraft : Draft {
         branch_drawn_from.clear();
     }
 
-    // Becomes a draft of which nothing was drawn.
+    // Copies a draft without drawn tokens.
     void assign(const Draft& draft) {
         Draft::operator=(draft);
         drawn_from.assign(tokens.size(), nullptr);
         branch_drawn_from.assign(branches.size(), nullptr);
     }
 
-    // Removes the branch tokens of which `erased` is true.
+    // Removes the branch tokens for which `erased` returns true.
     template <typename Predicate>
     void erase_branches(Predicate erased) {
         std::size_t n = 0;
@@ -48,7 +47,7 @@ struct SampledDraft : Draft {
         branch_drawn_from.resize(n);
     }
 
-    // Cuts the main path to its first n tokens, n at most size(), and removes the branches that
+    // Shortens the main path to its first n tokens (at most size()), and removes the branches that
     // leave it after n tokens or later.
     void truncate(int n) {
         erase_branches([n](const BranchToken& one) { return one.depth >= n; });
@@ -72,14 +71,14 @@ struct SampledDraft : Draft {
     }
 };
 
-// If `other` begins with the tokens of `draft`, adds its remaining ones to `draft`, up to `most`
-// tokens in all. Returns how many were added. None if either draft was drawn: the draft's length
-// would then depend on what was drawn.
+// If `other` begins with the tokens of `draft`, adds its remaining tokens to `draft`, up to `most`
+// tokens in total. Returns how many were added; 0 if either draft was drawn, since the length would
+// then depend on the drawn tokens.
 int add_rest(SampledDraft& draft, const SampledDraft& other, int most);
 
-// If `other` was copied from the request's own text, by a match at least as long as the one that
-// `draft` was copied by: the tokens with which both begin are the request's own, and `draft` takes
-// over their evidence. Returns their number.
+// If `other` was copied from the request's own text by a match at least as long as that of `draft`,
+// their common beginning comes from the request's text. Then `draft` takes over its evidence.
+// Returns the number of common tokens.
 int share_evidence(SampledDraft& draft, const SampledDraft& other);
 
 }  // namespace specllama

@@ -36,7 +36,7 @@ int Tree::append(int parent, const Node& node) {
     return at;
 }
 
-// Returns the child with the node's token, adding it if it is not there; kNone if a limit forbids
+// Returns the child with the node's token, and adds it if it is missing; kNone if a limit forbids
 // that.
 int Tree::grow(int parent, const Node& node, const Limits& limits) {
     if (const int there = child(parent, node.token); there != kNone) return there;
@@ -60,7 +60,7 @@ void Tree::add(const SampledDraft& draft, const Limits& limits) {
         if (at == kNone) break;
         path_.push_back(at);
     }
-    bool broken = true;  // the token before it in the branch is not in the tree
+    bool broken = true;  // the previous token of the branch is not in the tree
     int at = kRoot;
     for (std::size_t i = 0; i < draft.branches.size(); ++i) {
         const Draft::BranchToken& one = draft.branches[i];
@@ -90,7 +90,7 @@ void Tree::take_below(const Tree& other, int from, int to, const std::vector<boo
         if (kept[at]) take_below(other, at, append(to, other[at]), kept);
 }
 
-// Every node with an elder sibling begins another leaf.
+// Each node with an elder sibling leads to another leaf.
 void Tree::count_leaves() {
     n_leaves_ = 1;
     for (Node& node : nodes_) {

@@ -9,10 +9,10 @@
 
 namespace specllama {
 
-// A tree of tokens: several guesses at how a sequence goes on, which share their common beginnings.
-// (Miao et al., "SpecInfer", 2024, section 3.)
+// A tree of tokens: several candidate continuations of a sequence that share their common
+// beginnings. (Miao et al., "SpecInfer", 2024, section 3.)
 //
-// Can be filled again and again: it allocates only to become larger than it ever was.
+// Can be reused: it allocates only when it becomes larger than ever before.
 class Tree {
  public:
     static constexpr int kRoot = -1;  // the sequence's last token
@@ -24,8 +24,8 @@ class Tree {
         const Distribution* drawn_from = nullptr;  // see SampledDraft
         int parent = kRoot;
         int depth = 0;      // number of its ancestors
-        int rank = 0;       // number of siblings that were there before it
-        int elder = kNone;  // the youngest of these siblings
+        int rank = 0;       // number of siblings before it
+        int elder = kNone;  // the sibling just before it
         int first = kNone;  // its first child
         int next = kNone;   // its next sibling
         int leaf = 0;       // number of its first leaf, in depth-first order
@@ -39,12 +39,12 @@ class Tree {
 
     void clear();
 
-    // Adds a draft, main path first: shares what is in the tree already and adds the rest, as far
-    // as the limits allow.
+    // Adds a draft, its main path first. Tokens that are already in the tree are shared; the others
+    // are added within the limits.
     void add(const SampledDraft& draft, const Limits& limits);
 
-    // Replaces the tree by the nodes of another one that are kept and whose parents are kept; depth
-    // first and the elder sibling first, so that the first nodes are a chain, the main path.
+    // Replaces the tree by the nodes of `other` that are kept and whose ancestors are kept. They
+    // are in depth-first order, elder siblings first, so the main path comes first.
     void take(const Tree& other, const std::vector<bool>& kept);
 
     bool empty() const { return nodes_.empty(); }
@@ -56,8 +56,8 @@ class Tree {
     // The child with this token, or kNone.
     int child(int node, Token token) const;
 
-    // For a tree that `take` filled: the length of its main path, and the number of its leaves, at
-    // least 1.
+    // For a tree filled by `take`: the length of its main path, and the number of its leaves (at
+    // least 1).
     int n_main_path() const;
     int n_leaves() const { return n_leaves_; }
 
@@ -72,10 +72,10 @@ class Tree {
     int first_ = kNone;            // first and last child of the root
     int last_ = kNone;
     int n_leaves_ = 1;
-    std::vector<int> path_;  // nodes along the main path of the draft that is being added
+    std::vector<int> path_;  // nodes of the main path of the draft being added
 };
 
-// For a tree that `take` filled: how many nodes of a path from the root lie on the main path.
+// For a tree filled by `take`: how many nodes of a path from the root are on the main path.
 int n_on_main_path(std::span<const int> path);
 
 }  // namespace specllama

@@ -17,14 +17,14 @@ std::size_t source_group(Source source) {
 
 namespace {
 
-// Upper ends of the bins of a match's length, densest where its worth changes fastest.
+// Upper ends of the bins of a match's length, densest where the rate changes fastest.
 constexpr std::array<int, 13> kMatchEnds = {1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 64};
 
-// P(next token right) by length of the match, measured on greedy text; linear in between.
+// P(next token right) by length of the match, measured on greedy text. Linear in between.
 constexpr std::array<std::pair<double, double>, 8> kMatchPrior = {
     {{0, 0.15}, {1, 0.3}, {2, 0.5}, {3, 0.62}, {4, 0.7}, {8, 0.87}, {12, 0.92}, {16, 0.95}}};
-// The same for a match in an earlier request where the request itself has none as long, measured on
-// answers to questions that have little in common.
+// The same for a match in an earlier request that is longer than any in the request itself,
+// measured on answers to questions with little in common.
 constexpr std::array<std::pair<double, double>, 8> kHistoryPrior = {
     {{0, 0.03}, {1, 0.06}, {3, 0.13}, {4, 0.2}, {6, 0.48}, {9, 0.57}, {14, 0.65}, {32, 0.8}}};
 // A match in a corpus is right as often as a match in the text itself that is shorter by this
@@ -32,12 +32,12 @@ constexpr std::array<std::pair<double, double>, 8> kHistoryPrior = {
 constexpr double kCorpusDiscount = 2.5;
 // The same for a match whose token had broken off a copy before (JSON records and edited code).
 constexpr double kBrokenDiscount = 3;
-// P(right) of an n-gram with frequency 1, by order from 2 on. Below 1, as it may have been seen
-// once.
+// P(right) of an n-gram with frequency 1, by order from 2 on. Less than 1, since it may have been
+// seen only once.
 constexpr std::array<double, 7> kOrderPrior = {0.35, 0.55, 0.65, 0.72, 0.78, 0.82, 0.85};
 
-// Upper ends of the bins of the bytes that are forced behind a token. With none behind it, the
-// model may prefer a token that goes on into what follows.
+// Upper ends of the bins of the number of forced bytes after a token. With none, the model may
+// prefer a longer token that includes later text.
 constexpr std::array<int, 5> kForcedEnds = {0, 2, 5, 10, 20};
 constexpr std::array<double, 6> kForcedPrior = {0.4, 0.9, 0.95, 0.97, 0.98, 0.98};
 
@@ -67,12 +67,12 @@ std::size_t part(float fraction, std::size_t n_parts) {
     return static_cast<std::size_t>(std::min(at, static_cast<float>(n_parts - 1)));
 }
 
-// Index of the bin that n falls into; `ends` are the bins' upper ends, and one more bin follows.
+// Index of the bin of n. `ends` are the bins' upper ends; one more bin follows.
 std::size_t interval(const auto& ends, int n) {
     return static_cast<std::size_t>(std::ranges::lower_bound(ends, n) - ends.begin());
 }
 
-// Sets the priors of equally wide bins to rates on a straight line from low to high.
+// Sets the priors of equally wide bins to rates that rise linearly from low to high.
 void believe(auto& bins, double low, double high) {
     const double step = (high - low) / static_cast<double>(bins.size());
     double rate = low + step / 2;
@@ -104,13 +104,13 @@ auto& Acceptance::bin_of(auto& table, const Evidence& evidence) {
             return table.forced[interval(kForcedEnds, length)];
         case Source::model:
             return table.model[part(confidence, table.model.size())];
-        default:  // other, and sources without a table of their own
+        default:  // other, and sources without their own bins
             break;
     }
     return table.other[part(confidence, table.other.size())];
 }
 
-// A model's probability already accounts for the guesses beside it, so it is the belief as it is.
+// A model's probability already accounts for its alternatives, so it is used unchanged.
 auto& Acceptance::bin_of(auto& table, const TextRegime& regime, const Evidence& evidence,
                          int rank) {
     auto& own = bin_of(table, evidence);
@@ -165,15 +165,15 @@ Acceptance::Acceptance() {
     for (std::size_t i = 0; i < table.ngram.size(); ++i)
         believe(table.ngram[i], 0.3 * kOrderPrior[i], kOrderPrior[i]);
     for (std::size_t i = 0; i < table.forced.size(); ++i) table.forced[i].believe(kForcedPrior[i]);
-    // Frequencies of bytes are by Laplace's rule, which knows nothing of white space.
+    // Confidences of bytes follow Laplace's rule, which does not know about white space.
     believe(table.by_history, 0.3, 1);
     // Models are overconfident.
     believe(table.model, 0.1, 0.95);
     table.any_of_model.believe(0.7);
-    // Little is believed of drafters that nothing is known of.
+    // Nothing is known about other drafters, so their prior is low.
     believe(table.other, 0, 0.6);
-    // Later guesses get less than what is believed of them: where the first is wrong, the place is
-    // a hard one.
+    // Alternatives are right less often than expected: if the first candidate is wrong, the
+    // position is hard to predict.
     for (auto& by_rank : table.siblings)
         for (std::size_t i = 0; i < by_rank.size(); ++i)
             believe(by_rank[i], 0, 0.5 / static_cast<double>(1 + i));
@@ -237,7 +237,7 @@ void Acceptance::observe(TextRegime& regime, int position, std::span<const Evide
         for (double& weight : weights) weight /= sum;
         own.observe(weights, right);
         if (draft[j].source == Source::model) table.any_of_model.observe(weights, right);
-        // Of all requests older tokens decay towards the prior.
+        // Older tokens of all requests decay towards the prior.
         TextRegime::Weights& met = table.met[group];
         TextRegime::Weights& next = regime.next[group];
         const double n_met = ++regime.n_met[group];
@@ -256,9 +256,9 @@ int Acceptance::predict(const TextRegime& regime, int position, std::span<const 
     TextRegime then = regime;
     const std::size_t first = source_group(draft.empty() ? Source::model : draft[0].source);
     pass(then, first, position - 1);
-    // survival[t][s]: probability that all tokens so far are right and the regime is t now, if it
-    // was s at first; alive[s]: its sum over t. With s innermost and in single precision, one
-    // vector operation serves all s.
+    // survival[t][s]: probability that all tokens so far are right and the regime is now t, if it
+    // was s at first. alive[s]: its sum over t. With s innermost and in single precision, one
+    // vector operation handles all s.
     std::array<RegimeVector, kRegimes> survival{};
     for (int s = 0; s < kRegimes; ++s) survival[s][s] = 1;
     RegimeVector alive = RegimeVector{} + 1.0F;
@@ -282,8 +282,8 @@ int Acceptance::predict(const TextRegime& regime, int position, std::span<const 
             for (int t = 0; t < kRegimes; ++t)
                 sums[t % 2] += survival[t] = rates[t] * (kLasts * survival[t] + begins[t] * alive);
         } else {
-            // A token of another group is right or wrong by that group's regime, independently of
-            // the regime in the first group.
+            // A token of another group depends on that group's regime, not on the regime of the
+            // first group.
             pass(then, group, position + static_cast<int>(g) - 1);
             double rate = 0;
             for (int t = 0; t < kRegimes; ++t) rate += then.weights[group][t] *= rates[t];

@@ -24,7 +24,7 @@ void ContextSlope::observe(int n, int n_context, double seconds) {
     fit();
 }
 
-// Weighted least squares for a and b, with the prior as a ridge. If one comes out negative, it is
+// Weighted least squares for a and b, with the prior as a ridge. If one of them is negative, it is
 // set to 0 and the other is fitted alone.
 void ContextSlope::fit() {
     double unit = 0;

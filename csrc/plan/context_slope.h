@@ -6,12 +6,12 @@
 
 namespace specllama {
 
-// What the context adds to a decode of n tokens: (a + b (n - 1)) seconds for each token of context,
-// with a, b >= 0. The KV memory is read once for any n (a), and computed with n times (b).
+// The cost of the context in a decode of n tokens: (a + b (n - 1)) seconds for each token of
+// context, with a, b >= 0. The KV memory is read once for any n (a), and computed with n times (b).
 //
-// Learned from two successive decodes of the same n where the second has the shorter context, which
-// happens when a new request begins; pairs are weighted by the square of the difference. Within a
-// request the context grows as slowly as a machine heats up, so the two could not be told apart.
+// Learned from pairs of successive decodes of the same n where the second has the shorter context,
+// because a new request began. Pairs are weighted by the square of the difference. Within a
+// request, the effects of a growing context and a heating machine cannot be separated.
 class ContextSlope {
  public:
     void observe(int n, int n_context, double seconds);
@@ -22,12 +22,12 @@ class ContextSlope {
 
     double base() const { return base_; }
     double per_token() const { return per_token_; }
-    // Starts anew from a (base) and b (per_token) of an earlier session.
+    // Restarts from a (base) and b (per_token) of an earlier session.
     void set(double base, double per_token);
 
  private:
     // The last decode of one n, and sums over its pairs: of dc^2 and of dc * ds, where dc and ds
-    // are the differences in context and in seconds.
+    // are the differences in context and seconds.
     struct Pairs {
         int context = -1;
         double seconds = 0;
@@ -39,7 +39,7 @@ class ContextSlope {
     std::array<Pairs, kMaxSpecLength + 1> pairs_{};  // [n - 1]
     double base_ = 0;
     double per_token_ = 0;
-    // What fit() stays near while little was seen.
+    // Prior values of fit().
     double prior_base_ = 0;
     double prior_per_token_ = 0;
 };

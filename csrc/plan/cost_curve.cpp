@@ -20,10 +20,10 @@ const std::array<double, CostCurve::kMaxTokens> kLogs = [] {
 
 double square(double x) { return x * x; }
 
-// The bounds also keep all that is learned well within what a double can hold.
+// The bounds also keep all learned values within the range of a double.
 bool usable(double seconds) { return seconds > 1e-9 && seconds < 1e6; }
 
-// The part of a decode's time that is never put down to its context.
+// The fraction of a decode's time that is never attributed to its context.
 constexpr double kLeastWithoutContext = 0.1;
 
 }  // namespace
@@ -51,7 +51,7 @@ void CostCurve::observe(int n, int n_context, double seconds) {
 SPECLLAMA_CLONES("avx2")
 double CostCurve::learn(int n, double log_seconds, double most) {
     Row column;
-    // The shape wanders as Brownian motion over log n, so its covariance is that of the smaller n.
+    // The shape is a Brownian motion over log n, so its covariance is that of the smaller n.
     for (int m = 1; m <= kMaxTokens; ++m)
         column[m - 1] = speed_ + shape_ * kLogs[std::min(n, m) - 1] - learned_[n - 1][m - 1];
     column[n - 1] += shape_ * tuning::kStep;
@@ -70,19 +70,19 @@ double CostCurve::learn(int n, double log_seconds, double most) {
 
 void CostCurve::derive() {
     for (int n = 1; n <= kMaxTokens; ++n) {
-        // More tokens cost less than one only where a processor's kernel for one is slow, so that
-        // is believed only as far as it is beyond doubt.
+        // More tokens cost less than one only if the kernel for one token is slow. This is rare, so
+        // a lower cost is accepted only beyond kBeyondDoubt.
         double believed = log_seconds_[n - 1];
         if (believed < log_seconds_[0])
             believed = std::min(log_seconds_[0], believed + tuning::kBeyondDoubt * doubt(n, 1));
-        // In single precision, for its speed: nobody can time a decode as well.
+        // Single precision is faster, and more precise than any timing.
         seconds_[n - 1] = std::exp(static_cast<float>(believed));
         optimism_[n - 1] = std::exp(static_cast<float>(-tuning::kOptimism * doubt(n, last_)));
     }
 }
 
 std::span<const double> CostCurve::decode_costs(int n_most, int n_context) const {
-    // Widths beyond kMaxTokens are as much in doubt as kMaxTokens.
+    // Widths beyond kMaxTokens are as uncertain as kMaxTokens.
     decode_costs_.assign(1, 0);
     for (int n = 1; n <= n_most; ++n)
         decode_costs_.push_back(optimism_[std::min(n, kMaxTokens) - 1] * seconds(n, n_context));
@@ -135,8 +135,8 @@ void CostCurve::restore(const CurvePoints& points) {
             learn(n, std::log(points.seconds[n - 1]), std::numeric_limits<double>::infinity());
     if (!measured()) return;
     speed_ += square(tuning::kBelievedSd);
-    // A token of context costs a small part of a decode, and a change of width some decodes. Other
-    // numbers are those of a damaged file.
+    // A token of context costs a small part of a decode, and a change of width a few decodes. Other
+    // values come from a damaged file.
     const auto up_to = [this](double n_decodes, double x) {
         return x > 0 && x < n_decodes * seconds(1, 0) ? x : 0;
     };

@@ -24,8 +24,8 @@ double DraftCost::prefill_cost(int n_unprocessed, int n_context) const {
     return curve().seconds(1 + n_unprocessed, n_context) - curve().seconds(1, n_context);
 }
 
-// The first step is wider than the others. The time of all is divided among them in proportion to
-// what the curve expects of each.
+// The first step is wider than the others. The total time is divided among the steps in proportion
+// to their expected costs.
 void DraftCost::observe(int n_steps, int n_drafted, int n_unprocessed, int n_context,
                         double seconds) {
     const int n = (n_drafted + n_steps - 1) / n_steps;

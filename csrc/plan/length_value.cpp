@@ -15,8 +15,8 @@ void LengthValue::evaluate(int n_others, double spent) {
     for (int g = 0; g <= longest; ++g) {
         auto here = __builtin_bit_cast(RegimeVector, in_regime[g]);
         tokens[g] = sum(weights * here);
-        // Lengths beyond the draft budget set no value: if tokens counted as cheap as there,
-        // nothing that the draft budget allows would be worth drafting.
+        // Lengths beyond the draft budget are ignored: with their cheap tokens as the value, no
+        // length within the draft budget would pay.
         if (extra(g) > draft_budget) continue;
         const auto rounds_per_second = static_cast<float>(1 / (spent + seconds[g]));
         here = (here + others) * rounds_per_second;

@@ -40,10 +40,10 @@ double Planner::risk_exponent(double regret) const {
     return 1 + tuning::kRiskPerToken * std::max(regret, 0.0) / cost().seconds(1, 0);
 }
 
-// A draft that is there costs no more than its rows, so what went into making drafts does not count
-// against it. What copies have lost says nothing about what a grammar forces, so the regret is that
-// of its source group; and what other groups have gained may be lost again, but not to copies of
-// earlier requests: with these no request should be slower than without them.
+// An existing draft only costs its rows, so the time for making drafts is not counted. Regret is
+// tracked per source group: losses from copying must not penalise grammar drafts. A group may lose
+// what other groups have gained. Copies of earlier requests may not: no request should be slower
+// because of them.
 double Planner::verify_risk_exponent(const RoundRequest& request,
                                      const DraftCandidate& candidate) const {
     const TextRegime& regime = *request.regime;
@@ -57,8 +57,8 @@ double Planner::prefill_cost(const RoundRequest& request, int n_to_check) const 
     return draft_cost_.prefill_cost(request.n_unprocessed + n_to_check, request.n_tokens);
 }
 
-// Processing the text serves later rounds too, so it is charged to the draft model's net gain
-// instead of to this round.
+// Processing the text also serves later rounds, so it counts in the draft model's net gain, not in
+// this round.
 double Planner::prefill_spent(const RoundRequest& request, const RoundPlan& plan) const {
     return plan.without_draft_model ? std::min(prefill_cost(request), request.spent) : 0;
 }
@@ -92,7 +92,7 @@ void Planner::select(const BatchContext& context, std::span<const RoundRequest> 
         batch_.select(costs, requests.size() > 1 ? most_rows_ : VerificationBatch::kAnyNumber);
 }
 
-// Fills in the values of a draft to which a draft model may add tokens, at `step` seconds each.
+// Sets the values of a draft to which a draft model may add tokens, at `step` seconds each.
 void Planner::predict(const BatchContext& context, const RoundRequest& request, EvidenceSpan draft,
                       double risk_exponent, LengthValue& value, double step) const {
     value.longest =
@@ -108,7 +108,7 @@ void Planner::predict(const BatchContext& context, const RoundRequest& request, 
     value.evaluate(context.n_sequences - 1, context.spent);
 }
 
-// Adds a sequence to the batch, with the candidate that would save most.
+// Adds a sequence to the batch, with the candidate that saves most.
 void Planner::add_sequence(const BatchContext& context, const RoundRequest& request,
                            Choice& choice) {
     choice = {};
@@ -143,8 +143,8 @@ void Planner::add_sequence(const BatchContext& context, const RoundRequest& requ
     add_rows(request, candidate, *chosen);
 }
 
-// Adds the rows of a draft and of its alternatives. An accepted alternative must come again with
-// the next decode (RoundOutcome::n_repeated), so it gains less by the cost of a row.
+// Adds the rows of a draft and of its alternatives. An accepted alternative must be decoded again
+// with the next round (RoundOutcome::n_repeated), so its gain is reduced by the cost of a row.
 void Planner::add_rows(const RoundRequest& request, const DraftCandidate& candidate,
                        const LengthValue& value) {
     const int n_main =
@@ -179,7 +179,7 @@ void Planner::add_rows(const RoundRequest& request, const DraftCandidate& candid
     }
 }
 
-// Stores what was selected in the plans. What drafts add to the decode is divided evenly among
+// Stores the selection in the plans. The time that drafts add to the decode is divided evenly among
 // their rows.
 void Planner::store(const BatchContext& context, std::span<RoundPlan> plans) {
     for (RoundPlan& plan : plans) plan.rows.clear();
@@ -215,8 +215,8 @@ void Planner::store(const BatchContext& context, std::span<RoundPlan> plans) {
     }
 }
 
-// The values of a draft that begins with `prefix` and that the draft model continues up to the cap,
-// in a decode where no other sequence drafts. seconds: what the model has taken so far.
+// The values of a draft that begins with `prefix` and is continued by the draft model up to the
+// limit, in a decode where no other sequence drafts. seconds: what the model has taken so far.
 const LengthValue& Planner::with_model(const RoundRequest& request, const Choice& choice,
                                        EvidenceSpan prefix, double seconds) {
     const int n_sequences = choice.n_sequences;
@@ -232,7 +232,7 @@ const LengthValue& Planner::with_model(const RoundRequest& request, const Choice
     return value;
 }
 
-// The model mostly agrees with what is right.
+// Assumes that the model agrees with the tokens that are right.
 int Planner::n_to_check(const RoundRequest& request, const Choice& choice) {
     if (choice.candidate < 0) return 0;
     const EvidenceSpan chosen = request.candidates[choice.candidate].evidence.first(choice.n_draft);
@@ -264,13 +264,13 @@ bool Planner::should_continue(const RoundRequest& request, const RoundPlan& plan
     const bool begins = draft.empty() || draft.back().source != Source::model;
     const double reading = begins ? prefill_cost(request) : 0;
     const LengthValue& value = with_model(request, choice, draft, seconds);
-    // The most that could be saved by stopping now. Once it has drafted, its draft replaces what
-    // was chosen.
+    // The most that stopping now would save. Once the model has drafted, its draft replaces the
+    // choice.
     const double so_far =
         begins ? choice.time_saved : value.most_time_saved(0, std::min(n_drafted, value.longest));
     const double draft_budget = tuning::kDraftBudget * cost().seconds(1, request.n_tokens);
     const double time_saved = value.most_time_saved(n_drafted + 1, value.longest) - so_far;
-    // What would be saved if the regime of the text were known, in the mean of all.
+    // The mean saving over all regimes if the regime of the text were known.
     double expected = 0;
     for (int regime = 0; regime < kRegimes; ++regime) {
         double most = 0;
@@ -284,8 +284,8 @@ bool Planner::should_continue(const RoundRequest& request, const RoundPlan& plan
         if (time_saved > 0) return draft_cost_.net_gain() >= -draft_budget;
     }
     if (time_saved > 0 || !begins) return time_saved > 0;
-    // Otherwise it is tried if it would pay in some regime and its net gain allows the loss. To
-    // check a draft always seems to pay: where the two name different tokens, it is mostly right.
+    // Otherwise it is tried if it would pay in some regime and its net gain allows the loss.
+    // Checking a draft always counts as useful: where the two disagree, the model is usually right.
     return (expected > 0 || plan.n_to_check > 0) &&
            step + prefill_cost(request, plan.n_to_check) <= draft_cost_.net_gain() + draft_budget;
 }
@@ -294,7 +294,7 @@ double Planner::break_even(int n_context) const {
     const double step = draft_cost_.step(1, n_context);
     if (step <= 0) return 0;
     const int longest = draft_cost_.longest();
-    std::array<double, kMaxSpecLength + 1> seconds;  // [g]: of a round that drafts g tokens
+    std::array<double, kMaxSpecLength + 1> seconds;  // [g]: for a round that drafts g tokens
     for (int g = 0; g <= longest; ++g)
         seconds[g] = draft_cost_.n_steps(g, 0) * step + cost().seconds(1 + g, n_context);
     for (int percent = 1; percent <= 100; ++percent) {
@@ -312,14 +312,14 @@ double Planner::break_even(int n_context) const {
 void Planner::learn(const RoundRequest& request, const RoundPlan& plan,
                     const RoundOutcome& outcome) {
     const Choice& choice = plan.choice;
-    // Seconds of this decode with n_drafted drafted tokens, as now expected.
+    // Seconds of this decode with n_drafted drafted tokens, by the current cost curve.
     const auto took = [&](int n_drafted) {
         return cost().seconds(choice.n_committed + n_drafted, request.n_tokens);
     };
     const double plain = took(0);
     const double token_seconds = (plain + request.overhead) / choice.n_sequences;
-    // Seconds that the draft model has saved, compared with the choice without it. Drafting that
-    // yielded no token counts as well.
+    // Seconds that the draft model has saved, compared with the choice without it. Drafting without
+    // a resulting token counts as well.
     double time_saved = 0;
     if (plan.without_draft_model) {
         const Choice& other = *plan.without_draft_model;
@@ -354,7 +354,7 @@ void Planner::learn(const RoundRequest& request, const RoundPlan& plan,
         regime.regret[source_group(request.candidates[choice.candidate])] +=
             extra - outcome.n_accepted * token_seconds;
     regime.spent += (request.spent - prefill_spent(request, plan)) / choice.n_sequences;
-    // Going back, and rows that pad the decode, are what earlier drafts have cost.
+    // Switching back to the base width, and padding, are costs of earlier drafts.
     if (choice.n_drafted == 0) regime.spent += more / choice.n_sequences;
     regret_ = regime.regret;
     spent_ = regime.spent;

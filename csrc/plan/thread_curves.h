@@ -6,15 +6,15 @@
 
 namespace specllama {
 
-// A cost curve for each number of threads that decodes were made with, since what few threads cost
-// says little of many.
+// A cost curve for each number of threads, since costs with few threads do not predict those with
+// many.
 class ThreadCurves {
  public:
-    // From now on decodes use n threads. The curve until the first call becomes that of this
-    // number. A new number begins with what is known of the last one.
+    // Decodes after this call use n threads. The first call assigns the existing curve to its
+    // number. A new number starts from the points of the last curve.
     void set_threads(int n);
 
-    // The curve of the number of threads now, and of the first one.
+    // The curve of the current number of threads, and of the first one.
     CostCurve& now() { return curves_.at(now_); }
     const CostCurve& now() const { return curves_.at(now_); }
     CostCurve& first() { return curves_.at(first_); }

@@ -16,7 +16,7 @@ void VerificationBatch::add_sequence(int n_rows, double draft_budget, int stream
 }
 
 void VerificationBatch::select(DecodeCosts decode_costs, int most_rows) {
-    // Among equal gains the order of adding decides, so no row comes before its predecessor.
+    // Rows of equal gain keep the order of adding, so no row comes before its predecessor.
     std::ranges::sort(rows_, [](const Row& a, const Row& b) {
         return std::tie(b.gain, a.sequence, a.number) < std::tie(a.gain, b.sequence, b.number);
     });

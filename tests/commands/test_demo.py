@@ -173,7 +173,7 @@ def test_texts_that_do_not_fit_are_refused_before_output(
     for arguments, message in (
         (["-c", "200", "-n", "79"], f"-n is 79, {room}"),
         (["-c", "120"], "shorten it or raise -c."),
-        (["--corpus", str(none)], "it is no corpus"),
+        (["--corpus", str(none)], "it is not a corpus"),
         (["-md", str(none)], "Cannot use"),
     ):
         assert main(["demo", "-t", "1", "-ngl", "0", "-m", str(BUNDLED_MODEL), *arguments]) == 2

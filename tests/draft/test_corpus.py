@@ -154,7 +154,7 @@ def test_files_that_are_not_corpora_are_refused(tmp_path: Path) -> None:
         Corpus(str(tmp_path / "pipe"))
     for content in (b"", b"specc", b"x" * 1000, BUNDLED_DRAFT.read_bytes()):
         path.write_bytes(content)
-        with pytest.raises(ArgumentError, match="it is no corpus of"):
+        with pytest.raises(ArgumentError, match="it is not a corpus of"):
             Corpus(str(path))
     content = bytearray(write(path, [[1, 2, 3, 4, 5]]).read_bytes())
     content[8] = 2
@@ -321,7 +321,7 @@ def test_a_corpus_of_another_vocabulary_is_refused(
         (tmp_path / "none", "cannot be read"),
         ("a\0b", "NUL"),
         (5, "corpus must be a path"),
-        (BUNDLED_MODEL, "no corpus of"),
+        (BUNDLED_MODEL, "not a corpus of"),
     ):
         with pytest.raises(ArgumentError, match=message):
             open_session(corpus=wrong)
@@ -352,7 +352,7 @@ def test_spec_cli_drafts_from_a_corpus(tmp_path: Path, said: Path) -> None:
 
 def test_trace_and_bench_take_a_corpus(said: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", "-p", "x", "-t", "1", "-ngl", "0", "--corpus", str(BUNDLED_MODEL)]) == 2
-    assert "no corpus of" in capsys.readouterr().err
+    assert "not a corpus of" in capsys.readouterr().err
     bench = ["-t", "1", "-ngl", "0", "--workload", "prose", "--texts", "1", "--repeat", "1"]
     assert main(["bench", *bench, "-n", "8", "--corpus", str(said)]) == 0
     assert f"corpus: {said}" in capsys.readouterr().out

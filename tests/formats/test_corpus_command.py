@@ -99,7 +99,7 @@ def test_corpus_command_builds_and_describes_a_corpus(
         assert main(["corpus", "build", *arguments]) == code, arguments
         assert message in capsys.readouterr().err
     assert main(["corpus", "info", str(source)]) == 2
-    assert "no corpus" in capsys.readouterr().err
+    assert "not a corpus" in capsys.readouterr().err
     assert path.read_bytes() == before
     assert source.read_text().startswith("def f(x):")
     names = sorted(one.name for one in tmp_path.iterdir())

@@ -202,7 +202,7 @@ def test_a_memory_file_that_cannot_be_used_is_refused_and_left_alone(
     other = tmp_path / "notes.txt"
     other.write_text("mine")
     for path, message in (
-        (other, "notes.txt cannot be drafted from: it is no corpus"),
+        (other, "notes.txt cannot be drafted from: it is not a corpus"),
         (tmp_path / "none" / "said.memory", "memory_file .*none/said.memory cannot be written"),
         (tmp_path, "cannot be drafted|cannot be read|cannot be written"),
         (Path("/dev/full"), "cannot be"),

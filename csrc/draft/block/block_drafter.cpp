@@ -33,7 +33,7 @@ void BlockDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
     keep(sequence, follower, follower.n_common(prompt));
 }
 
-// Copies the beginning of a prompt from another sequence's memory, if that pays.
+// Copies the beginning of a prompt from another sequence's memory, if that is faster.
 void BlockDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
     Follower& own = followers_.at(sequence);
     const auto [from_id, from, n] = longest_prefix(followers_, own, prompt);
@@ -70,7 +70,7 @@ void BlockDrafter::process(SequenceId sequence, TokenSpan tokens, Position first
     });
 }
 
-// What the target has decoded since the last draft is a part of every draft's cost.
+// The states of the last n_draft_ + 1 tokens are part of every draft's cost.
 int BlockDrafter::n_unprocessed(SequenceId sequence, int /*n_tokens*/) const {
     return std::max(followers_.at(sequence).n_waiting - n_draft_ - 1, 0);
 }
@@ -82,14 +82,14 @@ void BlockDrafter::add_waiting(SequenceId sequence, const Follower& follower) {
             follower.n_held() + i, sequence);
 }
 
-// Notes that all waiting states are in the memory.
+// Records that all waiting states are in the memory.
 void BlockDrafter::taken_in(Follower& follower) {
     for (Position position = follower.first(); position < follower.n_seen; ++position)
         follower.held.push_back(position);
     follower.n_waiting = 0;
 }
 
-// Takes in the waiting states of one sequence. If that fails, they are lost.
+// Ingests the waiting states of one sequence. If that fails, they are lost.
 void BlockDrafter::ingest(SequenceId sequence, Follower& follower) {
     context_->clear();
     add_waiting(sequence, follower);
@@ -117,14 +117,14 @@ void BlockDrafter::propose(std::span<DraftRequest> proposals) {
     }
 }
 
-// Selects the sequences that draft, and takes in what waits of them.
+// Selects the sequences that draft, and ingests their waiting states.
 void BlockDrafter::start(std::span<DraftRequest> proposals) {
     for (DraftRequest& proposal : proposals) {
         Follower& follower = followers_.at(proposal.sequence);
         if (follower.begin_draft(proposal)) drafting_.push_back({&proposal, &follower, 0});
     }
     for (const Drafting& one : drafting_) {
-        // What is more than a draft leaves behind was counted as unprocessed.
+        // Only the states beyond those of one draft count as unprocessed.
         one.proposal->n_decoded = 1 + n_unprocessed(one.proposal->sequence, 0);
         if (one.follower->n_waiting > 0) ingest(one.proposal->sequence, *one.follower);
     }

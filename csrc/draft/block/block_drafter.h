@@ -18,20 +18,19 @@
 
 namespace specllama {
 
-// Drafts several tokens in one decode, with the target's choice rule and noise: a model that
-// attends to the target's states of the text and fills in a block of masks after it (DFlash,
-// DFlash2, DSpark).
+// Drafts several tokens in one decode. The model attends to the target's hidden states of the text
+// and fills in a block of masks after it (DFlash, DFlash2, DSpark). Tokens are chosen with the
+// target's choice rule and noise.
 //
-// The states are taken in when the drafter is to draft, or when a whole batch of them waits. What a
-// request leaves in the memory stays for the next request with the same beginning. Tokens whose
-// states were not seen, such as those of a KV memory that was loaded, are skipped. That only makes
-// drafts worse.
+// States are ingested before a draft, or when they fill a batch. The memory of a request is kept
+// for the next request with the same beginning. Tokens whose states were not seen, such as those of
+// a loaded KV memory, are skipped; this only makes drafts worse.
 //
-// One decode drafts for all sequences; a decode that fails is an error of them all.
+// One decode drafts for all sequences. If it fails, all of them get the error.
 class BlockDrafter final : public CoreDrafter, public StateReader {
  public:
     // model: header of the block drafter's file. longest: most tokens of a draft. Throws
-    // InvalidArgument; ModelError when it cannot draft for the target.
+    // InvalidArgument, or ModelError when the model cannot draft for the target.
     BlockDrafter(const std::shared_ptr<const Model>& target, const DraftPlan& plan,
                  const Header& model, int longest, const ProgressFunction& progress);
 
@@ -46,7 +45,7 @@ class BlockDrafter final : public CoreDrafter, public StateReader {
     int n_unprocessed(SequenceId sequence, int n_tokens) const override;
 
  private:
-    // What the drafter knows of a sequence. The last states that were seen wait to be taken in.
+    // The drafter's state of a sequence. The last states seen wait to be ingested.
     struct Follower : SeenTokens {
         std::vector<Position> held;  // [i]: sequence position of the memory's state i
         std::vector<float> waiting;  // [n_waiting][n_features]
@@ -57,7 +56,7 @@ class BlockDrafter final : public CoreDrafter, public StateReader {
         Position first() const { return n_seen - n_waiting; }
         int n_copyable(TokenSpan prompt) const { return n_common(prompt); }
     };
-    // A draft under way.
+    // A draft in progress.
     struct Drafting {
         DraftRequest* proposal;
         Follower* follower;

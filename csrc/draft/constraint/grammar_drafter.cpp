@@ -14,11 +14,10 @@ namespace specllama {
 
 namespace {
 
-// Bytes to look ahead. Their tokens fill most drafts, and later bytes are predicted in later
-// rounds.
+// Bytes to look ahead. Their tokens fill most drafts; later bytes are predicted in later rounds.
 constexpr std::size_t kMostBytes = 128;
-// Tokens of the text that are tokenized together with the predicted bytes: they decide where words
-// begin.
+// Tokens of the text that are tokenized together with the predicted bytes, because they determine
+// where words begin.
 constexpr std::size_t kTokensBefore = 4;
 
 bool begins_inside_character(std::string_view bytes) {
@@ -75,9 +74,8 @@ Token GrammarDrafter::forced(SequenceId sequence, TokenSpan tokens, const Sample
     return only;
 }
 
-// Returns the sequence's lookahead, which has looked ahead from these tokens; null: there is none,
-// as the sampler has no mask (the target may have it), the grammar has not begun, or it cannot be
-// followed.
+// Returns the sequence's lookahead, advanced from these tokens. null: the sampler has no mask (the
+// target may have it), the grammar has not begun, or it does not support lookahead.
 GrammarLookahead* GrammarDrafter::advanced(SequenceId sequence, TokenSpan tokens,
                                            const Sampler& sampler) {
     const Mask* mask = sampler.mask();
@@ -108,7 +106,7 @@ const TokenBytes& GrammarDrafter::token_bytes() {
     return token_bytes_;
 }
 
-// The request's mask always stands at the end of its text, and so does its clone.
+// The request's mask has always followed its whole text, and so has the clone.
 void GrammarDrafter::enter(TokenSpan tokens, const Sampler& sampler,
                            std::optional<Follower>& follower) {
     std::unique_ptr<Mask> mask = sampler.mask()->clone();
@@ -134,8 +132,8 @@ void GrammarDrafter::follow(TokenSpan tokens, const Sampler& sampler,
     follower->n_followed = tokens.size();
 }
 
-// Sets text_ to the text of the last kTokensBefore tokens, or of more where that would begin inside
-// a character. It begins after the last token without text, such as one between the turns of a
+// Sets text_ to the text of the last kTokensBefore tokens, or of more if that would begin inside a
+// character. It begins after the last token without text, such as a token between the turns of a
 // conversation.
 void GrammarDrafter::read_end(TokenSpan tokens) {
     std::size_t first = tokens.size();
@@ -151,8 +149,8 @@ void GrammarDrafter::read_end(TokenSpan tokens) {
     for (const Token token : tokens.subspan(first)) vocab_->append_piece(token, text_);
 }
 
-// Tokenizes the end of the text together with the predicted bytes, and drafts the tokens of the
-// latter. Drafts nothing unless the sequence's last token ends exactly where the predicted bytes
+// Tokenizes the end of the text together with the predicted bytes, and drafts the tokens of these
+// bytes. Drafts nothing unless the sequence's last token ends exactly where the predicted bytes
 // begin.
 void GrammarDrafter::draft(const GrammarLookahead& lookahead, DraftRequest& proposal) {
     read_end(proposal.tokens);
@@ -166,7 +164,7 @@ void GrammarDrafter::draft(const GrammarLookahead& lookahead, DraftRequest& prop
         vocab_->append_piece(token, written_);
         ends_.push_back(written_.size());
     }
-    // Some tokenizers put a space before a text, so written_ may be longer than text_.
+    // Some tokenizers add a space before a text, so written_ may be longer than text_.
     if (!written_.ends_with(text_)) return;
     const std::size_t begin = written_.size() - text_.size() + n_known;  // first predicted byte
     std::size_t i = 0;

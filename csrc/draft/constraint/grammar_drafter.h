@@ -15,9 +15,8 @@
 
 namespace specllama {
 
-// Drafts what a request's grammar forces, or nearly forces: see GrammarLookahead. The predicted
-// bytes become the tokens that the tokenizer makes of them when it reads them together with the end
-// of the text.
+// Drafts the tokens that a request's grammar forces, or nearly forces (GrammarLookahead). The
+// predicted bytes are tokenized together with the end of the text.
 class GrammarDrafter final : public CoreDrafter {
  public:
     // vocab must outlive the drafter.
@@ -27,15 +26,15 @@ class GrammarDrafter final : public CoreDrafter {
     void propose(std::span<DraftRequest> proposals) override;
     void end(SequenceId sequence) override;
 
-    // The only token that the sampler's mask allows next or, if only tokens that end the text are
-    // allowed, the first of these. kNoToken: there is a choice. Always kNoToken before the first
-    // draft was proposed for the sequence.
+    // The only token that the sampler's mask allows next. If only tokens that end the text are
+    // allowed, the first of these. kNoToken: several tokens are allowed, or no draft was proposed
+    // for the sequence yet.
     Token forced(SequenceId sequence, TokenSpan tokens, const Sampler& sampler);
 
  private:
     struct Follower {
         GrammarLookahead lookahead;
-        std::size_t n_followed = 0;  // tokens of the sequence that it knows
+        std::size_t n_followed = 0;  // tokens of the sequence that it has followed
     };
 
     const TokenBytes& token_bytes();
@@ -47,14 +46,14 @@ class GrammarDrafter final : public CoreDrafter {
 
     const Vocabulary* vocab_;
     TokenBytes token_bytes_;  // filled once a request has a grammar
-    // Shared by all requests: a model does not change its mind about white space.
+    // Shared by all requests: a model uses white space in the same way in all of them.
     ByteHistory history_;
-    // None: the grammar cannot be looked ahead of.
+    // None: the grammar does not support lookahead.
     std::map<SequenceId, std::optional<Follower>> followers_;
     std::string text_;               // text of the last tokens, then the predicted bytes
     std::string piece_;              // bytes of one token
-    std::string written_;            // text of the tokens that text_ becomes
-    std::vector<std::size_t> ends_;  // [i]: where token i of these ends in written_
+    std::string written_;            // text of the tokens of text_
+    std::vector<std::size_t> ends_;  // [i]: end of token i in written_
 };
 
 }  // namespace specllama

@@ -9,9 +9,9 @@ namespace specllama {
 
 namespace {
 
-// A byte that came less often than not is not predicted.
+// A byte with a lower confidence is not predicted.
 constexpr float kLeastConfidence = 0.5F;
-// Most bytes of a text that are held before its beginning is forgotten.
+// When more bytes of a text are held, its beginning is forgotten.
 constexpr std::size_t kLongestText = 1024;
 
 }  // namespace
@@ -46,7 +46,7 @@ bool GrammarLookahead::follow(Token token, std::string_view bytes) {
         bytes, [&](const char& byte) { return accept(tokens_->alone(byte), {&byte, 1}); });
 }
 
-// The text goes on after everything that was predicted.
+// Continues the text after all predicted bytes.
 bool GrammarLookahead::accept(Token token, std::string_view bytes) {
     if (token == kNoToken || !mask_->allows(token)) return false;
     if (!bytes.empty() && choice())
@@ -63,7 +63,7 @@ void GrammarLookahead::advance(std::size_t n_most) {
     }
 }
 
-// Predicts one more byte; returns false if none can be predicted.
+// Predicts one more byte. Returns false if none can be predicted.
 bool GrammarLookahead::predict_next() {
     if (!has_read_) read_mask();
     if (!few() || allowed_.empty()) return false;

@@ -9,10 +9,10 @@
 
 namespace specllama {
 
-// The first byte of each token of a vocabulary, and for each byte a token that is just this byte.
+// The first byte of each token of a vocabulary, and for each byte the token that is only this byte.
 class TokenBytes {
  public:
-    // In place of the first byte of tokens without text, such as those that end one.
+    // Instead of the first byte, for tokens without text, such as an end-of-text token.
     static constexpr int kNoText = 256;
 
     TokenBytes() { alone_.fill(kNoToken); }
@@ -27,7 +27,7 @@ class TokenBytes {
 
     std::size_t size() const { return first_.size(); }
     int first(Token token) const { return first_[token]; }
-    // kNoToken: there is none.
+    // kNoToken: none.
     Token alone(char byte) const { return alone_[static_cast<unsigned char>(byte)]; }
 
  private:

@@ -31,7 +31,7 @@ Header checked(const std::string& path, std::span<const std::byte> bytes) {
     Header header;
     if (bytes.size() >= sizeof(header)) std::memcpy(&header, bytes.data(), sizeof(header));
     if (bytes.size() < sizeof(header) || header.magic != corpus_file::kMagic)
-        refuse("no corpus of `specllama corpus build`");
+        refuse("not a corpus of `specllama corpus build`");
     if (header.version != corpus_file::kVersion)
         refuse("a corpus of another version of specllama; build it again");
     const bool holds =
@@ -88,7 +88,7 @@ Token Corpus::most_frequent(std::span<const Index> entries, std::size_t distance
             best = next;
             most = count;
         }
-        if (2 * most >= std::ssize(entries)) break;  // no other can have more
+        if (2 * most >= std::ssize(entries)) break;  // no other token can have more
     }
     return best;
 }
@@ -119,7 +119,7 @@ Match Corpus::find(TokenSpan text) const {
     const std::span<const Index> entries = longest(text, match.length);
     if (entries.empty()) return {};
 
-    // If there are many, take candidates evenly from all of them.
+    // If there are many, take candidates at even distances.
     std::array<Index, kMaxCandidates> candidates;
     const std::size_t n_most = std::min(entries.size(), candidates.size());
     for (std::size_t i = 0; i < n_most; ++i) candidates[i] = entries[i * entries.size() / n_most];

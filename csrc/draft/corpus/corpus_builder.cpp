@@ -25,7 +25,7 @@ struct Index {
     std::vector<std::uint32_t> entries;
 };
 
-// Indices of the tokens with at least kMinMatch tokens of their own text before them.
+// Indices of the tokens with at least kMinMatch tokens of their text before them.
 std::vector<std::uint32_t> indexed(TokenSpan tokens) {
     std::vector<std::uint32_t> found;
     int n_before = 0;

@@ -9,13 +9,12 @@
 
 namespace specllama {
 
-// Drafts what followed the longest match of a sequence's end in a corpus. At the same length such a
-// match is right less often than one in the sequence itself; the planner learns which of the two is
-// worth more.
+// Drafts the continuation of the longest match in a corpus. At the same length, such a match is
+// right less often than a match in the sequence itself; the planner learns both rates.
 class CorpusDrafter final : public CoreDrafter {
  public:
     // vocabulary: Vocab::text_fingerprint of the model's vocabulary. Throws InvalidArgument when
-    // the file is not a corpus of that vocabulary; see Corpus.
+    // the file is not a corpus of that vocabulary (see Corpus).
     CorpusDrafter(const std::string& path, std::uint64_t vocabulary);
 
     void propose(std::span<DraftRequest> proposals) override;

@@ -45,7 +45,7 @@ void HeadDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
     keep(sequence, follower, follower.n_common(prompt));
 }
 
-// Copies the beginning of a prompt from another sequence's memory, if that pays.
+// Copies the beginning of a prompt from another sequence's memory, if that is faster.
 void HeadDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
     Follower& own = followers_.at(sequence);
     const auto [from_id, from, n] = longest_prefix(followers_, own, prompt);
@@ -69,7 +69,7 @@ void HeadDrafter::keep(SequenceId sequence, Follower& follower, int n) {
     std::vector<Position>& pairs = follower.pairs;
     while (!pairs.empty() && pairs.back() + 1 >= n) pairs.pop_back();
     context_->cut(sequence, follower.n_pairs());
-    // If the state of the last token kept is not waiting, it is lost; the target may deliver it
+    // If the state of the last kept token is not waiting, it is lost, but the target may provide it
     // again.
     follower.n_seen = n_waiting > 0 ? n : std::max(n - 1, 0);
 }
@@ -94,7 +94,7 @@ int HeadDrafter::n_unprocessed(SequenceId sequence, int /*n_tokens*/) const {
     return std::max(followers_.at(sequence).n_waiting() - 1, 0);
 }
 
-// Turns the waiting features into known states.
+// Converts the waiting features to known states.
 void HeadDrafter::encode(Follower& follower) {
     const int n = std::exchange(follower.n_raw, 0);
     const int n_known = std::exchange(follower.n_known, 0);
@@ -102,8 +102,8 @@ void HeadDrafter::encode(Follower& follower) {
     follower.n_known = n_known + n;
 }
 
-// Decodes the pairs of all waiting states but the last, with every layer; returns how many pairs
-// were decoded. A pair gets the same cell of the memory again, so all layers find it there.
+// Decodes the pairs of all waiting states but the last, with every layer. Returns the number of
+// decoded pairs. All layers use the same memory cell for a pair.
 int HeadDrafter::ingest(SequenceId sequence, Follower& follower) {
     encode(follower);
     const int n = follower.n_known - 1;
@@ -125,7 +125,7 @@ int HeadDrafter::ingest(SequenceId sequence, Follower& follower) {
 }
 
 // Adds the pairs of the first n waiting states to the batch. Returns the row of the last one, which
-// asks for logits if `logits` is set.
+// has logits if `logits` is set.
 int HeadDrafter::add_waiting(SequenceId sequence, const Follower& follower, int n, bool logits) {
     int row = -1;
     for (int i = 0; i < n; ++i)
@@ -136,7 +136,7 @@ int HeadDrafter::add_waiting(SequenceId sequence, const Follower& follower, int 
     return row;
 }
 
-// Notes that the pairs of all waiting states but the last are in the memory.
+// Records that the pairs of all waiting states but the last are in the memory.
 void HeadDrafter::waiting_decoded(Follower& follower) {
     for (Position position = follower.first(); position < follower.n_seen - 1; ++position)
         follower.pairs.push_back(position);
@@ -158,8 +158,9 @@ void HeadDrafter::propose(std::span<DraftRequest> proposals) {
     }
 }
 
-// Selects the sequences that draft. If more states wait than a sequence's quota of a batch, they
-// are ingested; those of a chain always are, since its first layer alone would decode them.
+// Selects the sequences that draft. States are ingested if more wait than a sequence's quota of a
+// batch. States of a chain are always ingested, since the draft would decode them with its first
+// layer only.
 void HeadDrafter::start(std::span<DraftRequest> proposals) {
     for (DraftRequest& proposal : proposals) {
         Follower& follower = followers_.at(proposal.sequence);
@@ -175,7 +176,7 @@ void HeadDrafter::start(std::span<DraftRequest> proposals) {
     }
 }
 
-// Drafts token by token: each decode serves all sequences that want another token.
+// Drafts token by token, one decode for all sequences that want another token.
 void HeadDrafter::draft() {
     for (int step = 0; !drafting_.empty(); ++step) {
         context_->clear();
@@ -203,9 +204,9 @@ void HeadDrafter::draft() {
     }
 }
 
-// Adds to the batch what a step decodes of a sequence: first the waiting states, then the token
-// drafted last. The memory of a chain's layer lacks the tokens that other layers have drafted, so
-// all of them are decoded again.
+// Adds the rows of a sequence for one step to the batch: first the waiting states, then the last
+// drafted token. A layer of a chain has not seen the tokens that other layers drafted, so all of
+// them are decoded again.
 void HeadDrafter::add_step(Drafting& one, int step) {
     Follower& follower = *one.follower;
     const SequenceId sequence = one.proposal->sequence;

@@ -18,24 +18,25 @@
 
 namespace specllama {
 
-// Drafts with a head: a layer or so that goes on from the target's hidden states, token by token,
-// with the target's choice rule and noise. The head is an EAGLE-3 file (Li et al. 2025) or layers
-// of multi-token prediction (DeepSeek-V3, 2024, section 2.2), in the target's own file or another.
+// Drafts with a head: one or a few layers that continue from the target's hidden states, token by
+// token, with the target's choice rule and noise. The head is an EAGLE-3 file (Li et al. 2025) or
+// layers of multi-token prediction (DeepSeek-V3, 2024, section 2.2), in the target's file or in
+// another one.
 //
-// A head decodes pairs: a token and the state before it. The states are the target's as far as the
-// target has decoded, and the head's own after that. States are ingested when the head is to draft,
-// or when a whole batch of them waits. What a request leaves in the memory stays for the next
-// request with the same beginning. Tokens whose states nobody has seen, such as those of a KV
-// memory that was loaded, are passed over, which only makes drafts worse.
+// A head decodes pairs: a token and the state before it. Up to the target's last decoded token the
+// states are the target's; after it they are the head's own. States are ingested before a draft, or
+// when they fill a batch. The memory of a request is kept for the next request with the same
+// beginning. Tokens whose states were not seen, such as those of a loaded KV memory, are skipped;
+// this only makes drafts worse.
 //
-// Several layers of multi-token prediction form a chain: each drafts one token, from the state of
-// the layer before it. All of them ingest all pairs, as in llama.cpp.
+// Several layers of multi-token prediction form a chain: each drafts one token from the state of
+// the previous layer. All of them ingest all pairs, as in llama.cpp.
 //
-// Several sequences draft one token each per decode; a decode that fails is an error of them all.
+// One decode drafts one token for each sequence. If it fails, all of them get the error.
 class HeadDrafter final : public CoreDrafter, public StateReader {
  public:
-    // head: header of the head's file; null: the target's own file holds the head and was loaded
-    // with it. Throws InvalidArgument; ModelError when the head cannot draft for the target.
+    // head: header of the head's file; null: the head is part of the target's file and loaded with
+    // it. Throws InvalidArgument, or ModelError when the head cannot draft for the target.
     HeadDrafter(const std::shared_ptr<const Model>& target, const DraftPlan& plan,
                 const Header* head, const ProgressFunction& progress);
 
@@ -49,9 +50,9 @@ class HeadDrafter final : public CoreDrafter, public StateReader {
     int n_unprocessed(SequenceId sequence, int n_tokens) const override;
 
  private:
-    // What the head knows of a sequence. The last states seen wait for their pairs to be decoded:
-    // first come those that are known, then those of which there are only the target's features.
-    // The very last one always waits, for the token after it.
+    // The head's state of a sequence. The last states seen wait for their pairs to be decoded:
+    // first the known states, then those of which only the target's features are known. The last
+    // one always waits for the token after it.
     struct Follower : SeenTokens {
         std::vector<Position> pairs;  // [i]: sequence position of the state in the memory's pair i
         std::vector<float> states;    // [n_known][n_state]
@@ -66,11 +67,11 @@ class HeadDrafter final : public CoreDrafter, public StateReader {
         Position first() const { return n_seen - n_waiting(); }
         int n_copyable(TokenSpan prompt) const { return std::min(n_common(prompt), first()); }
     };
-    // A draft under way.
+    // A draft in progress.
     struct Drafting {
         DraftRequest* proposal;
         Follower* follower;
-        int row;  // batch row with the logits after its last token
+        int row;  // batch row of the logits after its last token
     };
 
     void reuse(SequenceId sequence, TokenSpan prompt);
@@ -89,7 +90,8 @@ class HeadDrafter final : public CoreDrafter, public StateReader {
     ContextOptions context_options_;
     std::shared_ptr<const Model> head_;
     HeadContext::Kind kind_ = HeadContext::Kind::mtp;
-    std::vector<int> layers_;  // of the target, whose inputs are read; empty: its last state is
+    std::vector<int>
+        layers_;  // layers of the target whose inputs are read; empty: its last state is read
     Context* target_ = nullptr;
     std::optional<HeadContext> context_;
     std::map<SequenceId, Follower> followers_;

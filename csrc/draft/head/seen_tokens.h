@@ -11,19 +11,19 @@
 
 namespace specllama {
 
-// The tokens of a sequence whose states a StateReader has seen, and those of a draft after them.
+// The tokens of a sequence whose states a StateReader has seen, then the tokens of a draft.
 struct SeenTokens {
-    std::vector<Token> tokens;  // those whose states were seen, or passed over; then the draft
+    std::vector<Token> tokens;  // those whose states were seen or skipped, then the draft
     int n_seen = 0;             // of these, without the draft
 
-    // Number of leading tokens that a prompt shares with the tokens seen.
+    // Number of leading tokens that a prompt has in common with the tokens seen.
     int n_common(TokenSpan prompt) const {
         const TokenSpan seen = TokenSpan(tokens).first(n_seen);
         return static_cast<int>(std::ranges::mismatch(seen, prompt).in1 - seen.begin());
     }
 
-    // Follows StateReader::process, whose arguments come first. Calls `add_state` with the row of
-    // every token that was not seen before, and then counts the token as seen.
+    // Implements StateReader::process, whose arguments come first. Calls `add_state` with the row
+    // of each token not seen before, and then counts the token as seen.
     template <typename AddState>
     void add(TokenSpan sequence, Position first, std::span<const int> rows, AddState add_state) {
         const int last =
@@ -37,8 +37,8 @@ struct SeenTokens {
         }
     }
 
-    // Begins a draft, if one is wanted and all tokens of the request but the last were seen: a
-    // draft follows their states. Returns whether it began.
+    // Begins a draft if one is wanted and the states of all tokens of the request but the last were
+    // seen. Returns whether it began.
     bool begin_draft(const DraftRequest& request) {
         if (!request.draft.empty() || n_seen == 0 || n_seen + 1 != std::ssize(request.tokens) ||
             !request.wants_more())
@@ -49,7 +49,7 @@ struct SeenTokens {
     }
 };
 
-// A sequence whose memory holds the first n_tokens of a prompt; follower null: there is none.
+// A sequence whose memory holds the first n_tokens of a prompt; follower null: none.
 template <typename Follower>
 struct PrefixHolder {
     SequenceId sequence = -1;
@@ -57,8 +57,9 @@ struct PrefixHolder {
     int n_tokens = 0;
 };
 
-// The sequence with most of a prompt's beginning, if that is over Memory::kShortestCopy tokens more
-// than `own` has. Follower::n_copyable: leading tokens of a prompt that can be copied from it.
+// The sequence with the longest prefix of a prompt, if it exceeds the prefix of `own` by more than
+// Memory::kShortestCopy tokens. Follower::n_copyable: leading tokens of a prompt that can be copied
+// from it.
 template <typename Follower>
 PrefixHolder<Follower> longest_prefix(const std::map<SequenceId, Follower>& followers,
                                       const Follower& own, TokenSpan prompt) {

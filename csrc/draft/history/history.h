@@ -9,28 +9,28 @@
 
 namespace specllama {
 
-// The texts of earlier requests, to draft from: the latest ones, within a bound. Each has an owner,
-// and what is found for an owner is only ever in his own texts.
+// The latest texts of earlier requests, to draft from, within a bound. Each text has an owner, and
+// a search for an owner only finds that owner's texts.
 //
-// The tokens are in a ring, where new ones replace the oldest. Every place is entered into a bucket
-// by a hash of its owner and the kMinMatch tokens that end there, and links to the place before it
-// in that bucket. Links to places that were replaced lead anywhere; they are followed a bounded
-// number of times, and what they lead to is compared with what is looked for. So nothing is ever
-// moved or entered again: constant time per token, whatever the bound.
+// The tokens are in a ring, where new tokens replace the oldest. Each position is added to a bucket
+// by a hash of its owner and the kMinMatch tokens that end there, and links to the previous
+// position in that bucket. Links to replaced positions may lead anywhere. So a search follows a
+// bounded number of links and compares the tokens there. Nothing is ever moved or added again:
+// constant time per token, whatever the bound.
 class History {
  public:
-    // Of each token: 4 itself, 8 for its link and owner, 2 for its half of a bucket.
+    // Per token: 4 for its id, 8 for its link and owner, 2 for its half of a bucket.
     static constexpr std::size_t kBytesPerToken = 14;
     static constexpr std::int64_t kMinTokens = 1024;
     static constexpr std::int64_t kMaxTokens = std::int64_t{1} << 28;
 
-    // max_tokens: most tokens held, a marker after each text included. Throws InvalidArgument
+    // max_tokens: most tokens held, including a marker after each text. Throws InvalidArgument
     // unless it is from kMinTokens to kMaxTokens.
     explicit History(std::int64_t max_tokens);
 
-    // Adds a text; of a very long one, the end. Parts of it that the newer half of the ring has of
-    // the same owner already are left out, so a conversation that is sent again with each turn
-    // takes up its length only once.
+    // Adds a text; of a very long one, only the end. Parts that the newer half of the ring already
+    // holds for the same owner are left out, so a conversation that is sent again with each turn is
+    // stored only once.
     void append(int owner, TokenSpan text);
 
     // A match, and the index of the first token after it.
@@ -38,22 +38,22 @@ class History {
         Match match;
         std::size_t place = 0;
     };
-    // The longest match of the end of `text` in a text of this owner; among equally long ones that
-    // with the most frequent next token, of these the latest. Never allocates.
+    // The longest match of the end of `text` in a text of this owner; among equally long ones, the
+    // latest with the most frequent next token. Never allocates.
     Found find(int owner, TokenSpan text) const;
 
-    // The tokens from a place on, up to the end of its text, at most kMaxSpecLength of them; none
-    // if the place is not held. Valid until the next append. Places are indices of all tokens ever
-    // added, so one that was replaced is never taken for its successor.
+    // The tokens from `place` to the end of its text, at most kMaxSpecLength; none if the place is
+    // not held. Valid until the next append. Places count all tokens ever added, so a replaced
+    // place is never confused with its successor.
     TokenSpan from(std::size_t place) const;
 
-    // The tokens before a place that is held: of its own text, and of others before that.
+    // The tokens before a held place: those of its text, then those of older texts.
     TokenSpan before(std::size_t place) const {
         return TokenSpan(tokens_).first(place % max_tokens_);
     }
 
-    // Calls take(text) with all that is held of an owner's texts, the oldest first, in pieces that
-    // are valid for the call.
+    // Calls take(text) for all held parts of an owner's texts, the oldest first. A part is valid
+    // during the call.
     template <typename Take>
     void each_text(int owner, Take take) const {
         std::size_t place = n_written_ - tokens_.size();
@@ -70,14 +70,14 @@ class History {
  private:
     using Index = std::uint32_t;  // into tokens_
     struct Link {
-        Index previous;  // the place before in the same bucket, or anything
+        Index previous;  // the previous place in the bucket; any value if that was replaced
         int owner;
     };
 
     bool holds(std::size_t place) const {
         return place < n_written_ && n_written_ - place <= tokens_.size();
     }
-    // Number of tokens from a place that is held to the newest one, or to the end of tokens_.
+    // Number of tokens from a held place to the newest token or the end of tokens_.
     std::size_t n_contiguous(std::size_t place) const;
     // The tokens from a held place to the next marker, or to the end of n_contiguous.
     TokenSpan run(std::size_t place) const;

@@ -24,7 +24,7 @@ void HistoryDrafter::propose(std::span<DraftRequest> requests) {
     }
 }
 
-// What comes after the sequence's last token by its copy, or by the best place to start another.
+// The next tokens of the sequence's copy, or of a new copy from the best place.
 Match HistoryDrafter::next(Copy& copy, const DraftRequest& request) const {
     for (; copy.n_followed < request.tokens.size(); ++copy.n_followed)
         copy.cursor.step(request.tokens[copy.n_followed]);

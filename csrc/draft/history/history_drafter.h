@@ -11,12 +11,12 @@
 
 namespace specllama {
 
-// Drafts what followed the end of a sequence in earlier requests of the same owner. A copy goes on
-// as long as the sequence follows it; where it broke off, a place near there is preferred to others
-// whose match is not longer. A request without an owner gets no drafts.
+// Drafts the continuation of the longest match in earlier requests of the same owner. A copy
+// continues while the sequence agrees with it. After it broke off, a place near there is preferred
+// to other places unless their match is longer. A request without an owner gets no drafts.
 class HistoryDrafter final : public CoreDrafter {
  public:
-    // Whoever adds texts to the history does so between rounds.
+    // Texts may be added to the history only between rounds.
     explicit HistoryDrafter(std::shared_ptr<const History> history)
         : history_(std::move(history)) {}
 
@@ -27,7 +27,7 @@ class HistoryDrafter final : public CoreDrafter {
  private:
     struct Copy {
         CopyCursor<History> cursor;
-        std::size_t n_followed = 0;  // tokens of the sequence
+        std::size_t n_followed = 0;  // tokens of the sequence so far
     };
 
     Match next(Copy& copy, const DraftRequest& request) const;

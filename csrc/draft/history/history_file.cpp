@@ -15,7 +15,7 @@ namespace specllama {
 
 namespace {
 
-// The file itself, where a link leads to it.
+// The file that a link points to.
 std::string resolved(const std::string& path) {
     return std::filesystem::weakly_canonical(path).string();
 }

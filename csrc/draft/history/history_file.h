@@ -7,8 +7,7 @@ namespace specllama {
 
 class History;
 
-// A file that keeps one owner's history from one session to the next: a corpus file, which
-// anything that reads a corpus can use.
+// A corpus file that keeps one owner's history between sessions.
 class HistoryFile {
  public:
     static constexpr int kOwner = 0;
@@ -16,11 +15,11 @@ class HistoryFile {
     // n_vocab, vocabulary: as for CorpusBuilder::write.
     HistoryFile(std::string path, int n_vocab, std::uint64_t vocabulary);
 
-    // Appends the texts of the file, if it exists. Throws InvalidArgument if the file is not a
-    // corpus of this vocabulary, or cannot be written.
+    // Appends the file's texts to `history`, if the file exists. Throws InvalidArgument if it is
+    // not a corpus of this vocabulary, or cannot be written.
     void read(History& history) const;
 
-    // Replaces the file as a whole. Throws std::system_error; the file then stays as it was.
+    // Replaces the file atomically. Throws std::system_error; the file then stays unchanged.
     void write(const History& history) const;
 
     const std::string& path() const { return path_; }

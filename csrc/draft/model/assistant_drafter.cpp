@@ -44,8 +44,8 @@ void AssistantDrafter::propose(std::span<DraftRequest> proposals) {
     for (DraftRequest& proposal : proposals) {
         const Seen& seen = seen_.at(proposal.sequence);
         const auto n_tokens = static_cast<int>(proposal.tokens.size());
-        // The target's memory must hold all tokens but the last, and the state of the last of
-        // these must have been seen.
+        // The target's memory must hold all tokens but the last, and the state of the last one
+        // there must have been seen.
         if (!proposal.draft.empty() || !proposal.wants_more() || seen.position != n_tokens - 2 ||
             context_->size(proposal.sequence) != n_tokens + proposal.n_media - 1)
             continue;

@@ -16,16 +16,16 @@
 
 namespace specllama {
 
-// Drafts with an assistant (Gemma 4): a small model that goes on from the target's last state, and
-// whose layers attend to the target's own KV memory. It has no memory, so it takes in nothing; all
-// tokens of a draft have the position of the first, as it was trained (transformers' documentation
-// of gemma4_assistant).
+// Drafts with an assistant (Gemma 4): a small model that continues from the target's last state and
+// attends to the target's KV memory. It has no memory of its own, so it ingests nothing. All tokens
+// of a draft have the position of the first, as in its training (transformers' documentation of
+// gemma4_assistant).
 //
-// Sequences draft one after another: with several, a target with windows keeps their memories
-// apart.
+// Sequences draft one after another, because a target with sliding windows has a separate memory
+// for each.
 class AssistantDrafter final : public CoreDrafter, public StateReader {
  public:
-    // assistant: header of its file. Throws InvalidArgument; ModelError when it cannot draft for
+    // assistant: header of its file. Throws InvalidArgument, or ModelError when it cannot draft for
     // the target.
     AssistantDrafter(const std::shared_ptr<const Model>& target, const DraftPlan& plan,
                      const Header& assistant, const ProgressFunction& progress);
@@ -39,7 +39,7 @@ class AssistantDrafter final : public CoreDrafter, public StateReader {
     bool has_step_cost() const override { return true; }
 
  private:
-    // The last state that was seen of a sequence.
+    // The last state seen of a sequence.
     struct Seen {
         Position position = -1;
         std::vector<float> state;
@@ -52,7 +52,7 @@ class AssistantDrafter final : public CoreDrafter, public StateReader {
     Context* target_ = nullptr;
     std::optional<HeadContext> context_;
     std::map<SequenceId, Seen> seen_;
-    std::vector<Token> tokens_;  // of the sequence, then of the draft
+    std::vector<Token> tokens_;  // tokens of the sequence, then of the draft
 };
 
 }  // namespace specllama

@@ -41,7 +41,7 @@ bool DraftSampler::extend(DraftRequest& proposal, std::span<float> logits,
     return true;
 }
 
-// Adds the next token, and the guesses beside it, to the draft; returns whether there is one.
+// Adds the next token and its alternatives to the draft. Returns whether one was added.
 bool DraftSampler::draw(DraftRequest& proposal, std::span<float> logits, TokenSpan tokens,
                         std::optional<float> known_confidence) {
     Request& request = requests_.at(proposal.sequence);
@@ -55,11 +55,10 @@ bool DraftSampler::draw(DraftRequest& proposal, std::span<float> logits, TokenSp
     const Token token = sampler.draft(logits, tokens, drawn_from, alternatives);
     if (token == kNothingLeft) return false;
     if (token == kNoToken) {
-        proposal.error = "The draft model gave logits that are no numbers.";
+        proposal.error = "The draft model's logits contain a NaN.";
         return false;
     }
-    // Whether a drawn draft ends may depend on the distribution, but not on the token drawn from
-    // it.
+    // The end of a drawn draft may depend on the distribution, but not on the token drawn from it.
     const bool draws = sampler.rejects();
     const auto confidence = known_confidence ? *known_confidence
                             : draws          ? static_cast<float>(highest(drawn_from))
@@ -67,7 +66,7 @@ bool DraftSampler::draw(DraftRequest& proposal, std::span<float> logits, TokenSp
     if (confidence < options_.p_min) return false;
     const Distribution* const from = draws ? &drawn_from : nullptr;
     proposal.draft.push(token, {.source = Source::model, .confidence = confidence}, from);
-    // The confidence of another guess: its probability given that all guesses before it are wrong.
+    // The confidence of an alternative: its probability if all guesses before it are wrong.
     float left = 1 - confidence;
     for (const Token other : alternatives) {
         if (other == kNoToken) break;

@@ -33,8 +33,8 @@ void ModelDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
     reuse(sequence, prompt);
 }
 
-// Copies the beginning of a prompt from another sequence's memory, if that holds over kShortestCopy
-// tokens more of it than this one's.
+// Copies the beginning of a prompt from another sequence's memory, if that has over kShortestCopy
+// more tokens of it than this sequence's.
 void ModelDrafter::reuse(SequenceId sequence, TokenSpan prompt) {
     Follower& own = followers_.at(sequence);
     int n_most = own.n_cached + Memory::kShortestCopy;
@@ -74,7 +74,7 @@ void ModelDrafter::propose(std::span<DraftRequest> proposals) {
     }
 }
 
-// Drafts token by token: each decode serves all sequences that want another token.
+// Drafts token by token, one decode for all sequences that want another token.
 void ModelDrafter::draft() {
     while (!drafting_.empty()) {
         for (Drafting& one : drafting_) one.n_now = one.follower->n_pending();
@@ -83,8 +83,8 @@ void ModelDrafter::draft() {
     }
 }
 
-// Adds guesses behind the tokens, as far as the quota allows. Behind the last guess there is room
-// for one more token of the draft, so no draft needs more rows of logits than it may have tokens.
+// Adds candidates after the tokens, within the quota. Room for one more token of the draft is kept
+// after the last candidate, so no draft needs more rows of logits than its maximum of tokens.
 void ModelDrafter::add_candidates(int quota) {
     for (Drafting& one : drafting_) {
         const TokenSpan all = one.proposal->candidates;
@@ -98,8 +98,8 @@ void ModelDrafter::add_candidates(int quota) {
     }
 }
 
-// Adds the next token to a draft, and more for as long as they are the ones candidates. Guesses
-// behind these leave the memory. Returns whether another token is to follow.
+// Adds the next token to a draft, and further tokens while they equal the candidates. Other
+// candidates are removed from the memory. Returns whether another token should follow.
 bool ModelDrafter::extend(Drafting& drafting) {
     DraftRequest& proposal = *drafting.proposal;
     Follower& follower = *drafting.follower;
@@ -120,9 +120,9 @@ bool ModelDrafter::extend(Drafting& drafting) {
     return more && proposal.wants_more();
 }
 
-// Catches up with sequences that lack more tokens than their quota of a batch; the last token is
-// left to draft(). A lone sequence decodes batches until it no longer lags; of several, one batch
-// is decoded, and those that still lag do not draft this time.
+// Processes tokens of sequences that lack more than their quota of a batch; the last token is left
+// to draft(). For a single sequence, decodes batches until it lacks no more than its quota. For
+// several, decodes one batch; those that still lack more do not draft in this round.
 void ModelDrafter::prefill(int quota) {
     const auto lags = [&](const Drafting& one) { return one.follower->n_pending() > quota; };
     do {
@@ -137,7 +137,7 @@ void ModelDrafter::prefill(int quota) {
     std::erase_if(drafting_, lags);
 }
 
-// Decodes the next n_now tokens of each sequence, those after the ones its memory holds.
+// Decodes the next n_now tokens of each sequence, after those in its memory.
 void ModelDrafter::decode() {
     batch_.clear();
     for (const auto& [proposal, follower, n_now, n_candidates] : drafting_) {
@@ -162,8 +162,8 @@ void ModelDrafter::decode() {
     }
 }
 
-// Makes the follower's tokens those of the proposal: the sequence's, then the draft's. The memory
-// is cut back to what it shares with these, without the last token, whose logits are wanted. Only
+// Sets the follower's tokens to those of the proposal: the sequence's, then the draft's. The memory
+// is cut back to their common beginning, without the last token, whose logits are needed. Only
 // tokens after n_followed are compared, since a sequence only grows within a request.
 void ModelDrafter::follow(const DraftRequest& proposal, Follower& follower) {
     std::vector<Token>& tokens = follower.tokens;

@@ -14,25 +14,25 @@
 
 namespace specllama {
 
-// Drafts with a smaller model of the same vocabulary, token by token, with the target's choice rule
-// and noise: where the two distributions agree, so do the choices.
+// Drafts with a smaller model of the same vocabulary, token by token. It uses the target's choice
+// rule and noise, so that equal distributions give equal choices.
 //
 // Its KV memory follows the sequence: it is filled at the first draft and cut back to the accepted
-// prefix, and no token is decoded again unless it was rejected in between. (Leviathan et al. 2023,
-// section 2.3, with lazy prefill; the coupling is Daliri et al. 2024.) What a request leaves in the
-// memory stays for the next request, which may begin alike.
+// prefix, so accepted tokens are decoded only once. (Leviathan et al. 2023, section 2.3, with lazy
+// prefill; the coupling is Daliri et al. 2024.) The memory of a request is kept for the next
+// request, which may have the same beginning.
 //
-// What others expect next (DraftRequest::candidates) is taken in with the text: where its own
-// choices are the same, one decode drafts many tokens. (Speculative decoding of the draft model
-// itself; staged as in Spector & Re 2023.)
+// Tokens that other drafters expect (DraftRequest::candidates) are processed with the text: if the
+// model makes the same choices, one decode drafts many tokens. (Speculative decoding of the draft
+// model itself, staged as in Spector & Re 2023.)
 //
-// Several sequences draft one token each per decode; a decode that fails is an error of them all. A
-// lone sequence decodes all tokens that its memory lacks in one go. Several decode one batch per
-// round, and those that still lack more than their quota of a batch do not draft in that round.
+// One decode drafts one token for each sequence. If it fails, all of them get the error. A single
+// sequence processes all its missing tokens before it drafts. Several sequences process one batch
+// per round, and those that still lack more than their part of a batch do not draft in that round.
 class ModelDrafter final : public CoreDrafter {
  public:
-    // model: of the target's vocabulary. longest: most tokens of a draft.
-    // Throws InvalidArgument and OutOfMemory; ModelError when `model` cannot draft.
+    // model: has the target's vocabulary. longest: most tokens of a draft. Throws InvalidArgument,
+    // OutOfMemory, or ModelError when `model` cannot draft.
     ModelDrafter(std::shared_ptr<const Model> model, const DraftPlan& plan, int longest);
 
     void begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) override;
@@ -45,19 +45,19 @@ class ModelDrafter final : public CoreDrafter {
 
  private:
     struct Follower {
-        std::vector<Token> tokens;  // of the sequence, then of the draft
-        int n_followed = 0;         // leading tokens, sure to be the sequence's
-        int n_cached = 0;           // leading tokens that are in the KV memory
-        int row = 0;                // batch row with the logits after the last token for sure
+        std::vector<Token> tokens;  // tokens of the sequence, then of the draft
+        int n_followed = 0;         // leading tokens that are certainly the sequence's
+        int n_cached = 0;           // leading tokens in the KV memory
+        int row = 0;  // batch row of the logits after the last token before any candidates
 
         int n_pending() const { return static_cast<int>(tokens.size()) - n_cached; }
     };
-    // A draft under way.
+    // A draft in progress.
     struct Drafting {
         DraftRequest* proposal;
         Follower* follower;
         int n_now;             // tokens of its sequence in the next decode
-        int n_candidates = 0;  // of these, the last ones, which are guesses
+        int n_candidates = 0;  // of these, the last ones, which are candidates
     };
 
     static int n_common(const Follower& follower, TokenSpan prompt);

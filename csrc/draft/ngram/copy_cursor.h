@@ -8,19 +8,19 @@
 
 namespace specllama {
 
-// The place in a text that a sequence copies from. A copy breaks off where the sequence says
-// something else for once, and mostly goes on a little further. So that place is looked at first,
-// if what the sequence ends with occurs elsewhere just as well.
+// The place in a text that a sequence copies from. A copy that breaks off at a different token
+// usually resumes a few tokens later. So that place is preferred to others that match the end of
+// the sequence equally well.
 //
-// Text: what is copied from. `from(place)` gives the tokens from a place on, none if that place is
-// not held; `before(place)` those before a place that is.
+// Text: the text to copy from. `from(place)` returns the tokens from a place on, none if the place
+// is not held; `before(place)` returns those before a held place.
 template <typename Text>
 class CopyCursor {
  public:
-    // Number of places looked at after a copy broke off: that place and those after it.
+    // Places compared after a copy broke off: that place and those after it.
     static constexpr std::size_t kReach = 9;
 
-    // Starts a copy in `text`, which must outlive the cursor. place: index of the copy's next
+    // Starts a copy from `text`, which must outlive the cursor. place: index of the copy's next
     // token; length: number of tokens before it that agree.
     void start(const Text& text, std::size_t place, int length) {
         text_ = &text;
@@ -28,7 +28,7 @@ class CopyCursor {
         length_ = length;
     }
 
-    // The sequence goes on with a token. Returns whether the copy does so, too.
+    // Continues the sequence with a token. Returns whether the copy has the same token.
     bool step(Token token) {
         const Match ahead = match();
         if (ahead.length == 0 || ahead.token(0) != token) {
@@ -40,18 +40,17 @@ class CopyCursor {
         return true;
     }
 
-    // Number of tokens that agree, and what the copy says next; empty where the copy broke off, or
-    // where its text is at its end.
+    // The number of tokens that agree, and the copy's next tokens; empty after the copy broke off
+    // or reached the end of its text.
     Match match() const {
         if (length_ == 0) return {};
         const TokenSpan ahead = text_->from(place_);
         return {ahead.empty() ? 0 : length_, ahead};
     }
 
-    // Moves to the best place near that where the copy broke off: the one before which most tokens
-    // agree with the end of the sequence, among equals the first. Unlike other matches it may be
-    // short: one token is enough. Does nothing, and returns false, if none has so many or fewer
-    // than `least`. Never allocates.
+    // Moves to the place near the break where most preceding tokens agree with the end of the
+    // sequence; among equals, the first. One token is enough, unlike for other matches. Does
+    // nothing and returns false if no token agrees, or fewer than `least`. Never allocates.
     bool resume_near(TokenSpan sequence, int least) {
         if (text_ == nullptr) return false;
         const std::size_t n = std::min(text_->from(place_).size(), kReach);
@@ -69,13 +68,13 @@ class CopyCursor {
         return true;
     }
 
-    // The text entered last; null: none.
+    // The text of the last copy; null: none.
     const Text* text() const { return text_; }
 
  private:
     const Text* text_ = nullptr;
     std::size_t place_ = 0;  // index in the text of the copy's next token
-    int length_ = 0;         // tokens that agree; 0: the copy broke off
+    int length_ = 0;         // tokens that agree; 0: no copy, or it broke off
 };
 
 }  // namespace specllama

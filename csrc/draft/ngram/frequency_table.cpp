@@ -19,7 +19,7 @@ FrequencyTable::Index FrequencyTable::find_context(std::uint64_t hash) const {
 }
 
 FrequencyTable::Index FrequencyTable::find_continuation(Index context, Token token) const {
-    // Most contexts are followed by their most frequent token: look at that one before hashing.
+    // Most contexts are followed by their most frequent token, so it is compared before hashing.
     const Index best = contexts_[context].best;
     if (best != kNone && continuations_[best].token == token) return best;
     return by_token_.find(pair_hash(context, token), [&](Index i) {
@@ -39,8 +39,7 @@ void FrequencyTable::count(std::uint64_t hash, Token token, std::uint32_t positi
     }
     if (continuation == kNone) {
         while (continuations_.full()) {
-            // The context counted here is the newest, so it is evicted only if it alone fills the
-            // table.
+            // This context is the newest, so it is evicted only if it alone fills the table.
             if (oldest_ == context) context = kNone;
             remove_context(oldest_);
         }

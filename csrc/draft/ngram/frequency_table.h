@@ -10,43 +10,44 @@
 
 namespace specllama {
 
-// Counts how often each token followed each context; contexts are given by their hashes.
+// Counts how often each token followed each context. Contexts are identified by their hashes.
 //
-// Bounded: when `capacity` (context, token) pairs are held and another comes, the least recently
-// updated contexts are evicted, one at a time. Operations take constant time on average, except
-// `frequencies` and `forget` of a context's best continuation: both look at all its continuations.
+// Holds at most `capacity` (context, token) pairs: when it is full, the least recently updated
+// contexts are evicted, one at a time. Operations take constant time on average, except
+// `frequencies`, and `forget` of a context's best continuation, which visit all continuations of
+// the context.
 class FrequencyTable {
  public:
-    // The most frequent continuation of a context; among equals the most recent.
+    // The most frequent continuation of a context; among equals, the most recent.
     struct Best {
         Token token = kNoToken;
         std::uint32_t count = 0;
         std::uint32_t total = 0;  // counts of all continuations of the context
     };
 
-    // capacity: pairs, at least 1.
+    // capacity: number of pairs, at least 1.
     explicit FrequencyTable(std::size_t capacity) : contexts_(capacity), continuations_(capacity) {}
 
-    // Bytes that one pair may take at most, its share of the hash tables included:
-    // its two nodes, and two hash slots at the lowest load of 3/8.
+    // Most bytes of one pair, including its part of the hash tables: its two nodes, and two hash
+    // slots at the lowest load of 3/8.
     static constexpr std::size_t kBytesPerPair = 32 + 24 + 2 * 8 * 8 / 3 + 1;
 
-    // Counts one occurrence of `token` after `context`, at `position`; positions only grow.
+    // Counts one occurrence of `token` after `context`, at `position`. Positions must not decrease.
     void count(std::uint64_t context, Token token, std::uint32_t position);
 
-    // Takes back one count made at `position`; does nothing if its context has been evicted since.
+    // Undoes one count made at `position`. Does nothing if the context has been evicted since.
     void forget(std::uint64_t context, Token token, std::uint32_t position);
 
-    // token == kNoToken when the context is unknown. Never allocates.
+    // token is kNoToken when the context is unknown. Never allocates.
     Best best(std::uint64_t context) const;
 
     // The most frequent continuation other than the best, among the kMaxAlternatives added last;
-    // token == kNoToken when there is none. Never allocates.
+    // token is kNoToken when there is none. Never allocates.
     static constexpr int kMaxAlternatives = 32;
     Best second(std::uint64_t context) const;
 
-    // Writes the relative frequencies of all continuations of a context, sorted by token; none when
-    // it is unknown.
+    // Writes the relative frequencies of all continuations of a context, sorted by token; none if
+    // the context is unknown.
     void frequencies(std::uint64_t context, Distribution& out) const;
 
     std::size_t size_bytes() const;
@@ -68,7 +69,7 @@ class FrequencyTable {
         Token token;
         std::uint32_t count;
         std::uint32_t position;  // of the last count
-        Index next, previous;    // among those of its context
+        Index next, previous;    // neighbours among those of its context
     };
 
     Index find_context(std::uint64_t hash) const;

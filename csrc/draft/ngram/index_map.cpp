@@ -31,8 +31,8 @@ void IndexMap::insert(std::uint32_t hash, std::uint32_t index) {
 void IndexMap::erase(std::uint32_t hash, std::uint32_t index) {
     std::size_t hole = hash & mask_;
     while (slots_[hole].index != index) hole = (hole + 1) & mask_;
-    // Close the hole: a later entry of the same run moves into it unless its home is after the
-    // hole.
+    // Close the hole: a later entry of the same run moves into it, unless its home slot is after
+    // the hole.
     for (std::size_t at = (hole + 1) & mask_; slots_[at].index != kNone; at = (at + 1) & mask_) {
         const std::size_t home = slots_[at].hash & mask_;
         if (((at - home) & mask_) >= ((at - hole) & mask_)) {

@@ -6,8 +6,9 @@
 
 namespace specllama {
 
-// Hash table from 32-bit hashes to 32-bit indices of nodes that the caller keeps: open addressing,
-// linear probing, no tombstones. Several nodes may share a hash; the caller tells them apart.
+// Hash table from 32-bit hashes to 32-bit indices of nodes that the caller stores. Uses open
+// addressing and linear probing, without tombstones. Several nodes may have the same hash; the
+// caller distinguishes them.
 class IndexMap {
  public:
     static constexpr std::uint32_t kNone = 0xffffffff;
@@ -22,10 +23,10 @@ class IndexMap {
         return kNone;
     }
 
-    // Adds an entry; the caller has made sure that it is not there. May allocate.
+    // Adds an entry, which must not exist yet. May allocate.
     void insert(std::uint32_t hash, std::uint32_t index);
 
-    // Removes the entry of this hash and index, which must be there.
+    // Removes the entry of this hash and index, which must exist.
     void erase(std::uint32_t hash, std::uint32_t index);
 
     std::size_t size_bytes() const { return slots_.capacity() * sizeof(Slot); }
@@ -38,7 +39,7 @@ class IndexMap {
 
     void put(Slot slot);
 
-    std::vector<Slot> slots_;  // a power of two of them, at most 3/4 in use
+    std::vector<Slot> slots_;  // size: a power of two; at most 3/4 in use
     std::size_t mask_;
     std::size_t size_ = 0;
 };

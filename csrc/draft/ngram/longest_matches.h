@@ -11,13 +11,13 @@
 
 namespace specllama {
 
-// The longest of the matches found in a text, of kMinMatch tokens or more, and the best of these.
+// The longest matches found in a text (at least kMinMatch tokens), and the best of them.
 class LongestMatches {
  public:
     using Index = std::uint32_t;
     static constexpr int kMaxCandidates = 32;
 
-    // Adds a match, at most kMaxCandidates in all. next: index of the token after it.
+    // Adds a match; at most kMaxCandidates in total. next: index of the token after it.
     void add(int length, Index next) {
         if (length < length_) return;
         if (length > length_) n_ = 0;
@@ -28,8 +28,8 @@ class LongestMatches {
     bool empty() const { return n_ == 0; }
     int length() const { return length_; }
 
-    // Where the most frequent next token is; of its occurrences, the one added first. tokens: the
-    // text; there must be a match.
+    // Index of the most frequent next token: its occurrence that was added first. tokens: the text.
+    // Requires a match.
     Index best(TokenSpan tokens) const {
         const std::span<const Index> all(next_.data(), n_);
         Index best = all[0];

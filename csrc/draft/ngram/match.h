@@ -7,20 +7,20 @@
 
 namespace specllama {
 
-// An earlier occurrence of the tokens that a text ends with.
+// An earlier occurrence of the last tokens of a text.
 struct Match {
-    // Number of tokens that agree; 0: no match was found, and there is no continuation.
+    // Number of tokens that agree; 0: no match and no continuation.
     int length = 0;
-    // All tokens after the match in the text searched; not empty. Valid until that text changes.
+    // All tokens after the match in the searched text; not empty. Valid until that text changes.
     TokenSpan continuation;
 
-    // Token i of a copy of the continuation. Past its end the copy repeats: a text that copies from
-    // itself goes on with what it has just copied.
+    // Token i of a copy of the continuation. After its end the copy repeats: a text that copies
+    // from itself continues with what it has just copied.
     Token token(std::size_t i) const { return continuation[i % continuation.size()]; }
 };
 
-// Shorter matches are left to the frequencies of n-grams, which predict as well and know how sure
-// they are. Only near the end of a broken-off copy are shorter matches used (CopyCursor).
+// For shorter matches, n-gram frequencies predict equally well and give a confidence. Shorter
+// matches are used only near the place where a copy broke off (CopyCursor).
 inline constexpr int kMinMatch = 4;
 // Longer matches count as this long.
 inline constexpr int kMaxMatch = 64;
@@ -33,7 +33,7 @@ inline int common_suffix(TokenSpan a, TokenSpan b) {
 }
 
 // Whether a comes before b when they are compared from the last token backwards, at most kMaxMatch
-// tokens. In this order a text stands beside those that share the longest end with it.
+// tokens. In this order, texts with the longest common end are neighbours.
 inline bool backwards_less(TokenSpan a, TokenSpan b) {
     const auto n = static_cast<std::size_t>(common_suffix(a, b));
     if (n == kMaxMatch || n == b.size()) return false;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xffffffff;
 
-// Most entries looked at, including those that only share the bucket.
+// Most entries compared, including those that only have the same bucket.
 constexpr int kMaxSteps = 4 * MatchFinder::kMaxCandidates;
 
 }  // namespace
@@ -31,7 +31,7 @@ MatchFinder::Index& MatchFinder::head(Index last) {
     return heads_[bucket_of(gram, heads_.size())];
 }
 
-// Enters the first token that has no link yet.
+// Adds the first token without a link to its bucket.
 void MatchFinder::enter() {
     const auto last = static_cast<Index>(links_.size());
     if (last + 1 < kMinMatch) {
@@ -44,8 +44,8 @@ void MatchFinder::enter() {
 }
 
 void MatchFinder::make_room(std::size_t n_wanted) {
-    // A token takes 10 bytes: 4 itself, 4 for its link, 2 for its half of a head. Capacity grows by
-    // a factor of 3/2, so at most 15 bytes are in use for each token.
+    // A token takes 10 bytes: 4 for its id, 4 for its link, 2 for its half of a head. The capacity
+    // grows by a factor of 3/2, so at most 15 bytes are in use per token.
     if (capacity_ < max_tokens_) {
         const std::size_t n_least = std::max<std::size_t>(kMinTokens, capacity_ * 3 / 2);
         const std::size_t capacity = std::min(std::max(n_least, n_wanted), max_tokens_);
@@ -74,7 +74,7 @@ void MatchFinder::append(TokenSpan tokens) {
 
 void MatchFinder::truncate(std::size_t n) {
     const std::size_t n_held = n > n_forgotten_ ? n - n_forgotten_ : 0;
-    // Backwards, so that each token removed is the head of its chain.
+    // Backwards, so that each removed token is the head of its chain.
     while (tokens_.size() > n_held) {
         const auto last = static_cast<Index>(tokens_.size() - 1);
         if (last + 1 >= kMinMatch) head(last) = links_[last];
@@ -84,7 +84,7 @@ void MatchFinder::truncate(std::size_t n) {
     n_forgotten_ = std::min(n_forgotten_, n);
 }
 
-// Calls take(length of the match, index of the token after it) for the candidates, the latest
+// Calls take(length of the match, index of the token after it) for each candidate, the latest
 // first.
 template <typename Take>
 void MatchFinder::each(TokenSpan text, Take take) const {
@@ -94,7 +94,8 @@ void MatchFinder::each(TokenSpan text, Take take) const {
     for (int step = 0; at != kNone && n_candidates < kMaxCandidates && step < kMaxSteps; ++step) {
         const Index next = at + 1;
         at = links_[at];
-        if (next == tokens_.size()) continue;  // nothing follows: it may be the text's own end
+        if (next == tokens_.size())
+            continue;  // no continuation: this may be the end of the text itself
         const int agree = common_suffix(text, tokens().first(next));
         if (agree < kMinMatch) continue;
         ++n_candidates;

@@ -11,14 +11,14 @@
 
 namespace specllama {
 
-// Finds where the tokens that a text ends with occur before in it, or in another text.
+// Finds earlier occurrences of the last tokens of a text, in the text itself or in another one.
 //
-// Every position is entered into a bucket by a hash (FNV-1a) of the kMinMatch tokens that end
-// there, and links to the position before it in that bucket. Of the kMaxCandidates latest positions
-// that really agree, the longest match wins; among equally long ones the most frequent next token,
-// and of its occurrences the latest.
+// Each position is added to a bucket by a hash (FNV-1a) of the kMinMatch tokens that end there, and
+// links to the previous position in that bucket. Of the kMaxCandidates latest positions that really
+// agree, the longest match is chosen; among equally long ones, the latest with the most frequent
+// next token.
 //
-// Constant time per token on average, whatever the text; at most kBytesPerToken bytes for each
+// Takes constant time per token on average for any text, and at most kBytesPerToken bytes for each
 // token of the longest text held.
 class MatchFinder {
  public:
@@ -27,40 +27,40 @@ class MatchFinder {
     static constexpr std::int64_t kMinTokens = 64;
     static constexpr std::int64_t kMaxTokens = std::int64_t{1} << 31;
 
-    // max_tokens: most tokens held; when another one comes, the older half is forgotten. Throws
+    // max_tokens: most tokens held; when they are exceeded, the older half is forgotten. Throws
     // InvalidArgument unless it is from kMinTokens to kMaxTokens.
     explicit MatchFinder(std::int64_t max_tokens);
 
-    // Appends tokens to the text. They are found from now on.
+    // Appends tokens to the text.
     void append(Token token);
     void append(TokenSpan tokens);
 
-    // Takes back all but the first n tokens; n is at most size().
+    // Removes all but the first n tokens; n must be at most size().
     void truncate(std::size_t n);
 
-    // Number of tokens of the text, forgotten ones included.
+    // Number of tokens of the text, including forgotten ones.
     std::size_t size() const { return n_forgotten_ + tokens_.size(); }
 
-    // The part of the text that is held: its end. Valid until the finder changes.
+    // The held part of the text, which is its end. Valid until the finder changes.
     TokenSpan tokens() const { return tokens_; }
 
-    // The tokens from `index` of the text on; empty if that token is forgotten or not there.
+    // The tokens of the text from `index` on; empty if that token is forgotten or does not exist.
     TokenSpan from(std::size_t index) const {
         if (index < n_forgotten_ || index > size()) return {};
         return tokens().subspan(index - n_forgotten_);
     }
 
-    // The tokens before index `place` of the text, which is held or its end.
+    // The tokens before index `place` of the text, which must be held, or its end.
     TokenSpan before(std::size_t place) const { return tokens().first(place - n_forgotten_); }
 
-    // The best earlier occurrence of the text's own end. Never allocates.
+    // The best earlier occurrence of the end of this text. Never allocates.
     Match find() const { return find(tokens_); }
 
     // The best occurrence of the end of another text. Never allocates.
     Match find(TokenSpan text) const;
 
-    // Writes occurrences of the end of a text, as many as `out` has room for: the longest first,
-    // among equally long ones the latest. Returns their number. Never allocates.
+    // Writes occurrences of the end of a text to `out`, as many as fit: the longest first; among
+    // equally long ones, the latest first. Returns their number. Never allocates.
     std::size_t find_all(TokenSpan text, std::span<Match> out) const;
 
     std::size_t size_bytes() const;

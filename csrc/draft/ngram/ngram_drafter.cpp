@@ -3,7 +3,7 @@
 namespace specllama {
 
 NGramDrafter::NGramDrafter(const NGramOptions& options) : options_(options) {
-    NGramFollower(options, {});  // throws now what would be thrown at the first request
+    NGramFollower(options, {});  // throws the first request's errors already here
 }
 
 void NGramDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan reference) {

@@ -9,7 +9,7 @@
 
 namespace specllama {
 
-// Drafts for each sequence with an NGramFollower, which is forgotten with the request.
+// Drafts for each sequence with its own NGramFollower, which is deleted at the end of the request.
 class NGramDrafter final : public CoreDrafter {
  public:
     // Throws InvalidArgument when an option is out of range.

@@ -9,7 +9,7 @@ namespace specllama {
 
 namespace {
 
-// As many tokens as fit into the bound of the tables.
+// The number of tokens that fit into the bound of the tables.
 std::int64_t max_match_tokens(const NGramOptions& options) {
     return static_cast<std::int64_t>(std::min<std::size_t>(
         options.max_bytes / MatchFinder::kBytesPerToken, MatchFinder::kMaxTokens));
@@ -17,8 +17,8 @@ std::int64_t max_match_tokens(const NGramOptions& options) {
 
 }  // namespace
 
-// The reference has a finder of its own, so no match runs across its end. The few n-grams that do
-// are no harm.
+// The reference has a separate finder, so no match crosses its end. The few n-grams that cross it
+// do no harm.
 NGramFollower::NGramFollower(const NGramOptions& options, TokenSpan reference)
     : predictor_(options), own_(max_match_tokens(options)), reference_(max_match_tokens(options)) {
     if (options.draw) drawn_from_.resize(kMaxSpecLength);
@@ -40,7 +40,7 @@ void NGramFollower::step(Token token) {
 }
 
 void NGramFollower::draft(DraftRequest& proposal) {
-    // The draft is taken off own_ again at the end, also when something is thrown.
+    // The draft is removed from own_ at the end, also after an exception.
     const struct Ahead {
         MatchFinder& text;
         std::size_t n_tokens;
@@ -72,7 +72,7 @@ bool NGramFollower::predict(DraftRequest& proposal) {
             return proposal.sampler->draft(frequencies, static_cast<Position>(position));
         });
         if (one.token == kNoToken) return false;
-        if (proposal.sampler->rejects())  // evidence must not tell which token was drawn
+        if (proposal.sampler->rejects())  // evidence must not depend on the drawn token
             draft.push(one.token,
                        {Source::ngram, one.order, static_cast<float>(highest(drawn_from))},
                        &drawn_from);
@@ -98,18 +98,19 @@ NGramFollower::Found NGramFollower::find() const {
     return other.length > own.length ? Found{&reference_, other} : Found{&own_, own};
 }
 
-// Looks for a place to copy from. Not called while a copy goes on: its match was the longest, and
-// grows as fast as any other.
+// Finds a place to copy from. Not called while a copy continues: its match was the longest, and no
+// other can grow faster.
 void NGramFollower::start_best_copy() {
     const Found found = find();
-    // For contexts too short for the finders, n-grams know the longest, as far as they remember.
+    // For contexts too short for the finders, the n-gram tables give the longest one known.
     const int least = std::max(found.match.length, predictor_.n_known());
     if (cursor_.resume_near(own_.tokens(), least) || found.match.length == 0) return;
     const std::size_t place = found.text->size() - found.match.continuation.size();
     cursor_.start(*found.text, place, found.match.length);
 }
 
-// A copy of the sequence never ends, since it goes on with itself; one of the reference does.
+// A copy from the sequence never ends, since it continues with its own tokens. A copy from the
+// reference does.
 std::size_t NGramFollower::n_copied(const Found& found, std::size_t n) const {
     return found.text == &reference_ ? std::min(n, found.match.continuation.size()) : n;
 }
@@ -122,8 +123,8 @@ Evidence NGramFollower::evidence(const Found& found, std::size_t i) const {
     return {Source::match, match.length + static_cast<int>(i), broke_off ? 0.0F : 1.0F};
 }
 
-// Fills the draft up to n_most tokens with what followed the longest match; returns whether there
-// is one.
+// Fills the draft with the continuation of the longest match, up to n_most tokens. Returns whether
+// there is a match.
 bool NGramFollower::copy(DraftRequest& proposal, int n_most) const {
     SampledDraft& draft = proposal.draft;
     const Found found = draft.empty() ? Found{cursor_.text(), cursor_.match()} : find();
@@ -131,13 +132,13 @@ bool NGramFollower::copy(DraftRequest& proposal, int n_most) const {
     const int first = draft.size();
     const std::size_t n = n_copied(found, n_most - first);
     for (std::size_t i = 0; i < n; ++i) draft.push(found.match.token(i), evidence(found, i));
-    // No guesses beside drawn tokens: they would depend on which tokens were drawn.
+    // No alternatives to drawn tokens: they would depend on the drawn tokens.
     if (proposal.max_alternatives > 0 && !draft.drawn()) add_alternatives(proposal, first);
     return true;
 }
 
-// Adds the other matches as branches, one for each place where they leave the copy and each token
-// that they have there. The copy is the draft from token `first` on.
+// Adds the other matches as branches, one for each position and token at which they leave the copy.
+// The copy is the draft from token `first` on.
 void NGramFollower::add_alternatives(DraftRequest& proposal, int first) const {
     SampledDraft& draft = proposal.draft;
     std::array<Match, MatchFinder::kMaxCandidates> own;

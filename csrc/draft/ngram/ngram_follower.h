@@ -12,17 +12,17 @@
 
 namespace specllama {
 
-// Drafts for one sequence what followed the same tokens before, in itself or in a text given with
-// it. While the last tokens are what a copy predicted, it goes on with that copy. Otherwise it
-// looks for the longest context that the sequence ends with and that occurred before; among equally
-// long ones, for one near the place where the last copy broke off (CopyCursor). It copies from
-// there, or from any context of kMinMatch tokens or more. Without such a context it drafts the most
-// frequent next token (NGramPredictor), until the drafted tokens make a match. Copied tokens that
-// had themselves broken off a copy are marked (Evidence::confidence 0).
+// Drafts for one sequence the tokens that followed the same context before, in the sequence or in a
+// reference text. While a copy predicts the last tokens correctly, it is continued. Otherwise the
+// longest context with an earlier occurrence is used; among equally long ones, one near the place
+// where the last copy broke off (CopyCursor). Other places need a context of at least kMinMatch
+// tokens. Without such a context the most frequent next token is drafted (NGramPredictor), until
+// the drafted tokens make a match. Copied tokens where an earlier copy broke off are marked
+// (Evidence::confidence 0).
 //
-// Where other guesses may stand beside the main path (DraftRequest::max_alternatives), they are the
-// second most frequent token, and what other matches have where they first differ from the copy,
-// the longest matches first.
+// Alternatives to the main path (DraftRequest::max_alternatives) are the second most frequent
+// token, and the tokens of other matches from their first difference to the copy on, the longest
+// matches first.
 class NGramFollower {
  public:
     // Throws InvalidArgument when an option is out of range.
@@ -30,11 +30,11 @@ class NGramFollower {
     NGramFollower(const NGramFollower&) = delete;
     NGramFollower& operator=(const NGramFollower&) = delete;
 
-    // Takes in all tokens of the sequence, which may only have grown since the last call.
+    // Reads the new tokens of the sequence, which may only have grown since the last call.
     void follow(TokenSpan tokens);
 
-    // Most matches drafted beside a copy, and most tokens of each. A branch that is right stays
-    // right for a while, but its tokens must be decoded once more to be kept.
+    // Most matches drafted as alternatives to a copy, and most tokens of each. A branch that is
+    // right usually stays right for some tokens, but they must be decoded again to be kept.
     static constexpr std::size_t kMaxAlternatives = 8;
     static constexpr std::size_t kAlternativeTokens = 16;
 
@@ -47,7 +47,7 @@ class NGramFollower {
     }
     void extend(DraftRequest& proposal);
     bool predict(DraftRequest& proposal);
-    // A match and the text that it is in. find() returns the longest that the finders know.
+    // A match and its text. find() returns the longest match of both finders.
     struct Found {
         const MatchFinder* text;
         Match match;
@@ -55,7 +55,7 @@ class NGramFollower {
     Found find() const;
     void start_best_copy();
     bool copy(DraftRequest& proposal, int n_most) const;
-    // Of a copy: how many tokens it has, n at most, and the evidence for its token i.
+    // The number of tokens of a copy, at most n; and the evidence for its token i.
     std::size_t n_copied(const Found& found, std::size_t n) const;
     Evidence evidence(const Found& found, std::size_t i) const;
     void add_alternatives(DraftRequest& proposal, int first) const;
@@ -66,7 +66,7 @@ class NGramFollower {
     MatchFinder reference_;
     CopyCursor<MatchFinder> cursor_;
     std::vector<bool> broke_off_;           // [i]: whether token i is not what a copy predicted
-    std::vector<Distribution> drawn_from_;  // [i]: for token i of the draft; empty: it never draws
+    std::vector<Distribution> drawn_from_;  // [i]: for token i of the draft; empty: never draws
 };
 
 }  // namespace specllama

@@ -17,7 +17,7 @@ TokenSpan context(const Tail& tail, std::size_t n_tail, int order) {
     return TokenSpan(tail).subspan(n_tail - n, n);
 }
 
-// Appends a token to the tail and lets the oldest go when it is full.
+// Appends a token to the tail, and removes the oldest when it is full.
 template <typename Tail>
 void append(Tail& tail, std::size_t& n_tail, std::size_t n_most, Token token) {
     if (n_tail == n_most)
@@ -63,7 +63,7 @@ void NGramPredictor::update(Token token) {
 
 void NGramPredictor::forget_oldest() {
     if (n_tokens_ < window_) return;
-    // gram: the token that leaves the window, after as much of its context as there was.
+    // gram: the token that leaves the window, after the context that it had.
     const std::size_t n_ring = window_ + max_order_ - 1;
     const std::size_t leaving = n_tokens_ - window_;
     std::array<Token, kMaxOrder> gram;
@@ -80,8 +80,8 @@ void NGramPredictor::update_batch(TokenSpan tokens) {
     for (const Token token : tokens) update(token);
 }
 
-// Calls ask(table, hash of the context), from the longest context on, until it says yes. Returns
-// the order that it said yes to, or 0.
+// Calls ask(table, hash of the context), the longest context first, until it returns true. Returns
+// the order of that context, or 0.
 template <typename Ask>
 int NGramPredictor::Walk::longest(Ask ask) const {
     const int longest = std::min(predictor.max_order_, static_cast<int>(n_tail) + 1);
@@ -116,7 +116,7 @@ void NGramPredictor::Walk::go(Token token) {
     append(tail, n_tail, predictor.max_order_ - 1, token);
 }
 
-// A context reaches back to the last max_order - 1 tokens only.
+// A context has at most the last max_order - 1 tokens.
 NGramPredictor::Walk NGramPredictor::walk(TokenSpan behind) const {
     Walk walk{*this, tail_, n_tail_};
     for (const Token token : behind.last(std::min<std::size_t>(behind.size(), max_order_ - 1)))

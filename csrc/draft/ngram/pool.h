@@ -7,8 +7,8 @@
 
 namespace specllama {
 
-// Nodes addressed by 32-bit indices, at most `capacity` of them; freed ones are used again, linked
-// through the node's own member `Link`.
+// At most `capacity` nodes, addressed by 32-bit indices. Freed nodes are reused; their list is
+// linked through the node's member `Link`.
 template <typename Node, std::uint32_t Node::*Link>
 class Pool {
  public:
