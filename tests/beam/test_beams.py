@@ -26,7 +26,7 @@ PROMPT = "def fibonacci(n):\n    a, b = 0, 1\n"
 
 @pytest.mark.parametrize("n_beams", [1, 2, 4, 8])
 def test_beams_match_a_reference_search_over_whole_texts(tmp_path: Path, n_beams: int) -> None:
-    """Against whole texts in lists, with logits of llama-cpp-python. Random texts end soon."""
+    """The reference keeps whole texts in lists; its logits come from llama-cpp-python."""
     model = write_dense(tmp_path / "dense.gguf")
     logits_after = logits_of(model)
     n_stopped = 0
@@ -154,7 +154,7 @@ def test_beams_are_distinct_and_sorted_by_score(open_session: Open) -> None:
 
 
 def test_stop_strings_end_a_beam_and_are_cut_off(open_session: Open) -> None:
-    """As the model's own end does: it counts, and its text is cut."""
+    """Like an end-of-generation token: it counts as generated, and is cut off the text."""
     session = open_session()
     plain = open_session(draft=None)
     options: dict[str, Any] = {"n_beams": 4, "max_tokens": 40, "stop": ["\n", "= b"]}
@@ -214,7 +214,7 @@ def test_ctrl_c_ends_a_beam_search_between_two_decodes(open_session: Open) -> No
     session.generate(PROMPT, max_tokens=1)
     with pytest.raises(KeyboardInterrupt):
         session.beam_search(PROMPT, n_beams=1, max_tokens=100)
-    assert session.last is None  # not what came before
+    assert session.last is None  # not the earlier result
     beams = session.beam_search(PROMPT, n_beams=4, max_tokens=20)
     assert found(beams) == found(
         open_session(draft=None).beam_search(PROMPT, n_beams=4, max_tokens=20)

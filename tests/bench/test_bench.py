@@ -36,7 +36,7 @@ Captured = pytest.CaptureFixture[str]
 
 
 def results_of(arguments: list[str], capsys: Captured) -> list[dict[str, Any]]:
-    """The workloads, without the mean that comes behind several."""
+    """Return the result of each workload, without the mean that follows several."""
     assert main([*SMALL, *arguments, "--json"]) == 0
     results = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     return [result for result in results if result["workload"] != "mean"]
@@ -44,7 +44,7 @@ def results_of(arguments: list[str], capsys: Captured) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def replay_file(tmp_path: Path) -> Path:
-    """Two texts, of which the first repeats its prompt."""
+    """Two texts; the first repeats its prompt."""
     prompt = "def first(values):\n    return values[0]\n\n\n"
     path = tmp_path / "mine.jsonl"
     path.write_text(
@@ -116,7 +116,7 @@ def test_json_ends_with_the_mean_of_several_workloads(capsys: Captured) -> None:
 def test_answered_workloads_generate_from_rendered_conversations(
     smollm2: Path, capsys: Captured
 ) -> None:
-    """The model's answer to a conversation rendered by its template."""
+    """Each text is the model's answer to a conversation rendered by its template."""
     options = ["-m", str(smollm2), "-n", "8", "--workload", "answered-questions,write", "--texts"]
     questions, write = results_of([*options, "1"], capsys)
     assert [one["workload"] for one in (questions, write)] == ["questions", "write"]
@@ -203,7 +203,7 @@ def test_contestants_all_measures_every_drafter_and_fixed_length(capsys: Capture
 def test_match_contestant_drafts_only_matches_and_records_their_lengths(
     open_session: Callable[..., SpecSession],
 ) -> None:
-    """They draft the tokens of a match finder, with the length of the matches."""
+    """The drafts are those of a match finder; the trace has the lengths of the matches."""
     session = open_session(draft=Matches())
     text = "def first(values):\n    return values[0]\n\n\n"
     generation = session.replay(text, text + text, trace=True)
@@ -239,7 +239,7 @@ def test_simulation_prints_a_line_for_each_curve_and_workload(
     even, _, dear, _ = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert even["ngram"] > 2
     assert even["bound_share"] == pytest.approx(even["ngram"] / even["oracle"])
-    # Where a second token costs eight times the first, nobody wins by drafting.
+    # If a second token costs eight times the first, drafting cannot gain.
     assert dear["ngram"] > 0.95
     assert max(dear["fixed"].values()) < 0.5
     assert main([*options, "--workload", "edit,prose", "--texts", "1"]) == 0
@@ -249,7 +249,7 @@ def test_median_interval_matches_the_normal_approximation() -> None:
     assert median_interval([1.5]) == (1.5, 1.5, 1.5)
     median, low, high = median_interval([1.0, 2.0, 3.0])
     assert (median, low, high) == (2.0, 1.0, 3.0)
-    # Of normal values, the median's standard error is 1.2533 / sqrt(n).
+    # The standard error of the median of n normal values is 1.2533 / sqrt(n).
     values = np.random.default_rng(1).normal(size=1000)
     median, low, high = median_interval(list(values))
     assert low < median < high
@@ -269,7 +269,7 @@ def test_repeated_share_and_first_difference_match_counts_by_hand() -> None:
 def test_decode_curve_takes_medians_and_interpolates() -> None:
     decodes = [(1, 2.0), (1, 4.0), (1, 90.0), (2, 5.0), (4, 8.0), (4, 8.0)]
     assert decode_curve(decodes) == pytest.approx([4, 5, 6.5, 8])
-    # What nobody decoded here was measured before, on a machine half as fast.
+    # Widths that were not decoded come from an earlier curve, here of a machine half as fast.
     before = [8.0, 9.0, 9.5, 0.0, 20.0]
     assert decode_curve([(1, 4.0), (3, 6.0)], before) == pytest.approx([4, 4.5, 6, 8, 10])
     assert decode_curve([(1, 4.0)], [0.0, 9.0]) == (4,)
@@ -278,13 +278,13 @@ def test_decode_curve_takes_medians_and_interpolates() -> None:
 
 
 def test_oracle_speed_matches_sums_by_hand() -> None:
-    # 1 2 3 4 5 twice: after 1 comes a copy of the other four, and then again 1.
+    # 1 2 3 4 5 twice: after 1 comes a copy of the other four, and then 1 again.
     prompt = [1, 2, 3, 4, 5, 1, 2, 3]
     text = [4, 5, 1, 2, 3, 4, 5]
-    # The prefill gave the 4; six tokens in rounds of three.
+    # The prefill gives the 4; six tokens follow in rounds of three.
     assert oracle_speed([(prompt, text)], DecodeTimes([1.0, 1.0, 1.0])) == pytest.approx(3)
     assert oracle_speed([(prompt, text)], DecodeTimes([1.0])) == 1
-    # Two tokens for the price of 1.5: three rounds.
+    # Two tokens cost 1.5: three rounds.
     assert oracle_speed([(prompt, text)], DecodeTimes([1.0, 1.5])) == pytest.approx(6 / 4.5)
     assert oracle_speed([(prompt, text)], DecodeTimes([0.02, 0.03])) == pytest.approx(6 / 4.5)
     assert oracle_speed([([7, 8], [9, 10, 11])], DecodeTimes([1.0, 1.0])) == 1
@@ -293,7 +293,7 @@ def test_oracle_speed_matches_sums_by_hand() -> None:
 
 
 def test_promised_speed_matches_the_formula() -> None:
-    # Five tokens accepted, two rejected; what stands behind those was not judged.
+    # Five tokens are accepted and two rejected; later tokens of those drafts are not verified.
     rounds = [(3, 3), (3, 1), (0, 0), (3, 0), (1, 1)]
     curve = DecodeTimes([0.02, 0.03, 0.035, 0.04])
     promised = promised_speed(rounds, 3, curve, 0.004)

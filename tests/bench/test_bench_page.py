@@ -52,7 +52,7 @@ def picture(one: Result) -> ElementTree.Element:
 
 
 def markers(svg: ElementTree.Element) -> dict[str, tuple[str, float, float]]:
-    """Returns, by contestant, whether it is planned or fixed, and where it is."""
+    """Return the kind (planned or fixed) and the position of each contestant's marker."""
     found = {}
     for group in svg.iter(f"{SVG}g"):
         title = group.find(f"{SVG}title")
@@ -113,7 +113,7 @@ def test_plot_contains_markers_of_any_speed(ratio: float) -> None:
 
 
 def test_page_has_geometric_means_of_several_workloads() -> None:
-    """Of several workloads; one needs none."""
+    """A single workload has no mean."""
     results = [result(score("ngram-4", ratio, 3.0)) for ratio in (1.0, 2.0, 4.0)]
     mean = mean_of(results)
     assert (mean.workload, mean.n_workloads) == ("mean", 3)
@@ -164,7 +164,6 @@ def test_page_has_a_table_and_a_plot_for_each_workload(
 def test_an_unwritable_page_is_refused_before_anything_is_measured(
     path: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """This is known before anything is measured."""
     assert main([*SMALL, "--html", path]) == 1
     said = capsys.readouterr()
     assert message in said.err

@@ -93,7 +93,7 @@ def test_requests_are_distinct_and_alternate_between_workloads() -> None:
 
 
 def test_answered_requests_are_rendered_by_the_template(smollm2: Path, capsys: Captured) -> None:
-    """Each comes by the template, and is another."""
+    """Each request is another conversation."""
     options = ["-m", str(smollm2), "--workload", "questions", "--half", "held-out"]
     options += ["--concurrency", "2", "--contestants", "plain", "--texts", "4", "-c", "256"]
     assert main(["bench", "-n", "8", "--repeat", "1", "-t", "1", "-ngl", "0", *options]) == 2
@@ -106,7 +106,7 @@ def test_answered_requests_are_rendered_by_the_template(smollm2: Path, capsys: C
 
 
 def server(name: str, n_at_once: int, answers: Sequence[Answer], opened: list[str]) -> Server:
-    """One that always says the same."""
+    """Return a server whose answers are always the same."""
 
     @contextmanager
     def open_() -> Iterator[Serve]:

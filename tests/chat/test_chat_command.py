@@ -38,7 +38,7 @@ Run = Callable[..., Said]
 
 @pytest.fixture
 def model(scripted: Script) -> Path:
-    """Generates the pieces that follow in `PIECES` on the last character of the conversation."""
+    """A model that generates the pieces of `PIECES` after the conversation's last character."""
     return scripted(PIECES, chat_template=TEMPLATE)
 
 
@@ -65,7 +65,7 @@ def test_each_message_is_answered_with_the_conversation_so_far(chat: Run, model:
 
 
 def n_prompt(said: str) -> int:
-    """Return how many tokens the first prompt had, by the line after its answer."""
+    """Return the number of tokens of the first prompt, from the line after its answer."""
     found = re.search(r"of (\d+) prompt tokens", said)
     assert found, said
     return int(found[1])
@@ -148,7 +148,7 @@ def test_drafting_can_be_switched_off(chat: Run, model: Path) -> None:
 
 
 def test_colours_are_used_only_on_terminals_unless_asked_for(chat: Run, scripted: Script) -> None:
-    # It says the same again and again: what follows is soon copied.
+    # The model repeats itself, so copies are soon accepted.
     model = str(scripted(PIECES, then=None, chat_template=TEMPLATE))
     options = ("-m", model, "-n", "40", "--spec-length", "4")
     plain = chat(*options, lines="u\n").out
@@ -214,7 +214,7 @@ def test_draft_command_changes_the_drafter(
     assert drafters == ["Drafting: nobody", "Drafting: n-grams", "Drafting: n-grams"]
     assert "All answers: 10 tokens in " in said.err
     assert "accepted: nothing was drafted" in said.err
-    # A model with another vocabulary cannot.
+    # A model with another vocabulary cannot draft.
     said = chat("-m", str(model), lines=f"/draft {smollm2}\n", code=2)
     assert said.err.endswith("its tokenizer is of another type.\n")
 
@@ -292,7 +292,7 @@ def test_an_unwritable_conversation_file_ends_a_script(
 
 def test_bad_chat_options_give_one_sentence(chat: Run, bundled_model: Path, model: Path) -> None:
     assert "has no chat template" in chat("-m", str(bundled_model), code=2).err
-    # Before a word is said.
+    # Before any answer.
     for arguments, message in (
         (["--top-p", "2"], "--top-p must be"),
         (["-n", "5000000"], "-n is 5000000, but behind the prompt"),

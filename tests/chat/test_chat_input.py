@@ -35,10 +35,10 @@ def test_lines_are_joined_to_messages_by_quotes_and_backslashes(
 
 
 @pytest.mark.parametrize("text", ["/help", "/?", "/file x/y", "/", "/nothing\n/help"])
-def test_texts_after_a_slash_are_commands(text: str) -> None:
+def test_commands_begin_with_a_slash(text: str) -> None:
     assert typed.is_command(text)
 
 
 @pytest.mark.parametrize("text", ["", "help", " /help", "/usr/bin is full", "/ 2", '"""/help"""'])
-def test_other_texts_are_not_commands(text: str) -> None:
+def test_paths_and_plain_texts_are_not_commands(text: str) -> None:
     assert not typed.is_command(text)

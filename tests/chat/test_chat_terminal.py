@@ -152,8 +152,8 @@ def test_history_of_typed_messages_is_kept_privately(model: Path, tmp_path: Path
         ready(terminal)
         terminal.type("junk")
         terminal.wait_for("junk")
-        terminal.type(CTRL_C)  # clears what is typed, and that only
-        terminal.wait_for("/help")  # what stands where nothing is typed
+        terminal.type(CTRL_C)  # clears the line and nothing else
+        terminal.wait_for("/help")  # the placeholder of an empty line
         terminal.type(UP + "\r")
         terminal.wait_for("tokens/s")
         ready(terminal)

@@ -35,11 +35,11 @@ def test_a_saved_conversation_loads_unchanged(tmp_path: Path, system: str | None
     path = tmp_path / "talk.json"
     said = talk(system)
     said.save(str(path))
-    said.save(str(path))  # over a conversation
+    said.save(str(path))  # replaces a conversation
     again = Conversation("another")
     again.load(str(path))
     assert (again.system, again.messages) == (system, said.messages)
-    # The body of a request is one, too, and a text may come in parts.
+    # The body of a request is a conversation, too, and a text may come in parts.
     parted = [
         {**one, "content": [{"type": "text", "text": line} for line in one["content"].split("\n")]}
         for one in said.messages
@@ -94,7 +94,7 @@ def test_saving_does_not_overwrite_other_files(tmp_path: Path) -> None:
 
 
 def test_a_pipe_is_not_read(tmp_path: Path) -> None:
-    """Nobody may ever write to it."""
+    """Reading it could wait forever."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(ArgumentError, match="pipe cannot be read: it is not a regular file"):

@@ -28,7 +28,7 @@ def answer(model: OpenModel) -> str:
 
 
 def interrupted(times: int) -> Callable[..., SpecSession]:
-    """SpecSession, the first calls of which Ctrl-C ends."""
+    """Return SpecSession with its first calls interrupted by Ctrl-C."""
     left = [KeyboardInterrupt()] * times
 
     def opened(**options: Any) -> SpecSession:
@@ -72,7 +72,7 @@ def test_ctrl_c_while_the_old_session_closes_keeps_the_old_drafter(
 def test_ctrl_c_while_a_session_opens_keeps_the_old_drafter(
     model: OpenModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The new one, and then the old one, too."""
+    """First while the new session opens, then while the old one opens again."""
     monkeypatch.setattr(open_model, "SpecSession", interrupted(2))
     with pytest.raises(KeyboardInterrupt):
         model.redraft("none")

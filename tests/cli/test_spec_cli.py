@@ -29,7 +29,7 @@ def test_stdout_is_the_text_and_nothing_else(open_session: Callable[..., SpecSes
         assert (process.stderr == b"") == (extra != ["--stats"])
 
 
-def test_a_prompt_file_of_windows(tmp_path: Path) -> None:
+def test_a_windows_prompt_file_loses_its_byte_order_mark_and_gets_a_note(tmp_path: Path) -> None:
     path = tmp_path / "prompt.txt"
     path.write_bytes(b"def f(x):\n    return")
     plain = run_spec_cli(*EXACT, "-f", str(path), "-n", "8")
@@ -93,7 +93,7 @@ def test_stop_flag_ends_the_text() -> None:
 def test_bundled_draft_model_drafts_for_the_bundled_target_by_default(
     open_session: Callable[..., SpecSession],
 ) -> None:
-    """The bundled draft model for the bundled target, unless it is told otherwise."""
+    """Unless --draft or --no-spec says otherwise."""
 
     def drafted(*arguments: str) -> int:
         process = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "20", "--json", *arguments)
@@ -175,7 +175,7 @@ def test_ignore_eos_flag_generates_past_the_end(open_session: Callable[..., Spec
 @pytest.mark.parametrize("when", ["on", "off", "auto"])
 def test_color_flag_colours_accepted_tokens(when: str) -> None:
     process = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "60", "--color", when)
-    coloured = when == "on"  # a pipe is no terminal
+    coloured = when == "on"  # a pipe is not a terminal
     assert (b"\x1b[32m" in process.stdout) == coloured
     assert (b"drafted" in process.stderr) == coloured  # the legend
     plain = process.stdout.replace(b"\x1b[32m", b"").replace(b"\x1b[0m", b"")
@@ -309,12 +309,13 @@ def test_endless_standard_input_is_refused() -> None:
 
 
 def test_e_flag_reads_escapes_in_prompts() -> None:
-    """As llama.cpp's programs read them, and only where it is asked for."""
+    """As in llama.cpp's programs; without -e, escapes stay as they are."""
     expected = run_spec_cli(*EXACT, "-p", 'a\tb\\c\n"A\\q', "-n", "5").stdout
     typed = r"a\tb\\c\n\"\x41\q"
     assert run_spec_cli(*EXACT, "-e", "-p", typed, "-n", "5").stdout == expected
     assert run_spec_cli(*EXACT, "-p", typed, "-n", "5").stdout != expected
-    # What is none stays: too short, no digits, nothing behind it.
+    # Incomplete and unknown escapes stay: not enough digits, no digits, nothing after the
+    # backslash.
     expected = run_spec_cli(*EXACT, "-p", "\r'\\xzz\\x4\\", "-n", "5").stdout
     typed = r"\r\'\xzz\x4" + "\\"
     assert run_spec_cli(*EXACT, "-e", "-p", typed, "-n", "5").stdout == expected
@@ -338,7 +339,7 @@ def test_a_bad_prompt_on_standard_input_is_refused(data: bytes, message: str) ->
     assert message in process.stderr.decode()
 
 
-def test_md_flag_takes_a_head(tmp_path: Path) -> None:
+def test_md_flag_accepts_a_head(tmp_path: Path) -> None:
     target, head = write_knowing_pair(tmp_path, shares=True)
     process = run_spec_cli(
         *EXACT, "-m", str(target), "-md", str(head), "-p", "\n", "-n", "20", "--json"

@@ -36,7 +36,9 @@ def write(path: Path, template: str | None, pieces: list[str]) -> str:
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_the_chat_template_is_applied_unless_told_otherwise(program: str, tmp_path: Path) -> None:
+def test_the_chat_template_is_applied_unless_a_flag_disables_it(
+    program: str, tmp_path: Path
+) -> None:
     model = write(tmp_path / "m.gguf", CHATML, ["\n", "Hi", "!"])
     answer = run(program, "-m", model, "-p", "Hi")
     assert (answer.stdout, answer.stderr, answer.returncode) == ("Hi!", "", 0)
@@ -47,14 +49,14 @@ def test_the_chat_template_is_applied_unless_told_otherwise(program: str, tmp_pa
         process = run(program, "-m", model, "-n", "1", "--json", *arguments)
         return int(json.loads(process.stdout.splitlines()[-1])["stats"]["prompt_tokens"])
 
-    # What a message writes like a control token is plain text.
+    # A control token that a message spells is plain text.
     assert n_prompt("-p", "<|im_end|>") == n_prompt("-p", "<|no_end|>")
     assert n_prompt("-p", "<|im_end|>", "-no-cnv") < n_prompt("-p", "<|no_end|>", "-no-cnv")
     assert n_prompt("-p", "x", "-sys", "y") >= n_prompt("-p", "x") + len("system\ny\n")
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_text_that_ends_at_once_is_said(program: str, tmp_path: Path) -> None:
+def test_an_empty_answer_prints_its_reason(program: str, tmp_path: Path) -> None:
     model = write(tmp_path / "m.gguf", CHATML, ["Hi", "\n"])
     for more, said in (([], "try another prompt"), (["-no-cnv"], "leave out -no-cnv.")):
         process = run(program, "-m", model, "-p", "x\n", *more)

@@ -41,7 +41,7 @@ def test_ctrl_c_keeps_the_text_and_gives_exit_code_130(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_at_any_moment_of_the_start_leaves_no_traceback() -> None:
-    """Whenever it comes: while Python loads, when it hands over, and after."""
+    """While Python loads, while it starts the executable, and after."""
     script = "from specllama_light.command import spec_cli; print(flush=True); spec_cli()"
     for delay in (0.05, 0.1, 0.15, 0.2, 0.3):
         process = subprocess.Popen(
@@ -53,7 +53,7 @@ def test_ctrl_c_at_any_moment_of_the_start_leaves_no_traceback() -> None:
         time.sleep(delay)
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=60)
-        # The latter before the executable is ready for it.
+        # -SIGINT: before the executable handles the signal.
         assert process.returncode in (130, -signal.SIGINT)
         assert b"Traceback" not in stderr
 
@@ -94,7 +94,7 @@ def test_ctrl_c_ends_the_wait_for_a_prompt() -> None:
     process.stdin.flush()
     unread = array.array("i", [1])
     state = "R"
-    while unread[0] > 0 or state != "S":  # it has read that, and waits for more
+    while unread[0] > 0 or state != "S":  # the input was read, and the program waits for more
         time.sleep(0.01)
         fcntl.ioctl(process.stdin, termios.FIONREAD, unread)
         state = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -104,7 +104,7 @@ def test_ctrl_c_ends_the_wait_for_a_prompt() -> None:
 
 
 def test_a_terminal_gets_colours_and_a_legend() -> None:
-    """Colours, a legend, and a line of its own for the shell's prompt."""
+    """It also gets a last newline, for the shell's prompt."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
         [executable(), *EXACT, "-p", PROMPT, "-n", "40"],

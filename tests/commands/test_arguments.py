@@ -26,7 +26,7 @@ from specllama.__main__ import main
     ],
 )
 def test_empty_values_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """It most likely comes from a variable that is not set."""
+    """An empty value most likely comes from an unset variable."""
     with pytest.raises(SystemExit, match="2"):
         main(arguments)
     error = capsys.readouterr().err

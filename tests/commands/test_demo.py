@@ -35,7 +35,7 @@ LAST_LINE = re.compile(
 
 
 def answers(output: str) -> tuple[str, str]:
-    """The two texts below their titles."""
+    """Return the two texts below their titles."""
     _, plain, fast, _ = re.split(r"^--- .*\n\n", output, flags=re.MULTILINE)
     return plain.rstrip("\n"), fast.rstrip("\n")
 
@@ -68,7 +68,7 @@ def test_demo_asks_smollm2_if_installed(
     assert plain.startswith("```python\nclass Pile:\n    def __init__(self):\n")
     assert fast == plain
     assert LAST_LINE.fullmatch(output.splitlines()[-1])
-    # The answer is a long copy; with a fixed length, drafting does not hang on the clock.
+    # The answer is a long copy. A fixed draft length does not depend on measured times.
     assert " 0 drafted" not in output.splitlines()[-1]
 
 
@@ -80,7 +80,7 @@ def test_demo_continues_a_given_prompt(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def on_a_terminal(**environment: str) -> str:
-    """The output on a terminal."""
+    """Return the output on a terminal."""
     terminal, end = pty.openpty()
     process = subprocess.Popen(
         [*COMMAND, *BUNDLED, "--spec-length", "4"],
@@ -94,7 +94,7 @@ def on_a_terminal(**environment: str) -> str:
     while True:
         try:
             output += (got := os.read(terminal, 1 << 16))
-        except OSError:  # nobody writes any more
+        except OSError:  # no process writes to the terminal
             got = b""
         if not got:
             break
@@ -112,7 +112,7 @@ def test_demo_colours_accepted_drafts_on_a_terminal() -> None:
 
 
 def runs(*rates: float, accepted: int = 0) -> list[Any]:
-    """What the comparison reads of generations."""
+    """Return generations with only the fields that the comparison reads."""
     return [
         SimpleNamespace(
             tokens=[1, 2], stats=SimpleNamespace(tokens_per_second=rate, accepted=accepted)
@@ -121,7 +121,7 @@ def runs(*rates: float, accepted: int = 0) -> list[Any]:
     ]
 
 
-def test_comparison_calls_no_noise_a_gain() -> None:
+def test_comparison_reports_no_gain_within_the_noise() -> None:
     line = comparison(runs(100, 90), runs(78, 81))
     assert "as fast as each other" in line
     assert "times as fast" not in line
@@ -184,7 +184,7 @@ def test_texts_that_do_not_fit_are_refused_before_output(
 
 
 def test_a_small_context_shortens_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
-    """Unless -n says how long it is to be."""
+    """Unless -n sets its length."""
     for size in ("123", "200"):
         assert main(["demo", "-t", "1", "-ngl", "0", "-m", str(BUNDLED_MODEL), "-c", size]) == 0
         assert "same tokens" in capsys.readouterr().out.splitlines()[-1]
@@ -220,7 +220,7 @@ def test_closed_standard_output_gives_exit_code_1() -> None:
 
 @pytest.mark.parametrize("seconds", [0.05, 0.1, 0.15, 0.2])
 def test_ctrl_c_during_imports_gives_exit_code_130_without_traceback(seconds: float) -> None:
-    """While modules are imported, our extension's initialization among them, or soon after."""
+    """While modules are imported, the extension among them, or soon after."""
     process = subprocess.Popen(
         [sys.executable, "-c", f"{IMPORT}; print(flush=True); {RUN}", *LONG],
         stdout=subprocess.PIPE,
@@ -228,7 +228,7 @@ def test_ctrl_c_during_imports_gives_exit_code_130_without_traceback(seconds: fl
         text=True,
     )
     assert process.stdout is not None
-    process.stdout.readline()  # from here on it is ours
+    process.stdout.readline()  # from here on, Ctrl-C is handled
     time.sleep(seconds)
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
@@ -271,7 +271,7 @@ def test_signals_delete_the_temporary_copy(number: signal.Signals, tmp_path: Pat
 
 
 def test_closed_standard_error_does_not_stop_a_command() -> None:
-    """Where bars would be drawn."""
+    """Standard error is where progress bars are drawn."""
     command = ["divergence", "-t", "1", "-ngl", "0", "-n", "8", "--count", "2"]
     process = run(*command, stdout=subprocess.PIPE, preexec_fn=lambda: os.close(2))
     assert process.returncode == 0

@@ -74,7 +74,7 @@ def test_a_process_killed_while_writing_leaves_the_old_file(tmp_path: Path, numb
 
 
 def test_a_full_disk_names_the_users_file_and_leaves_nothing(tmp_path: Path) -> None:
-    """The limit stands for a disk that has room for so much."""
+    """A limit on file sizes stands in for a full disk."""
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "a.txt").write_text("some words and more words\n" * 200)
     script = f"""
@@ -148,7 +148,7 @@ def test_named_pipes_are_refused_without_waiting(pipe: Path) -> None:
 
 
 def test_pipes_from_the_shell_are_read_and_written() -> None:
-    """As in -f <(command) and -o >(command): somebody is at the other end."""
+    """As in -f <(command) and -o >(command)."""
     script = (
         "from specllama import _files; import sys\n"
         "text = _files.read_prompt(sys.argv[1])\n"
@@ -195,7 +195,7 @@ def test_replacing_keeps_the_permissions(tmp_path: Path) -> None:
         assert path.stat().st_mode & 0o777 == mode
 
 
-def test_prompt_files_lose_their_mark_and_their_last_line_end(
+def test_prompt_files_lose_their_byte_order_mark_and_last_line_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "prompt"

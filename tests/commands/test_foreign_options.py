@@ -29,7 +29,7 @@ KNOWN = {**_core.spec_cli_flags(), "--n-cpu-moe": True, "-": False}
         ("corpus build -o x --speed x", "--speed is an option of specllama alpha, not of this"),
     ],
 )
-def test_unknown_options_give_one_line_with_the_cure(
+def test_unknown_options_give_one_line_with_a_remedy(
     capsys: pytest.CaptureFixture[str], arguments: str, said: str
 ) -> None:
     with pytest.raises(SystemExit, match="2"):

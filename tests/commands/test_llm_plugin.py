@@ -24,7 +24,7 @@ SMOL = installed_model()
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home directory with a cache of two models of one name, and other files."""
+    """A home directory with a cache of two models of the same name, and other files."""
     for name in ("HF_HOME", "HF_HUB_CACHE", "LLAMA_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -58,7 +58,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_max_tokens_0_generates_nothing() -> None:
-    """Not as many as there are where nobody says."""
+    """0 is not the default, which is as many tokens as fit."""
     assert bundled().prompt(PROMPT, threads=1, max_tokens=0).text() == ""
 
 
@@ -103,7 +103,7 @@ def test_answers_are_streamed() -> None:
     assert len(list(response)) > 3
 
 
-def test_the_session_is_kept_while_its_options_stay() -> None:
+def test_the_session_is_kept_while_its_options_stay_the_same() -> None:
     model = bundled()
     model.prompt(PROMPT, threads=1, max_tokens=2).text()
     first = model._session
@@ -126,7 +126,6 @@ def test_an_abandoned_answer_does_not_block_the_next() -> None:
 
 
 def test_conversations_are_answered_as_by_a_session() -> None:
-    """As a session with the same conversation answers."""
     options: dict[str, Any] = {"threads": 1, "max_tokens": 6, "draft": "none"}
     conversation = smollm2().conversation()
     first = conversation.prompt("hello", system="Be brief.", **options)

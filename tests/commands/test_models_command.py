@@ -25,7 +25,7 @@ SNAPSHOTS = "hf/hub/models--org--pair-GGUF/snapshots"
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home directory of its own, with all its caches in their usual places."""
+    """A temporary home directory whose caches are in their usual places."""
     for name in ("HF_HUB_CACHE", "LLAMA_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("specllama.commands.models.installed_model", lambda: None)
@@ -104,7 +104,7 @@ def test_models_in_every_cache_are_listed(home: Path, capsys: pytest.CaptureFixt
         "mtp": False,
         "slow_types": "",
     }
-    # A larger Mamba of the same vocabulary may be drafted for; it cannot draft itself.
+    # A larger Mamba of the same vocabulary can have a draft model, but cannot be one.
     drafts = {name: record["drafts"] for name, record in found.items()}
     assert drafts[str(draft)] == []
     assert drafts[str(home / studio[0])] == []
@@ -138,7 +138,9 @@ def test_cache_folders_of_environment_variables_are_searched(
     assert set(listed(capsys)) == {str(home / "c/huggingface/hub/y.gguf")}
 
 
-def test_an_unknown_home_folder_is_left_out(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_caches_in_an_unknown_home_folder_are_left_out(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def nobody(_: object) -> None:
         raise KeyError
 
@@ -212,7 +214,7 @@ def test_table_lists_models_with_their_drafts(
     assert target == ["2", "6.25MB", "5.87M", "llama", "Q8_0", "1", name]
 
 
-def test_the_places_are_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_models_names_the_searched_folders(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (home / "more").mkdir()
     assert main(["models", str(home / "more")]) == 0
     looked = capsys.readouterr().out.splitlines()[-1]

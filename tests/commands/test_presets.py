@@ -44,11 +44,11 @@ def models(*typed: str) -> list[ModelEntry]:
 
 
 def options(entry: ModelEntry) -> dict[str, Any]:
-    """What the arguments of a model mean."""
+    """Return the options that the arguments of a model mean."""
     return vars(_parsed(["serve", *entry.arguments], _make_parser()))
 
 
-def test_a_preset_file_of_llama_cpp_is_read_as_it_is(tmp_path: Path) -> None:
+def test_preset_files_of_llama_cpp_are_read_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "models.ini"
     path.write_text(LLAMA_CPP)
     hub, own = models("--models", str(path))
@@ -63,10 +63,10 @@ def test_a_preset_file_of_llama_cpp_is_read_as_it_is(tmp_path: Path) -> None:
     assert read["model"] == "/models/my-awesome-model-Q4_K_M.gguf"
     assert (read["n_ctx"], read["n_gpu_layers"], read["n_seq"]) == (8192, 8, 4)
     assert (read["temperature"], read["kv_type"]) == (0.7, "q8_0")
-    assert read["host"] == "127.0.0.1"  # the server's own
+    assert read["host"] == "127.0.0.1"  # of the server's own command line
 
 
-def test_a_file_in_toml_has_a_table_for_each_model(tmp_path: Path) -> None:
+def test_toml_preset_files_have_a_table_for_each_model(tmp_path: Path) -> None:
     path = tmp_path / "models.toml"
     path.write_text(
         'ctx-size = 2048\n[small]\nmodel = "a.gguf"\ntop-k = 20\n'
@@ -91,7 +91,7 @@ def test_options_on_the_command_line_override_the_file(tmp_path: Path) -> None:
     assert "--port" not in entry.arguments
 
 
-def test_a_folder_has_files_and_folders_of_parts(tmp_path: Path) -> None:
+def test_a_models_folder_gives_files_and_split_models(tmp_path: Path) -> None:
     (tmp_path / "b.gguf").touch()
     (tmp_path / "notes.txt").touch()
     (tmp_path / "split").mkdir()
@@ -119,7 +119,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "said"), WRONG)
-def test_a_wrong_file_is_refused_with_a_sentence(tmp_path: Path, text: str, said: str) -> None:
+def test_bad_preset_files_are_refused_with_one_sentence(
+    tmp_path: Path, text: str, said: str
+) -> None:
     path = tmp_path / "models.ini"
     path.write_text(text)
     with pytest.raises(ArgumentError, match=said) as caught:
@@ -127,7 +129,7 @@ def test_a_wrong_file_is_refused_with_a_sentence(tmp_path: Path, text: str, said
     assert str(caught.value).endswith(".")
 
 
-def test_wrong_toml_and_missing_files_are_refused(tmp_path: Path) -> None:
+def test_invalid_toml_and_missing_preset_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "models.toml"
     path.write_text("[a")
     with pytest.raises(ArgumentError, match="is not TOML"):

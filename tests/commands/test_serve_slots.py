@@ -1,4 +1,4 @@
-"""How many requests `specllama serve` works at together by default."""
+"""The default number of concurrent requests of `specllama serve`."""
 
 from __future__ import annotations
 

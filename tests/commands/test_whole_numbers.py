@@ -1,4 +1,4 @@
-"""Whole numbers on command lines: ranges, and one line for a wrong value."""
+"""Integers on command lines: ranges, and one line for a wrong value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a grammar leaves one token, nobody has to say it: it comes without a round."""
+"""Forced tokens, the only ones that a grammar allows: they are added without a round."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PIECES = [*"<ab>7;cd"]
 
 
 class Nothing(Drafter):
-    """Leaves all to the grammar."""
+    """Drafts nothing, so that only the grammar does."""
 
     def propose(self, sequence: int, tokens: Any, max_tokens: int) -> list[int]:
         return []
@@ -32,14 +32,14 @@ class Nothing(Drafter):
 
 @pytest.fixture
 def sessions(scripted: Script, open_session: Open) -> tuple[SpecSession, SpecSession]:
-    """One that does not speculate and one that does."""
+    """A session without speculation, and one with it."""
     path = scripted(PIECES, others="89")
     return open_session(path, None), open_session(path, Nothing(), spec_length=1)
 
 
 def n_left(tokenizer: LLTokenizer, schema: dict[str, Any], tokens: list[int]) -> Iterator[int]:
-    """How many tokens of the vocabulary a schema's grammar leaves at each place, the one behind the
-    last token included, as llguidance's own bindings find it."""
+    """Yield how many tokens of the vocabulary a schema's grammar allows at each position, and after
+    the last token, by llguidance's own bindings."""
     matcher = LLMatcher(tokenizer, LLMatcher.grammar_from_json_schema(read_schema(schema).text))
     for token in [*tokens, None]:
         yield sum(bias > 0 for bias in matcher.compute_logit_bias())
@@ -56,7 +56,7 @@ def test_forced_tokens_need_no_round(sessions: tuple[SpecSession, SpecSession]) 
     found = drafting.generate([BOS], grammar=LITERAL, trace=True)
     assert found.tokens == expected.tokens
     assert found.finish_reason == "stop"
-    # "<", a draft, and the digit; all else, and the end, are certain.
+    # Rounds give "<", a draft, and the digit; everything else, the end included, is forced.
     assert (found.stats.rounds, found.stats.accepted, found.stats.forced) == (3, 1, 5)
     assert found.stats.generated_tokens == len(PIECES)
     assert found.trace is not None
@@ -72,7 +72,7 @@ def test_forced_tokens_need_no_round(sessions: tuple[SpecSession, SpecSession]) 
 def test_a_text_of_forced_tokens_longer_than_a_batch_is_complete(
     scripted: Script, open_session: Open
 ) -> None:
-    """More than fits into a batch, and one byte at a time."""
+    """The text does not fit into a batch, and each token is one byte."""
     pieces: list[str | bytes] = [bytes([byte]) for byte in b"abcdefgh"]
     literal = "abcdefgh" * 100
     path = scripted(pieces, then=None, n_ctx=2048)
@@ -96,7 +96,7 @@ def test_limits_and_stop_strings_end_a_text_of_forced_tokens(
         assert found.stats.generated_tokens == expected.stats.generated_tokens
         stream = drafting.stream([BOS], grammar=LITERAL, **options)
         assert "".join(chunk.text for chunk in stream) == expected.text
-        # The memory holds nothing that a stop string has taken off.
+        # The memory does not contain what a stop string cut off.
         assert stream._stream.n_prefilled <= 1 + len(expected.tokens)
 
 
@@ -131,7 +131,7 @@ def test_several_requests_get_their_own_forced_tokens(scripted: Script, open_ses
 def test_forced_tokens_are_the_only_ones_in_llguidances_mask(
     open_session: Open, bundled_model: Path, sampling: dict[str, Any]
 ) -> None:
-    """By llguidance's own bindings, over the whole vocabulary; and the tokens are as ever."""
+    """Over the whole vocabulary. The tokens are those without speculation."""
     drafting, plain = open_session(), open_session(draft=None)
     vocabulary = llama_cpp.Llama(str(bundled_model), vocab_only=True, verbose=False)
     tokenizer = lltokenizer_from_vocab(llama_cpp.llama_model_get_vocab(vocabulary.model))
@@ -150,7 +150,7 @@ def test_forced_tokens_are_the_only_ones_in_llguidances_mask(
                 n_certain += 1
                 if place + j < len(found.tokens):
                     assert token == found.tokens[place + j]
-                else:  # what ends the text is no token of it
+                else:  # the token that ends the text is not part of it
                     assert found.finish_reason == "stop"
         stats = found.stats
         if found.finish_reason == "length":
@@ -159,13 +159,13 @@ def test_forced_tokens_are_the_only_ones_in_llguidances_mask(
 
 
 @pytest.mark.parametrize("kind", sorted(WRITERS))
-def test_forced_tokens_change_nothing_with_any_kind_of_memory(
+def test_forced_tokens_change_no_token_with_any_kind_of_memory(
     kind: str, tmp_path: Path, open_session: Open
 ) -> None:
     """Forced tokens are rewound and restored like drafts."""
     path = WRITERS[kind](tmp_path / "random.gguf")
     plain, drafting = open_session(path, None), open_session(path, spec_length=4)
-    grammar = r'root ::= (" w" [0-9]+ "\n\n\n"){1,40}'  # each word is a token, and the line's end
+    grammar = r'root ::= (" w" [0-9]+ "\n\n\n"){1,40}'  # each word and each line end is a token
     expected = plain.generate([5, 6, 7], grammar=grammar, max_tokens=80)
     found = drafting.generate([5, 6, 7], grammar=grammar, max_tokens=80)
     assert found.tokens == expected.tokens

@@ -75,7 +75,7 @@ class Follower:
 
 
 def text_tokens(tokenizer: LLTokenizer) -> NDArray[np.bool_]:
-    """Which tokens both engines take as text alike: not control tokens, NUL or parts of
+    """Return which tokens both engines treat as the same text: not control tokens, NUL or parts of
     characters."""
     texts = [tokenizer.decode_bytes([token]) for token in range(tokenizer.vocab_size)]
     return np.array([
@@ -120,8 +120,7 @@ def test_grammar_as_lark_allows_the_tokens_that_llama_cpp_allows(
 
 
 def test_a_grammar_of_many_conflicting_rules_is_converted() -> None:
-    """Thousands of rules, each of which conflicts with each other, are written character by
-    character."""
+    """Thousands of rules that all conflict with each other are written character by character."""
     rules = [f'r{i} ::= [a-z]+ "{i}" (r{(i + 1) % 1500} | r{i * 7 % 1500})?' for i in range(1500)]
     lark = gbnf_as_lark("\n".join(["root ::= r0", *rules]))
     assert lark.count("\n") > 1500

@@ -58,9 +58,9 @@ def test_texts_follow_their_grammar(open_session: Open, settings: dict[str, Any]
             if generation.finish_reason == "stop":
                 n_finished += 1
                 assert re.fullmatch(f"{CALL}(; {CALL})*", generation.text), generation.text
-            else:  # a beginning of one
+            else:  # an unfinished text
                 assert re.match(r"[a-z]", generation.text), generation.text
-    assert n_finished > 0 or settings == {}  # greedy, it may call for ever
+    assert n_finished > 0 or settings == {}  # greedy, the model may write calls without end
 
 
 @pytest.mark.parametrize("settings", SETTINGS[:3])
@@ -130,7 +130,7 @@ def test_an_empty_schema_gives_any_json(open_session: Open) -> None:
 
 
 def test_a_text_that_the_grammar_cannot_continue_finishes_with_stop(open_session: Open) -> None:
-    """Also where the token that ends a text may not come."""
+    """Also where the token that ends a text is forbidden."""
     session = open_session()
     bias = {session._backend.eos: -math.inf, 0: -math.inf}
     for acceptance in ("coupled", "rejection"):
@@ -144,7 +144,7 @@ def test_a_text_that_the_grammar_cannot_continue_finishes_with_stop(open_session
             )
             assert generation.text in ("yes", "no")
             assert generation.finish_reason == "stop"
-    # The session goes on.
+    # The session can be used again.
     assert session.generate("import", max_tokens=3).stats.generated_tokens == 3
 
 
@@ -160,7 +160,7 @@ def test_processed_logprobs_are_higher_than_raw_ones_under_a_grammar(open_sessio
     processed = session.generate("x", logprobs=2, processed_logprobs=True, **options)
     assert raw.tokens == processed.tokens
     for a, b in zip(raw.logprobs, processed.logprobs, strict=True):
-        assert b.logprob > a.logprob  # what may not come takes no share
+        assert b.logprob > a.logprob  # forbidden tokens have probability 0
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_a_grammar_for_a_replayed_text_is_refused(open_session: Open) -> None:
     ],
 )
 def test_ambiguous_grammars_are_followed(open_session: Open, grammar: str) -> None:
-    """The ways to read a text may double with each of its characters."""
+    """The number of parses of a text may double with each character."""
     session = open_session()
     bias = {session.tokenize("a", add_special=False)[0]: 50.0}
     found = session.generate("x", grammar=grammar, logit_bias=bias, max_tokens=60)
@@ -288,7 +288,7 @@ def test_a_grammar_that_becomes_too_complex_ends_its_request_only(
 
 
 def test_long_chains_of_rules_do_not_overflow_the_stack() -> None:
-    """In a process, which may end."""
+    """In a process of its own, which may crash."""
     code, said, complaint = run_script("""
 from specllama import SpecSession
 steps = [f"r{i}: r{i + 1}" for i in range(15000)]
@@ -299,7 +299,7 @@ print(SpecSession(draft=None, n_threads=1).generate("x", grammar=grammar).text)
 
 
 def test_without_llguidance_a_grammar_is_refused() -> None:
-    """All else works; and of a library that is there, the process maps one copy."""
+    """Everything else works. If llguidance is installed, it is mapped once."""
     code, said, complaint = run_script("""
 import pathlib, specllama
 from specllama import _core, _llama
@@ -339,14 +339,14 @@ def test_schemas_that_nest_too_deep_are_refused(open_session: Open) -> None:
 def test_a_lazy_grammar_begins_at_its_trigger_and_drafts_change_no_token(
     open_session: Open, settings: dict[str, Any]
 ) -> None:
-    """After the first parenthesis whose token fits the grammar there are no small letters."""
+    """After the first parenthesis whose token fits the grammar, no small letters follow."""
     plain = open_session(draft=None)
     drafting = [open_session(draft=draft, spec_length=6) for draft in ("ngram", BUNDLED_DRAFT)]
     lazy: dict[str, Any] = {"grammar": 'root ::= "(" [^a-z]*', "grammar_triggers": ["(", "[["]}
     n_held = accepted = 0
     prompts = ["def f", "x = (1, 2)\ny = ", "print", "import os\n", "LIMITS = (", "assert max"]
     rejects = settings.get("acceptance") == "rejection"
-    # What comes by chance is another text on each processor: until one opens a parenthesis.
+    # Random texts differ between processors, so generate until one opens a parenthesis.
     for seed, prompt in enumerate(prompts * 10 if rejects else prompts):
         if rejects and n_held > 0:
             break

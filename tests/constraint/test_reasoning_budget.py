@@ -1,5 +1,5 @@
-"""A thought ends when it has had its tokens: scripted models say what comes then, and with real
-ones the text is put together from what they say without a budget, before and after."""
+"""A thought ends when its budget is used up. Scripted models give known texts; for real models, the
+expected text is built from texts without a budget."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_budget_limits_a_thought_that_the_prompt_opened(
 
 
 def test_budget_limits_a_thought_that_the_model_opened(scripted: Open) -> None:
-    """In several tokens, behind blanks; its closing has several, too."""
+    """The opening tag has several tokens and follows blanks; the closing tag has several, too."""
     script = ["\n", "<thi", "nk>\n", " A", " number", "."]
     session = scripted(script, control=(), template=WRITTEN)
     for budget in range(4):
@@ -94,8 +94,9 @@ def test_budget_ends_a_thought_only_between_characters(scripted: Open) -> None:
 
 
 def test_budget_does_not_apply_inside_a_grammar(scripted: Open) -> None:
-    """Where it holds from the start there is no limit, whatever it lets come; where it waits for
-    the closing there is one."""
+    """A grammar that constrains the thought has no limit. A lazy grammar, which waits for the
+    closing
+    tag, has one."""
     session = scripted()
     for grammar in (
         'root ::= " A" [a-z ]+ ";\\n" [a-z]+',
@@ -120,7 +121,7 @@ def test_a_tool_call_ends_a_thought_and_its_budget(scripted: Open) -> None:
 
 
 def test_a_closing_tag_that_has_begun_is_completed(scripted: Open) -> None:
-    """It is completed, if the model goes on with it."""
+    """If the model continues it."""
     script = ["<think>", " A", "</", "thin", "k>", "It", "<", "b", "<<", "<b"]
     session = scripted(script, control=("<think>",))
     for budget in range(2, 7):
@@ -134,7 +135,7 @@ def test_a_closing_tag_that_has_begun_is_completed(scripted: Open) -> None:
 
 
 def test_budget_keeps_an_empty_thought_unchanged(scripted: Open) -> None:
-    """A token ends its opening and begins its closing."""
+    """One token both ends the opening tag and begins the closing tag."""
     script = ["<thi", "nk></", "think>", "It", " is", " one"]
     session = scripted(script, control=(), template=WRITTEN)
     for budget in range(4):

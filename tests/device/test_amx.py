@@ -1,4 +1,4 @@
-"""AMX, which is tried in a child process first: programs that end in every way."""
+"""AMX is tried in a child process first; here, programs that end in every way replace the child."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIES = "import os, signal; os.kill(os.getpid(), signal.{signal})"
 
 
 def tried(program: str, *, folder: Path | str = "", seconds: float = 20) -> tuple[bool, str]:
-    """The outcome of a Python program as the child."""
+    """Return the outcome with a Python program as the child."""
     return try_amx(
         command=[sys.executable, "-I", "-c", program],
         expected=ANSWER,
@@ -58,7 +58,7 @@ def test_an_error_is_raised_if_the_child_dies_without_amx_too(signal: str, tmp_p
         tried(DIES.format(signal=signal), folder=tmp_path)
     assert "\n" not in str(caught.value)
     assert "llama-cpp-python==" in str(caught.value)
-    assert [*tmp_path.iterdir()] == []  # it is tried again when the library is another
+    assert [*tmp_path.iterdir()] == []  # not cached, so that another library is tried
 
 
 @pytest.mark.parametrize(
@@ -93,11 +93,11 @@ def test_amx_is_left_out_if_the_child_cannot_be_started(tmp_path: Path) -> None:
     assert "cannot be started" in notice
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="of the loader of Linux; elsewhere is no AMX")
+@pytest.mark.skipif(sys.platform != "linux", reason="AMX is used on Linux only")
 def test_child_finds_the_libraries_of_this_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As by `pip install --target`: the child takes the libraries that this process has."""
+    """As after `pip install --target`: the child takes the libraries that this process has."""
     (tmp_path / "bin").mkdir()
     program = shutil.copy(Path(specllama.__file__).parent / "bin/spec-cli", tmp_path / "bin")
     options: dict[str, Any] = {
@@ -113,7 +113,7 @@ def test_child_finds_the_libraries_of_this_process(
 
 
 @pytest.mark.skipif(not has_amx(), reason="no AMX here, or none in llama.cpp")
-def test_a_package_in_another_folder_uses_the_same_kernels(tmp_path: Path) -> None:
+def test_a_package_in_another_folder_uses_the_same_amx_kernels(tmp_path: Path) -> None:
     shutil.copytree(Path(specllama.__file__).parent, tmp_path / "specllama")
     program = "from specllama import SpecSession; print(SpecSession(n_threads=1).cpu_kernels)"
     found = subprocess.run(
@@ -129,18 +129,18 @@ def test_a_package_in_another_folder_uses_the_same_kernels(tmp_path: Path) -> No
 def test_outcome_of_the_child_is_cached(tmp_path: Path) -> None:
     folder = tmp_path / "made" / "when needed"
     assert tried(f"print({ANSWER.strip()!r})", folder=folder)[0]
-    assert tried("print('rubbish')", folder=folder) == (True, "")  # nobody is asked
+    assert tried("print('rubbish')", folder=folder) == (True, "")  # the child is not run
     other = tmp_path / "other"
     works, notice = tried("print('rubbish')", folder=other)
     assert not works
-    # It is said again, but not tried again.
+    # The notice is repeated, but AMX is not tried again.
     assert tried(f"print({ANSWER.strip()!r})", folder=other) == (works, notice)
     for file in (*folder.iterdir(), *other.iterdir()):
         file.write_text("another library\nworks\n")
     assert not tried("print('rubbish')", folder=folder)[0]
 
 
-def test_an_unwritable_cache_folder_does_not_matter(tmp_path: Path) -> None:
+def test_amx_is_tried_without_a_writable_cache_folder(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
     for folder in (file, file / "below", Path("/proc/none")):

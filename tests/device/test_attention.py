@@ -14,7 +14,7 @@ from random_model import write_heads, write_sliding_window
 from specllama import OutOfMemoryError, SpecSession
 
 pytestmark = pytest.mark.skipif(
-    platform.machine() not in ("x86_64", "AMD64"), reason="has been measured on x86-64 only"
+    platform.machine() not in ("x86_64", "AMD64"), reason="measured on x86-64 only"
 )
 
 HAS_FP16 = "avx512_fp16" in (
@@ -31,7 +31,7 @@ SpecSession(sys.argv[1], **(options | json.loads(sys.argv[2]))).close()
 
 
 def loaded(model: Path, options: str, cache: Path) -> str:
-    """llama.cpp's log lines about a session's contexts."""
+    """Return llama.cpp's log lines about a session's contexts."""
     return subprocess.run(
         [sys.executable, "-c", LOAD, str(model), options],
         capture_output=True,
@@ -52,12 +52,12 @@ def flash_attention(model: Path, options: str, cache: Path) -> list[str]:
         (128, '{"flash_attn": true}', "enabled"),
         (128, '{"flash_attn": false}', "disabled"),
         (32, "{}", "auto"),
-        # Of these, what is left of 32, 64 or 128 numbers is added up one by one.
+        # The remainder of 32, 64 or 128 numbers is added up one by one.
         (112, "{}", "disabled"),
         (112, '{"kv_type": "f16"}', "disabled"),
         (112, '{"flash_attn": true}', "enabled"),
         (112, '{"n_seq": 2}', "auto"),
-        # The scores, of 8192 tokens for each of 66048, would take more than 2 GiB.
+        # The scores of 8192 tokens with 66048 each would take more than 2 GiB.
         (112, '{"n_ctx": 66048, "n_batch": 8192}', "auto"),
         (64, "{}", "disabled" if HAS_FP16 else "auto"),
         (128, '{"kv_type": "q8_0"}', "enabled"),
@@ -76,7 +76,7 @@ def test_flash_attention_stays_auto_for_sliding_windows(tmp_path: Path) -> None:
 
 
 def test_flash_attention_is_decided_for_each_model(tmp_path: Path) -> None:
-    """The draft model, which is opened first, and the target."""
+    """The log has the draft model first, then the target."""
     model = write_heads(tmp_path / "model.gguf", 112)
     draft = write_heads(tmp_path / "draft.gguf", 32)
     options = f'{{"draft": "{draft}", "spec_length": 4}}'
@@ -84,7 +84,7 @@ def test_flash_attention_is_decided_for_each_model(tmp_path: Path) -> None:
 
 
 def test_attention_scores_without_flash_attention_count_as_memory(tmp_path: Path) -> None:
-    """In the message for a context that fits no machine, and when they are reserved."""
+    """In the error for a context that fits no machine, and in the memory that is reserved."""
     model = write_heads(tmp_path / "model.gguf", 64)
     big = {"n_ctx": 1 << 22, "n_batch": 4096, "n_gpu_layers": 0}
     told, found = [], []

@@ -1,6 +1,6 @@
-"""Models that the devices have no room for: what goes there, and what stays in main memory.
+"""Models that do not fit on the devices: which layers stay in main memory.
 
-The devices are RPC servers on loopback that say how little memory they have.
+The devices are RPC servers on loopback that report little memory.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def devices(library: Path, *mebibytes: int) -> Iterator[str]:
-    """Servers with so little memory, as `rpc` takes them."""
+    """Start servers with so many MiB of memory each; yield their addresses for `rpc`."""
     with ExitStack() as stack:
         started = [
             stack.enter_context(Worker(LD_PRELOAD=str(library), LITTLE_DEVICE=str(one)))
@@ -63,7 +63,7 @@ def devices(library: Path, *mebibytes: int) -> Iterator[str]:
 
 
 def said(model: Path, rpc: str, **options: Any) -> str:
-    """The output, with llama.cpp's, while a session opens."""
+    """Return the output of opening a session, with llama.cpp's log."""
     run = subprocess.run(
         [sys.executable, "-c", LOAD, str(model), rpc, repr({"draft": None} | options)],
         capture_output=True,
@@ -75,13 +75,13 @@ def said(model: Path, rpc: str, **options: Any) -> str:
 
 
 def taken(log: str, server: str = "") -> float:
-    """MiB that llama.cpp has allocated on a server, or on all."""
+    """Return the MiB that llama.cpp has allocated on one server, or on all."""
     found = re.findall(rf"\[{server}\S*\] .*buffer size = +([\d.]+) MiB", log)
     return sum(float(mib) for mib in found)
 
 
 def notice(log: str) -> str:
-    """The one line of ours; \"\": there is none."""
+    """Return specllama's own line (\"\": none)."""
     found = re.findall(r"^specllama: (.*)$", log, re.MULTILINE)
     assert len(found) <= 1, found
     return found[0] if found else ""
@@ -111,7 +111,7 @@ class TestDevices:
     pytestmark = on_little_devices
 
     def test_as_many_layers_as_fit_go_to_the_device(self, library: Path) -> None:
-        """And no more memory is taken than there is, with a little to spare."""
+        """They use no more memory than the device has, and leave a part of it free."""
         counts = []
         for mib in (10, 16, 18, 20, 22, 24, 26, 28, 30, 32, 64):
             with devices(library, mib) as rpc:
@@ -151,7 +151,8 @@ class TestDevices:
     def test_experts_are_the_first_to_stay_in_main_memory(
         self, tmp_path: Path, library: Path, open_session: Open
     ) -> None:
-        """Of the first layers, of as few as possible; whole layers only if that is not enough."""
+        """Experts of the first layers, as few as possible; whole layers only if that is not
+        enough."""
         model = write_experts(tmp_path / "model.gguf", 6, 48)
         expected = open_session(model, None).generate([1, 5], max_tokens=30).tokens
         counts = []
@@ -191,11 +192,11 @@ class TestDevices:
             log = said(model, rpc, n_gpu_layers=3)
             assert "offloaded 3/7 layers" in log
             assert "overridden" not in log
-        # Of none if there are none.
+        # A model without experts ignores n_cpu_moe.
         with devices(library, 24) as rpc:
             log = said(BUNDLED_MODEL, rpc, n_ctx=2048, n_cpu_moe=2)
         assert re.search(r": the first \d of its 6 layers stay in", notice(log))
-        # The experts may not stay, so layers do.
+        # With n_cpu_moe=0 the experts do not stay, so layers do.
         model = write_experts(tmp_path / "model.gguf", 6, 48)
         with devices(library, 22) as rpc:
             log = said(model, rpc, n_ctx=1024, n_cpu_moe=0)
@@ -205,7 +206,7 @@ class TestDevices:
     def test_two_devices_take_as_many_experts_as_they_hold(
         self, tmp_path: Path, library: Path, open_session: Open
     ) -> None:
-        """Those of the first device need not leave because the second has no room."""
+        """Experts stay on the first device although the second is full."""
         model = write_experts(tmp_path / "model.gguf", 12, 48)
         expected = open_session(model, None).generate([1, 5], max_tokens=20).tokens
         for mib in (17, 14, 12):
@@ -255,7 +256,8 @@ class TestDevices:
     def test_layers_with_larger_kv_memory_count_more(
         self, name: str, tmp_path: Path, library: Path
     ) -> None:
-        """With sliding windows, or states, the few others keep nearly all."""
+        """In models with sliding windows or states, a few layers need nearly all of the KV
+        memory."""
         model = write_any(tmp_path / "model.gguf", name, architectures()[name])
         offloaded = set()
         for mib in (6, 9, 12, 15, 18, 30):
@@ -266,7 +268,7 @@ class TestDevices:
         assert len(offloaded) > 1
 
     def test_mtp_layers_count_with_their_own_kv_memory(self, tmp_path: Path, library: Path) -> None:
-        """If they draft. If not, they are not loaded."""
+        """Only if they draft; otherwise they are not loaded."""
         model = write_qwen(tmp_path / "model.gguf", context_length=1 << 15)
         least = {}
         for draft in (None, "mtp"):
@@ -289,7 +291,7 @@ class TestDevices:
     def test_the_context_is_shortened_before_layers_leave_the_device(
         self, tmp_path: Path, library: Path
     ) -> None:
-        """If nobody says how long, down to 4096 tokens."""
+        """Unless n_ctx is set; down to 4096 tokens."""
         model = write_dense(tmp_path / "model.gguf", 1, 4, context_length=1 << 15)
         with devices(library, 14) as rpc:
             whole = said(model, rpc, n_batch=64)
@@ -334,7 +336,7 @@ class TestDevices:
         memory.write_text("MemTotal: 9999999 kB\nMemAvailable: 4096 kB\n")
         with devices(library, 12) as rpc:
             refused = run_with(little, program, rpc, LITTLE_MEMORY=str(memory))
-        # What just fits is not refused, though a part of the device should stay free.
+        # A model that only just fits is accepted, though a part of the device should stay free.
         with devices(library, 33) as rpc:
             assert run_with(little, program, rpc, LITTLE_MEMORY=str(memory)) == ""
         assert re.fullmatch(

@@ -1,7 +1,8 @@
-"""Sessions on a GPU, where llama.cpp was built for the one that is there; elsewhere skipped.
+"""Sessions on a GPU that llama.cpp was built for; skipped elsewhere.
 
-A GPU adds up in another order at every width, so what speculation may change there is which of two
-candidates wins that nearly tie.
+On a GPU, the order of sums depends on the batch width. So speculation may change which of two
+nearly
+equal candidates wins.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 
 GPUS = [device.name for device in list_devices() if device.name != "CPU"]
 
-pytestmark = pytest.mark.skipif(not GPUS, reason="there is no GPU that llama.cpp was built for")
+pytestmark = pytest.mark.skipif(not GPUS, reason="no GPU that llama.cpp was built for")
 
 
 NEAR = 0.15
@@ -62,7 +63,7 @@ def model(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def distance(expected: Generation, tokens: list[int], temperature: float = 0.0) -> float:
-    """Nats between two candidates of which one won here and one there; 0 if tokens are equal."""
+    """Return the nats between the two candidates at the first difference (0: equal tokens)."""
     return tie(expected, tokens, temperature) or 0.0
 
 
@@ -107,7 +108,7 @@ def test_log_probabilities_are_near_those_of_the_cpu(model: Path, open_gpu: Open
 def test_drafts_change_no_token_but_near_ties(
     model: Path, open_gpu: Open, temperature: float
 ) -> None:
-    """Every round goes back to somewhere inside what it decoded."""
+    """Every round is rewound to a position inside its batch."""
     plain, drafter = open_gpu(model, None), SometimesRight(N_VOCAB)
     accepted = drafted = 0
     for spec_length in (3, 12):
@@ -155,7 +156,7 @@ def test_the_bundled_pair_drafts_without_changing_tokens_on_a_gpu(
 def test_an_adapter_works_with_layers_on_the_gpu_in_whole_and_in_part(
     tmp_path: Path, open_gpu: Open
 ) -> None:
-    """Whole and in part on the GPU, as for llama-cpp-python."""
+    """The tokens are those of llama-cpp-python."""
     adapter = write_adapter(tmp_path / "adapter.gguf", random_pairs(BUNDLED_MODEL, size=0.05))
     llama = llama_cpp.Llama(
         str(BUNDLED_MODEL), n_ctx=2048, n_gpu_layers=-1, n_threads=1, verbose=False,
@@ -175,8 +176,9 @@ def test_an_adapter_works_with_layers_on_the_gpu_in_whole_and_in_part(
 def test_experts_in_main_memory_give_nearly_the_same_logprobs(
     tmp_path: Path, open_gpu: Open, n_cpu_moe: int
 ) -> None:
-    """The first token is nearly as likely as without; later ones may come from other experts. From
-    32 tokens on the GPU multiplies with them all the same."""
+    """Only the first token is compared, because later ones may use other experts. From 32 tokens
+    on,
+    the GPU multiplies with the experts all the same."""
     model = write_experts(tmp_path / "model.gguf", 4, 8)
     whole, session = open_gpu(model, None), open_gpu(model, n_cpu_moe=n_cpu_moe)
     for n in (1, 20, 70, 150):
@@ -209,10 +211,10 @@ def test_many_texts_of_the_bundled_pair_give_the_tokens_of_each_alone(open_gpu: 
 
 
 @pytest.mark.parametrize("kind", ["eagle3", *KINDS])
-def test_a_head_drafts_the_same_from_states_of_the_gpu(
+def test_a_head_drafts_the_same_from_states_on_the_gpu(
     tmp_path: Path, open_gpu: Open, kind: str
 ) -> None:
-    """Drafts are those that the head makes of states from the processor."""
+    """The drafts are those that the head makes from states on the processor."""
     target, head = write_dense(tmp_path / "target.gguf"), tmp_path / "head.gguf"
     if kind == "eagle3":
         write_eagle3(head)
@@ -241,7 +243,7 @@ def test_a_saved_state_is_continued_on_the_gpu(open_gpu: Open, tmp_path: Path) -
 
 
 def test_exact_sessions_run_on_the_cpu(open_gpu: Open) -> None:
-    """As documented: without a word about layers no GPU is used; with one it is refused."""
+    """As documented: the default uses no GPU; explicit GPU layers are refused."""
     session = open_gpu(exact=True)
     assert bundled(session, "function").stats.exact
     with pytest.raises(ArgumentError, match=r"a GPU is used \(n_gpu_layers is not 0\)"):
@@ -257,7 +259,7 @@ def test_exact_sessions_run_on_the_cpu(open_gpu: Open) -> None:
         ["-dev", "none"],
     ],
 )
-def test_device_flags_of_spec_cli_are_accepted(flags: list[str]) -> None:
+def test_spec_cli_generates_with_device_flags(flags: list[str]) -> None:
     prompt = ["-p", PROMPTS["function"], "-n", "20", "--temp", "0"]
     process = run_spec_cli(*prompt, "-md", str(BUNDLED_DRAFT), *flags)
     assert process.returncode == 0, process.stderr

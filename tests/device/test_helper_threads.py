@@ -1,5 +1,5 @@
-"""The threads that help with decodes: OpenMP's runtime counts those of the whole process, and those
-that are left behind by a thread that decodes no more have all others wait by sleeping."""
+"""The helper threads of decodes. OpenMP counts those of the whole process: if a thread that stopped
+decoding leaves some, all others wait by sleeping."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ SpecSession(sys.argv[1], draft, spec_length=8, n_ctx=8192, n_seq=3, n_threads=1)
 
 
 def log(model: Path, cache: Path, draft: str | None = "ngram") -> str:
-    """llama.cpp's log while a session opens."""
+    """Return llama.cpp's log of opening a session."""
     run = subprocess.run(
         [sys.executable, "-c", LOAD, str(model), draft or ""],
         capture_output=True,
@@ -47,14 +47,14 @@ def log(model: Path, cache: Path, draft: str | None = "ngram") -> str:
 
 
 def refusal(model: Path, draft: str | None = "ngram") -> str:
-    """The message for a context that fits no machine."""
+    """Return the error for a context that fits no machine."""
     with pytest.raises(OutOfMemoryError) as caught:
         SpecSession(model, draft, spec_length=8, n_ctx=1 << 24, n_batch=8192, n_seq=64)
     return str(caught.value)
 
 
 def told(what: str, refused: str) -> int:
-    """How many MiB are said to be needed for something."""
+    """Return the MiB that an error names for a part."""
     found = re.search(rf"{what} (\d+) MiB", refused)
     assert found is not None, refused
     return int(found[1])
@@ -67,12 +67,12 @@ def told(what: str, refused: str) -> int:
 def test_estimate_counts_recurrent_states(
     tmp_path: Path, write: Callable[[Path], Path], draft: str | None
 ) -> None:
-    """As llama.cpp counts them when it allocates them: with snapshots only where drafts are cut."""
+    """As llama.cpp allocates them: with snapshots only if drafts are rewound."""
     model = write(tmp_path / "model.gguf")
     (found,) = re.findall(
         r"size = +([\d.]+) MiB \( *3 cells, .* rs_seq\)", log(model, tmp_path, draft)
     )
-    # There for 3 requests, here for 64.
+    # The log is of 3 requests, the error of 64.
     states = told("states", refusal(model, draft))
     assert states == pytest.approx(float(found) / 3 * 64, abs=1.0)
 
@@ -83,7 +83,7 @@ def test_estimate_counts_rows_of_logits_for_drafts(bundled_model: Path) -> None:
         told("computing", refusal(bundled_model, draft)) for draft in (None, "ngram")
     )
     with SpecSession(bundled_model, None, n_ctx=512) as session:
-        n_numbers = 2 * 64 * 8 * session.n_vocab  # each is counted twice
+        n_numbers = 2 * 64 * 8 * session.n_vocab  # counted twice
     assert drafting - plain == pytest.approx(4 * n_numbers / (1 << 20), abs=1.0)
 
 
@@ -91,7 +91,7 @@ def test_estimate_counts_rows_of_logits_for_drafts(bundled_model: Path) -> None:
 def test_estimate_counts_the_kv_memory_of_attention_layers(
     tmp_path: Path, write: Callable[[Path], Path]
 ) -> None:
-    """As llama.cpp counts them when it allocates the KV memory."""
+    """As llama.cpp allocates it."""
     model = write(tmp_path / "model.gguf")
     (found,) = re.findall(
         r"size = +([\d.]+) MiB \( *(\d+) cells, .* layers, +\d+/(\d+) seqs", log(model, tmp_path)
@@ -130,12 +130,13 @@ for model in sys.argv[1:]:
 
 @needs_compiler
 def test_estimate_is_near_llama_cpps_allocation_for_every_architecture(tmp_path: Path) -> None:
-    """In layers that see the whole text, in those with windows, and in latent attention."""
+    """For full attention, sliding windows and latent attention."""
     models = {
         name: write_any(tmp_path / f"{i}.gguf", name, entry)
         for i, (name, entry) in enumerate(architectures().items())
-        # No tensor of MiniMax 01 tells which of its layers attend, so too many are counted. What
-        # DeepSeek 4 keeps of each few tokens is not counted.
+        # MiniMax 01: no tensor says which layers have attention, so too many are counted. DeepSeek
+        # 4: the
+        # memory for each few tokens is not counted.
         if name.split()[0] not in ("minimax-01", "deepseek4")
     }
     library = compiled("little_memory", tmp_path)
@@ -147,13 +148,13 @@ def test_estimate_is_near_llama_cpps_allocation_for_every_architecture(tmp_path:
     for name, text in zip(models, said, strict=True):
         found[name] = told("KV memory for 65536 tokens", text)
         expected[name] = sum(map(float, re.findall(r"KV buffer size = +([\d.]+) MiB", text)))
-    # The memory of a window is a multiple of 256 tokens, and what is told is rounded to a MiB.
+    # A window's memory is a multiple of 256 tokens, and the error rounds to a MiB.
     assert found == pytest.approx(expected, rel=0.03, abs=1.5)
 
 
 def test_estimate_follows_the_sliding_windows_in_the_file(tmp_path: Path) -> None:
-    """Layers behind the end of a list see the whole text; some files only say that there are
-    windows; and no window is larger than any text."""
+    """Layers after the end of a list have full attention; some files only say that windows exist; a
+    window is at most as large as the context."""
 
     def needed(name: str, **values: Any) -> int:
         entry = architectures()[name]
@@ -212,7 +213,7 @@ for mib in (needed, needed - 1):
 
 @needs_compiler
 def test_a_beam_search_without_enough_memory_is_refused(tmp_path: Path) -> None:
-    """On a machine that reports little free memory. A smaller search runs."""
+    """The machine reports little free memory. A smaller search runs."""
     library = compiled("little_memory", tmp_path)
     said = run_with(library, SEARCH, LITTLE_MEMORY=str(tmp_path / "meminfo"))
     before, refused, other, with_room, without = said.splitlines()

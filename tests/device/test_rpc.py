@@ -1,5 +1,4 @@
-"""A target that lies on llama.cpp's RPC servers: the same tokens, and what is said of servers that
-are not there."""
+"""A target on llama.cpp's RPC servers: the same tokens, and errors for unreachable servers."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ PROMPT = PROMPTS["module"]
 N_TOKENS = 60
 REMOTE: dict[str, Any] = {"kv_type": "q8_0", "flash_attn": True, "n_threads": 1} | FIXED
 
-# What a server says to HELLO: the length of the rest, the version, what it can do.
+# A server's answer to HELLO: length of the rest, version (3 bytes), capabilities.
 ANSWER = struct.Struct("<QBBBx24x")
 
 
@@ -39,14 +38,14 @@ def hello() -> bytes:
 
 @pytest.fixture
 def pair() -> Iterator[str]:
-    """Two servers, as `rpc` takes them."""
+    """Two servers, as an argument for `rpc`."""
     with workers(2) as started:
         yield ",".join(worker.endpoint for worker in started)
 
 
 @contextmanager
 def answering(answer: bytes) -> Iterator[str]:
-    """A server that sends this to every client, and closes."""
+    """Start a server that sends these bytes to every client and closes the connection."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -121,7 +120,7 @@ def test_options_that_contradict_rpc_are_refused(options: dict[str, Any], messag
 
 
 @pytest.mark.skipif(has_rpc(), reason="llama.cpp was built with RPC")
-def test_a_library_without_rpc_says_how_to_build_one() -> None:
+def test_without_rpc_support_the_error_says_how_to_build_it() -> None:
     for ask in (SpecSession, list_devices):
         with pytest.raises(ArgumentError, match='CMAKE_ARGS="-DGGML_RPC=on" pip install') as caught:
             ask(rpc="worker:50052")
@@ -133,7 +132,7 @@ def test_a_library_without_rpc_says_how_to_build_one() -> None:
 
 @with_rpc
 @pytest.mark.parametrize("draft", [None, "ngram", BUNDLED_DRAFT], ids=["plain", "ngram", "model"])
-def test_a_target_on_rpc_servers_gives_the_same_tokens(
+def test_a_target_on_rpc_servers_generates_the_same_tokens(
     draft: Any, pair: str, open_session: Callable[..., SpecSession]
 ) -> None:
     local = open_session(draft=None)
@@ -148,7 +147,7 @@ def test_a_target_on_rpc_servers_gives_the_same_tokens(
                 assert not generation.stats.exact
                 n_accepted += generation.stats.accepted
         assert (n_accepted > 0) is (draft is not None)
-        assert session.cpu_kernels == ""  # not this machine's
+        assert session.cpu_kernels == ""  # not those of this machine
 
 
 @with_rpc
@@ -184,13 +183,13 @@ def test_a_head_drafts_on_the_rpc_servers_of_its_target(pair: str, tmp_path: Pat
 
 @with_rpc
 def test_sessions_of_a_process_share_rpc_servers(pair: str) -> None:
-    """Though a server takes one connection at a time: it is the process's."""
+    """A server accepts one connection at a time; the sessions share it."""
     with SpecSession(rpc=pair, **REMOTE) as one, SpecSession(rpc=pair, **REMOTE) as other:
         assert (
             one.generate(PROMPT, max_tokens=N_TOKENS).tokens
             == other.generate(PROMPT, max_tokens=N_TOKENS).tokens
         )
-    # And when all are closed, others may have them.
+    # After all are closed, another process can connect.
     process = run("--rpc", pair, "-p", PROMPT, "-n", "4", "-t", "1")
     assert (process.returncode, process.stderr) == (0, b"")
 
@@ -202,7 +201,7 @@ def test_list_devices_names_the_rpc_servers_given(pair: str) -> None:
     assert [device.description for device in devices[:2]] == pair.split(",")
     assert [device.name for device in devices[2:]] == here
     assert all(device.memory_free > 0 for device in devices[:2])
-    assert [device.name for device in list_devices()] == here  # nothing is left of them
+    assert [device.name for device in list_devices()] == here  # the RPC devices are gone
     listed = run("--list-devices", "--rpc", pair).stdout.decode()
     assert all(server in listed for server in pair.split(","))
     with SpecSession(rpc=pair, device=devices[1].name, **REMOTE) as session:
@@ -226,7 +225,7 @@ def test_a_missing_rpc_server_is_refused() -> None:
     )
     assert "is no host with an IPv4 address" in refusal("no-such-host.invalid:50052")
     with Worker() as worker:
-        # The first being there does not help.
+        # The error is the same if another server of the list is reachable.
         assert "Connection refused" in refusal(f"{worker.endpoint},127.0.0.1:{port}")
         assert "Connection refused" in refusal(f"127.0.0.1:{port},{worker.endpoint}")
     process = run("--rpc", f"127.0.0.1:{port}", "-p", "x")
@@ -245,13 +244,15 @@ def test_a_missing_rpc_server_is_refused() -> None:
     ],
     ids=["silence", "http", "older", "much older", "newer"],
 )
-def test_another_server_at_the_address_is_recognised(answer: bytes, message: str) -> None:
+def test_an_rpc_address_with_another_server_or_version_is_refused(
+    answer: bytes, message: str
+) -> None:
     with answering(answer) as endpoint:
         assert message in refusal(endpoint)
 
 
 @with_rpc
-def test_a_busy_rpc_server_is_recognised() -> None:
+def test_a_busy_rpc_server_is_refused_with_its_likely_reason() -> None:
     with Worker() as worker:
         host, _, port = worker.endpoint.partition(":")
         with socket.create_connection((host, int(port))) as other:
@@ -283,7 +284,7 @@ LOST = (
 @with_rpc
 @pytest.mark.parametrize("place", [0, 1])
 def test_a_dying_rpc_server_ends_spec_cli_with_a_message(place: int) -> None:
-    """llama.cpp ends the process; a message says why, and the text so far stays."""
+    """llama.cpp ends the process. A message says why, and the text so far is kept."""
     with workers(2) as started:
         names = ",".join(worker.endpoint for worker in started)
         process = subprocess.Popen(

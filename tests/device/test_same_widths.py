@@ -15,7 +15,7 @@ from rewriting import write_quantized
 from specllama import SpecSession
 
 pytestmark = pytest.mark.skipif(
-    platform.machine() not in ("x86_64", "AMD64"), reason="has been measured on x86-64 only"
+    platform.machine() not in ("x86_64", "AMD64"), reason="measured on x86-64 only"
 )
 
 N_CTX, N_TAIL = 704, 64
@@ -56,7 +56,7 @@ def test_same_widths_are_unknown_for_shared_and_windowed_memories(tmp_path: Path
 def test_llama_cpp_computes_the_same_bits_at_these_widths(
     tmp_path: Path, flash_attn: bool, n_before: int
 ) -> None:
-    """By llama.cpp alone, as llama-cpp-python has it, with two threads."""
+    """llama.cpp alone, through llama-cpp-python, with two threads."""
     model = write_dense(tmp_path / "model.gguf")
     n_ctx = 256 if n_before < 256 and flash_attn else N_CTX
     found = same_widths(model, flash_attn=flash_attn, n_ctx=n_ctx, kv_type="f16")
@@ -72,7 +72,7 @@ def test_llama_cpp_computes_the_same_bits_at_these_widths(
 
 
 class Decoder:
-    """A model in llama.cpp, with a memory of F16 and random tokens."""
+    """A model in llama.cpp, with F16 KV memory and random tokens."""
 
     def __init__(self, model: Path, *, flash_attn: bool) -> None:
         options = llama_cpp.llama_model_default_params()
@@ -115,8 +115,8 @@ class Decoder:
 
 @pytest.mark.parametrize("options", [{}, {"kv_type": "f16", "exact": False}, {"flash_attn": False}])
 @pytest.mark.parametrize("prompt", ["counting", "near the limit"])
-def test_a_prompt_asked_again_gets_the_same_bits(prompt: str, options: dict[str, Any]) -> None:
-    """All of it but the last token is in the memory the second time."""
+def test_a_repeated_prompt_gives_the_same_bits(prompt: str, options: dict[str, Any]) -> None:
+    """The second time, all of it but the last token is in the memory."""
     with SpecSession(None, None, n_threads=2, n_gpu_layers=0, **options) as session:
         tokens = session.tokenize(PROMPTS[prompt])
         first, again = (session.generate(tokens, max_tokens=24, logprobs=1) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Contexts that are longer than those of the training."""
+"""Contexts longer than the training context."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from specllama import SpecSession
         ({"n_ctx": 512, "rope_scaling": "linear", "rope_scale": 2.0}, False),
     ],
 )
-def test_a_longer_context_is_noted_in_our_words(
+def test_a_context_longer_than_the_training_context_gives_a_note(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], options: dict[str, Any], noted: bool
 ) -> None:
     write_scripted_model(tmp_path / "m.gguf", ["a", "b"], n_ctx=256)

@@ -28,7 +28,7 @@ def session(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SpecSess
 
 
 @pytest.mark.parametrize("session", list(SCRIPTS), indirect=True)
-def test_calls_of_every_format_come_back_read(
+def test_tool_calls_of_every_format_are_parsed(
     session: SpecSession, request: pytest.FixtureRequest
 ) -> None:
     script = SCRIPTS[request.node.callspec.params["session"]]
@@ -43,7 +43,7 @@ def test_calls_of_every_format_come_back_read(
     assert again.stats.prompt_tokens > answer.stats.prompt_tokens
 
 
-def test_choices_of_tools_are_enforced(session: SpecSession) -> None:
+def test_tool_choices_are_enforced(session: SpecSession) -> None:
     now = session.chat(ASKED, tools=TOOLS, tool_choice="now")
     assert [(one.name, one.arguments) for one in now.tool_calls] == [("now", {})]
     by_form = session.chat(ASKED, tools=TOOLS, tool_choice=NOW)
@@ -54,7 +54,7 @@ def test_choices_of_tools_are_enforced(session: SpecSession) -> None:
     assert [one.tool_calls[0].name for one in must.choices] == ["add", "add"]
 
 
-def test_asyncio_gives_the_same_calls(session: SpecSession) -> None:
+def test_asyncio_gives_the_same_tool_calls(session: SpecSession) -> None:
     whole = session.chat(ASKED, tools=TOOLS)
     found = asyncio.run(session.achat(ASKED, tools=TOOLS))
     assert found.tokens == whole.tokens
@@ -64,7 +64,7 @@ def test_asyncio_gives_the_same_calls(session: SpecSession) -> None:
     assert asyncio.run(session.achat(ASKED, max_tokens=2)).message is None
 
 
-def test_streams_and_handles_give_the_same_calls(session: SpecSession) -> None:
+def test_streams_and_handles_give_the_same_tool_calls(session: SpecSession) -> None:
     whole = session.chat(ASKED, tools=TOOLS)
     with session.stream_chat(ASKED, tools=TOOLS) as stream:
         text = "".join(chunk.text for chunk in stream)
@@ -86,7 +86,7 @@ def test_streams_and_handles_give_the_same_calls(session: SpecSession) -> None:
         session.stream_chat(ASKED, tools=[ADD, ADD])
 
 
-def test_cut_arguments_stay_text(session: SpecSession) -> None:
+def test_truncated_arguments_of_a_tool_call_stay_text(session: SpecSession) -> None:
     cut = session.chat(ASKED, tools=TOOLS, max_tokens=11)
     (call,) = cut.tool_calls
     assert isinstance(call.arguments, str)
@@ -108,7 +108,7 @@ def test_cut_arguments_stay_text(session: SpecSession) -> None:
         ([ADD], {"function": {"name": "sub"}}, "tool_choice must be"),
     ],
 )  # fmt: skip
-def test_wrong_tools_are_refused_by_one_sentence(
+def test_bad_tools_are_refused_with_one_sentence(
     session: SpecSession, tools: Any, choice: Any, message: str
 ) -> None:
     with pytest.raises(ArgumentError) as error:
@@ -116,7 +116,7 @@ def test_wrong_tools_are_refused_by_one_sentence(
     assert message in str(error.value)
 
 
-def test_a_model_without_a_chat_template_takes_no_tools(bundled_model: Path) -> None:
+def test_a_model_without_a_chat_template_refuses_tools(bundled_model: Path) -> None:
     with (
         SpecSession(bundled_model, n_threads=1, n_gpu_layers=0) as plain,
         pytest.raises(ModelError, match="no chat template; use generate"),

@@ -47,7 +47,9 @@ def asked(*parts: Any) -> list[dict[str, Any]]:
     return [{"role": "user", "content": content}]
 
 
-def test_an_image_from_anywhere_is_the_same_prompt(session: SpecSession, tmp_path: Path) -> None:
+def test_every_source_of_an_image_gives_the_same_prompt(
+    session: SpecSession, tmp_path: Path
+) -> None:
     pixels = picture(1)
     data = png(pixels)
     path = tmp_path / "image.png"
@@ -86,7 +88,7 @@ def test_every_way_to_ask_gives_the_same_answer(session: SpecSession) -> None:
     assert asyncio.run(later()) == answer.tokens
 
 
-def test_a_text_with_markers_has_images(session: SpecSession) -> None:
+def test_a_marker_in_a_generate_prompt_is_replaced_by_an_image(session: SpecSession) -> None:
     text = f"[user]{MARKER}What is it?[assistant]"
     messages = asked({"type": "image", "image": picture(1)}, "What is it?")
     expected = session.chat(messages, **OPTIONS)
@@ -96,7 +98,7 @@ def test_a_text_with_markers_has_images(session: SpecSession) -> None:
         assert answer.text == text + expected.text
 
 
-def test_a_conversation_goes_on_without_decoding_its_images_again(session: SpecSession) -> None:
+def test_the_next_message_reuses_the_decoded_images(session: SpecSession) -> None:
     messages = asked({"type": "image", "image": picture(3)}, "What is it?")
     first = session.chat(messages, **OPTIONS)
     messages += [{"role": "assistant", "content": first.text}, *asked("And now?")]
@@ -104,7 +106,7 @@ def test_a_conversation_goes_on_without_decoding_its_images_again(session: SpecS
     assert second.stats.reused_tokens >= first.stats.prompt_tokens - 20
 
 
-def test_a_marker_in_a_message_is_a_text(session: SpecSession) -> None:
+def test_a_marker_in_a_message_stays_text(session: SpecSession) -> None:
     for content in (MARKER, [{"type": "text", "text": MARKER}]):
         prompt = session.render_chat([{"role": "user", "content": content}])
         assert not isinstance(prompt, MediaPrompt)
@@ -130,7 +132,7 @@ def test_a_marker_in_a_message_is_a_text(session: SpecSession) -> None:
         ({"type": "video", "video": "x"}, "must have a text"),
     ],
 )
-def test_a_part_that_cannot_be_used_is_refused(
+def test_an_unusable_message_part_is_refused(
     session: SpecSession, part: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ArgumentError, match=said):
@@ -155,7 +157,7 @@ def test_media_that_do_not_fit_the_text_are_refused(
         session.generate(**options)
 
 
-def test_beams_take_no_images(session: SpecSession) -> None:
+def test_beam_search_refuses_images(session: SpecSession) -> None:
     prompt = session.render_chat(asked({"type": "image", "image": picture(1)}))
     with pytest.raises(ArgumentError, match="beam_search takes no images"):
         session.beam_search(prompt, 2)

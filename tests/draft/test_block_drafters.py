@@ -1,4 +1,5 @@
-"""Drafts of block drafters: DFlash, DFlash2 and DSpark. Their arithmetic: test_block_reference."""
+"""Drafts of block drafters: DFlash, DFlash2 and DSpark. For their arithmetic, see
+test_block_reference.py."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def pair(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> dict[str,
 def compare_with_plain(
     open_session: Open, pair: dict[str, Any], n_tokens: int, n_seq: int, **options: Any
 ) -> None:
-    """Compare so many tokens at each of three temperatures with those of plain decoding."""
+    """Compare `n` tokens at each of three temperatures with plain decoding."""
     exact = {"exact": EXACT_HERE, "n_seq": n_seq}
     session = open_session(**pair, **exact, **options)
     without = open_session(pair["model"], None, exact=EXACT_HERE)
@@ -59,7 +60,7 @@ def test_drafts_of_random_blocks_change_no_token(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_seq", [1, 4])
-def test_drafts_of_random_blocks_change_none_of_many_tokens(
+def test_drafts_of_random_blocks_change_no_token_of_long_texts(
     pair: dict[str, Any], open_session: Open, n_seq: int
 ) -> None:
     compare_with_plain(open_session, pair, 20_000, n_seq, spec_length=64)
@@ -87,7 +88,7 @@ def test_trees_of_block_drafts_change_no_token(pair: dict[str, Any], open_sessio
         assert sum(generation.stats.drafted_by_rank[1:]) > 50
 
 
-def test_blocks_drafted_from_distributions_are_judged_by_rejection(
+def test_block_drafts_drawn_from_distributions_are_verified_by_rejection(
     pair: dict[str, Any], open_session: Open
 ) -> None:
     for spec_length in (3, "auto"):
@@ -108,7 +109,7 @@ def test_a_grammar_holds_with_block_drafts(pair: dict[str, Any], open_session: O
         assert found.stats.drafter_errors == 0, found.stats.last_drafter_error
 
 
-def test_no_draft_is_longer_than_a_block(tmp_path: Path, open_session: Open) -> None:
+def test_block_drafts_are_at_most_as_long_as_a_block(tmp_path: Path, open_session: Open) -> None:
     target = write_target(tmp_path / "target.gguf", "llama")
     for kind in KINDS:
         drafter = write_block(tmp_path / f"{kind}.gguf", kind)
@@ -120,8 +121,8 @@ def test_no_draft_is_longer_than_a_block(tmp_path: Path, open_session: Open) -> 
 
 
 def counting_pair(folder: Path) -> tuple[Path, Path]:
-    """A target whose next token depends on nothing but the last, and a DSpark that knows it: its
-    bias names that token, and its confidence head is sure."""
+    """A target whose next token depends only on the last one, and a DSpark that knows it: its bias
+    names that token, and its confidence head is certain."""
     target = dense_model(seed=1)
     for name, tensor in target.tensors.items():
         if name.endswith("attn_output.weight") or ".ffn_down" in name:
@@ -186,7 +187,7 @@ def test_a_loaded_state_continues_with_block_drafts(tmp_path: Path, open_session
         assert stats.drafter_errors == 0
 
 
-def test_the_planner_asks_a_perfect_block_drafter_beside_n_grams(
+def test_the_planner_uses_a_perfect_block_drafter_next_to_n_grams(
     tmp_path: Path, open_session: Open
 ) -> None:
     target, drafter = counting_pair(tmp_path)

@@ -21,14 +21,14 @@ EXACT_FLOATS: dict[str, Any] = {"kv_type": "f32", "flash_attn": False}
 
 @pytest.fixture(autouse=True)
 def _floats(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Round nothing to Q8_0."""
+    """Keep weights as floats, without Q8_0."""
     monkeypatch.setattr(random_model, "FLOATS", ("weight", "_conv_base"))
 
 
 def compare(
     generation: Generation, prompt: list[int], target: Path, drafter: Path, length: int
 ) -> int:
-    """Check the drafts of a generation; how many tokens were."""
+    """Check the drafts of a generation; return how many tokens were compared."""
     assert generation.stats.drafter_errors == 0, generation.stats.last_drafter_error
     assert generation.trace is not None
     drafts = BlockDrafts(target, drafter, [*prompt, *generation.tokens])
@@ -41,7 +41,7 @@ def compare(
         for drafted, reference in zip(one.draft, expected, strict=False):
             if reference.edge < 0.1:  # another candidate may take its place
                 break
-            if drafted.token != reference.token:  # the two most likely ones are equals
+            if drafted.token != reference.token:  # the two most likely ones are equal
                 assert reference.lead < TOLERANCE
                 break
             assert drafted.confidence == pytest.approx(reference.confidence, abs=TOLERANCE)
@@ -50,7 +50,7 @@ def compare(
 
 
 def with_own_tokens(kind: str) -> RandomModel:
-    """With embeddings and an output of its own, for every third token."""
+    """Return a drafter with embeddings and an output layer for every third token."""
     model = block_model(kind)
     known = np.arange(3, N_VOCAB, 3)
     model.tensors["d2t"] = known.astype(np.int64)
@@ -91,7 +91,7 @@ def test_a_random_block_drafter_drafts_as_its_numpy_reference(
 
 
 @pytest.mark.parametrize("kind", ["dflash", "dspark"])
-def test_a_block_drafter_with_tokens_of_its_own_drafts_as_its_numpy_reference(
+def test_a_block_drafter_with_its_own_vocabulary_drafts_as_its_numpy_reference(
     tmp_path: Path, open_session: Open, kind: str
 ) -> None:
     target = write_target(tmp_path / "target.gguf", "llama")
@@ -102,11 +102,12 @@ def test_a_block_drafter_with_tokens_of_its_own_drafts_as_its_numpy_reference(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_states_of_earlier_and_of_other_requests_draft_as_the_numpy_reference(
+def test_states_of_earlier_and_concurrent_requests_draft_as_the_numpy_reference(
     tmp_path: Path, open_session: Open, kind: str
 ) -> None:
-    """A prompt that goes on, one that leaves it, several at once that copy from each other, and one
-    that is longer than what is taken in at once."""
+    """The prompts: one that continues a text, one that leaves it, several at once that copy from
+    each
+    other, and one longer than the drafter processes at once."""
     target = write_target(tmp_path / "target.gguf", "llama")
     drafter = write_block(tmp_path / "draft.gguf", kind)
     session = open_session(target, drafter, spec_length=4, n_seq=3, **EXACT_FLOATS)

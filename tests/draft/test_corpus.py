@@ -1,4 +1,4 @@
-"""Corpus files: predictions, damages, and the same tokens with a corpus."""
+"""Corpus files: predictions, damaged files, and the same tokens with a corpus."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def predict(opened: Corpus, text: list[int], n: int = 64) -> list[tuple[int, int
 
 
 class Reference:
-    """The definition: looks at every position of every text."""
+    """The definition: compares with every position of every text."""
 
     def __init__(self, texts: list[list[int]]) -> None:
         joined = [token for text in texts for token in (*text, -1)]
         self.tokens: NDArray[np.int32] = np.array(joined, np.int32)
 
     def longest(self, text: list[int]) -> tuple[int, list[list[int]]]:
-        """The longest match's length, and what follows each place that has one."""
-        length = np.zeros(len(self.tokens), int)  # of the match that ends before a place
+        """Return the length of the longest match, and what follows each position that has it."""
+        length = np.zeros(len(self.tokens), int)  # of the match that ends before a position
         agrees = np.ones(len(self.tokens), bool)
         for i in range(1, min(64, len(text)) + 1):
             agrees &= np.concatenate([np.zeros(i, bool), self.tokens[:-i] == text[-i]])
@@ -63,12 +63,12 @@ class Reference:
         return [int(token) for token in self.tokens[place : min(end, place + 64)]]
 
     def check(self, opened: Corpus, text: list[int]) -> bool:
-        """Compare a search with the definition; whether there was a match."""
+        """Compare a search with the definition; return whether there was a match."""
         length, rest = self.longest(text)
         found = predict(opened, text)
         assert [one for _, one in found] == list(range(length, length + len(found)))
         assert bool(found) == bool(length)
-        # Of more places than 32 a part decides, so then any of them may be followed.
+        # With more than 32 positions, a sample decides, so any of them may be followed.
         sampled = len(rest) > 32
         for i, (token, _) in enumerate(found):
             following = [one[i] for one in rest if len(one) > i]
@@ -76,7 +76,7 @@ class Reference:
                 assert following.count(token) == max(map(following.count, following))
             rest = [one for one in rest if len(one) > i and one[i] == token]
             assert rest
-        # It goes on as far as the text does.
+        # It continues as far as the text does.
         assert not found or any(len(one) == len(found) for one in rest)
         return bool(found)
 
@@ -118,7 +118,7 @@ def test_corpus_predictions_of_real_text_match_the_reference(tmp_path: Path) -> 
     reference = Reference(texts)
     [text] = tokens_of("argparse.py")
     assert sum(reference.check(opened, text[:end]) for end in range(1000, 1400)) > 20
-    # A text that is in it is found, copied, and not run beyond.
+    # A text of the corpus is found and copied to its end.
     start = texts[1][100:110]
     assert [token for token, _ in predict(opened, start)] == texts[1][110:174]
     assert [token for token, _ in predict(opened, texts[1][-80:-10])] == texts[1][-10:]
@@ -190,7 +190,7 @@ def fnv1a(words: Any, hash: int = 14695981039346656037) -> int:
 
 
 def test_forged_corpora_give_only_valid_tokens(tmp_path: Path) -> None:
-    """Nothing is read outside of the file, and only valid tokens come out."""
+    """No read outside the file, and only valid tokens."""
     rng = np.random.default_rng(3)
     texts = [rng.integers(0, 6, 300).tolist()]
     content = write(tmp_path / "c", texts, n_vocab=6).read_bytes()
@@ -231,7 +231,7 @@ def test_bad_corpus_arguments_are_refused(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory, plain_tokens: dict[str, list[int]]) -> Path:
-    """A corpus of all that the model says to the prompts, and of misleading texts."""
+    """A corpus of all the model's answers to the prompts, and of misleading texts."""
     tokenizer = Tokenizer(str(BUNDLED_MODEL))
     texts = [*plain_tokens.values(), list(range(4096)), [7] * 500]
     path = tmp_path_factory.mktemp("corpus") / "said.corpus"
@@ -254,7 +254,7 @@ def test_a_corpus_gives_the_same_tokens_in_fewer_rounds(
         n_accepted += told.stats.by_drafter["corpus"][1]
         n_rounds += told.stats.rounds
         n_rounds_without += without.generate(prompt, max_tokens=n).stats.rounds
-    if spec_length != "auto":  # what pays depends on the clock
+    if spec_length != "auto":  # the planner depends on measured times
         assert n_accepted > 100
         assert n_rounds < 0.8 * n_rounds_without
 
@@ -325,7 +325,7 @@ def test_a_corpus_of_another_vocabulary_is_refused(
     ):
         with pytest.raises(ArgumentError, match=message):
             open_session(corpus=wrong)
-    for corpus in (said, Path("/no/such.corpus")):  # nobody drafts, so nobody reads it
+    for corpus in (said, Path("/no/such.corpus")):  # without speculation, the corpus is not read
         assert open_session(draft=None, corpus=corpus).generate("x", max_tokens=2).tokens
 
 

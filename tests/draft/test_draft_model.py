@@ -1,4 +1,4 @@
-"""A second GGUF that drafts: the same tokens, right statistics, and refusals."""
+"""A second GGUF as draft model: the same tokens, correct statistics, and refusals."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_no_token_is_decoded_twice_unless_rejected(open_session: Open) -> None:
         rejected = stats.drafted - stats.accepted
         most = stats.prompt_tokens + stats.generated_tokens + rejected
         assert 0 < stats.draft_decoded_tokens <= most, name
-        # The last token of a draft is not decoded before it is accepted.
+        # The last token of a draft is decoded only after it is accepted.
         most = stats.prompt_tokens + stats.drafted + stats.rounds
         assert stats.draft_decoded_tokens <= most
 
@@ -92,7 +92,7 @@ def test_the_draft_models_memory_is_reused_for_the_next_prompt(open_session: Ope
 def test_a_draft_is_the_draft_models_own_continuation(
     open_session: Open, temperature: float
 ) -> None:
-    """Token by token, and each as sure as it is."""
+    """The same tokens with the same confidence."""
     session = open_session(draft=BUNDLED_DRAFT, spec_length=8)
     alone = open_session(BUNDLED_DRAFT, draft=None)
     tokens = session.tokenize(PROMPTS["module again"])
@@ -107,7 +107,7 @@ def test_a_draft_is_the_draft_models_own_continuation(
 
 
 def checked(*arguments: object) -> dict[str, Any]:
-    """The output of CHECKING."""
+    """Return the output of CHECKING."""
     words = [json.dumps(one) if isinstance(one, dict) else str(one) for one in arguments]
     done = subprocess.run(
         [sys.executable, CHECKING, *words],
@@ -119,7 +119,7 @@ def checked(*arguments: object) -> dict[str, Any]:
 
 
 @needs_compiler
-def test_the_draft_model_checks_the_longest_copies(open_session: Open, tmp_path: Path) -> None:
+def test_the_draft_model_verifies_the_longest_copies(open_session: Open, tmp_path: Path) -> None:
     library = compiled("recording_llama", tmp_path)
     found = checked(library, BUNDLED_MODEL, "csv", {"max_tokens": 200})
     assert max(found["widths"][1:]) >= 64
@@ -131,10 +131,10 @@ def test_the_draft_model_checks_the_longest_copies(open_session: Open, tmp_path:
 @needs_compiler
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 @pytest.mark.parametrize("name", ["class", "csv"])
-def test_predictions_of_others_change_no_token_of_the_draft_model(
+def test_predictions_of_other_drafters_change_no_token_of_the_draft_model(
     open_session: Open, tmp_path: Path, name: str, temperature: float
 ) -> None:
-    """But where it expects the same, a decode drafts many tokens."""
+    """Where the draft model expects the same tokens, one decode drafts many of them."""
     sampling: dict[str, Any] = {"temperature": temperature, "seed": 3}
     library = compiled("recording_llama", tmp_path)
     found = checked(library, BUNDLED_MODEL, name, {"max_tokens": 120, **sampling})
@@ -203,7 +203,7 @@ def test_a_recurrent_draft_model_is_refused(tmp_path: Path, open_session: Open) 
     draft = write_recurrent(tmp_path / "recurrent.gguf")
     with pytest.raises(ModelError, match=r"its memory .* cannot be cut back"):
         open_session(target, draft)
-    # The other way round it does: the target goes back to saved states.
+    # The reverse works: a recurrent target returns to saved states.
     assert open_session(draft, target).generate([1, 5, 6], max_tokens=9).stats.drafted > 0
 
 
@@ -242,12 +242,12 @@ def test_a_command_names_the_wrong_draft_flag(capsys: pytest.CaptureFixture[str]
 def test_nan_logits_of_the_draft_model_affect_one_request_only(
     open_session: Open, tmp_path: Path
 ) -> None:
-    """A token whose embedding is damaged, in one of three texts."""
+    """One of three texts contains a token whose embedding is damaged."""
     damaged = 40
     target, draft = (write_dense(tmp_path / f"{seed}.gguf", seed) for seed in (1, 11))
     reader = gguf.GGUFReader(draft, "r+")
     (embedding,) = (one for one in reader.tensors if one.name == "token_embd.weight")
-    embedding.data[damaged, :2] = (0x00, 0x7E)  # the scale of the first numbers: NaN
+    embedding.data[damaged, :2] = (0x00, 0x7E)  # the scale of the first weights: NaN
     embedding.data.flush()
     session = open_session(target, draft, n_seq=3)
     options: dict[str, Any] = {"max_tokens": 20, "logit_bias": {2: -math.inf, damaged: -math.inf}}

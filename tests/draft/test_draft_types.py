@@ -1,4 +1,4 @@
-"""Draft models in other types: which files are converted, and what becomes of the copies."""
+"""Draft models in other types: which files are converted, and how long the copies are kept."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def test_a_draft_keeps_its_types_if_it_has_the_wanted_one(open_session: Open, ca
     assert copies(cache) == []
 
 
-def test_auto_leaves_a_small_draft_alone(open_session: Open, cache: Path) -> None:
+def test_auto_draft_type_does_not_convert_a_small_draft(open_session: Open, cache: Path) -> None:
     open_session(draft=BUNDLED_DRAFT)
     assert copies(cache) == []
     assert list(cache.glob("*.types")) == []  # nothing is measured for it
 
 
-def test_a_copy_is_made_once(
+def test_a_draft_is_converted_only_once(
     open_session: Open, cache: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     open_session(draft=BUNDLED_DRAFT, draft_type="q4_0").close()
@@ -78,7 +78,7 @@ def test_a_copy_is_made_once(
     open_session(draft=BUNDLED_DRAFT, draft_type="q4_0")
     assert capfd.readouterr().err == ""
     assert [one.stat().st_ino for one in copies(cache)] == [made]
-    assert copy.stat().st_mtime > 1  # it was used now
+    assert copy.stat().st_mtime > 1  # it was marked as used
 
 
 def test_another_file_of_the_same_name_size_and_time_gets_a_copy_of_its_own(
@@ -94,7 +94,9 @@ def test_another_file_of_the_same_name_size_and_time_gets_a_copy_of_its_own(
 
 
 @pytest.mark.parametrize("damage", ["cut", "other", "empty"])
-def test_a_damaged_copy_is_made_again(open_session: Open, cache: Path, damage: str) -> None:
+def test_a_damaged_converted_copy_is_made_again(
+    open_session: Open, cache: Path, damage: str
+) -> None:
     open_session(draft=BUNDLED_DRAFT, draft_type="q4_0").close()
     (copy,) = copies(cache)
     whole = copy.read_bytes()
@@ -108,7 +110,7 @@ def test_a_damaged_copy_is_made_again(open_session: Open, cache: Path, damage: s
     assert copy.read_bytes() == whole
 
 
-def test_a_split_draft_becomes_one_file(
+def test_a_split_draft_is_converted_to_one_file(
     open_session: Open, cache: Path, tmp_path: Path, bundled_model: Path
 ) -> None:
     first, *_ = split(BUNDLED_DRAFT, tmp_path / "parts" / "draft.gguf", "llama", 5)
@@ -119,7 +121,7 @@ def test_a_split_draft_becomes_one_file(
 
 
 def head(folder: Path, kind: str) -> tuple[Path, Path]:
-    """A target, and a head or a block drafter for it."""
+    """Write a target, and a head or a block drafter for it."""
     if kind == "eagle3":
         return write_dense(folder / "target.gguf"), write_eagle3(folder / "draft.gguf")
     if kind == "mtp":
@@ -146,7 +148,7 @@ def test_a_converted_head_changes_no_token(
     assert found.stats.drafter_errors == 0
 
 
-def test_two_processes_may_convert_at_once(cache: Path) -> None:
+def test_two_processes_can_convert_a_draft_at_once(cache: Path) -> None:
     script = (
         "from specllama import SpecSession; from specllama.session import BUNDLED_DRAFT\n"
         "with SpecSession(None, BUNDLED_DRAFT, draft_type='q4_0', n_threads=1, n_ctx=64) as one:\n"
@@ -160,7 +162,7 @@ def test_two_processes_may_convert_at_once(cache: Path) -> None:
     assert len(copies(cache)) == 1
 
 
-def test_ctrl_c_leaves_no_copy(cache: Path) -> None:
+def test_ctrl_c_during_a_conversion_leaves_no_copy(cache: Path) -> None:
     def interrupt(stage: str, fraction: float) -> None:
         raise KeyboardInterrupt
 
@@ -182,13 +184,13 @@ def test_a_cache_that_cannot_be_written_is_an_error_only_if_a_type_was_asked_for
     SpecSession(None, BUNDLED_DRAFT, **PLAIN).close()
 
 
-def test_an_unknown_type_is_refused() -> None:
+def test_an_unknown_draft_type_is_refused() -> None:
     with pytest.raises(ArgumentError, match="draft_type must be auto, keep, q4_0, q4_1, q8_0 or"):
         SpecSession(None, BUNDLED_DRAFT, draft_type="q5_0", **PLAIN)
 
 
 def write_large(path: Path, mebibytes: int) -> Path:
-    """The bundled draft model with feed-forward matrices of so many MiB, all zeros in Q5_0."""
+    """Write the bundled draft model with all-zero Q5_0 feed-forward matrices of so many MiB."""
     reader = gguf.GGUFReader(BUNDLED_DRAFT)
     prefix = "llama."
     width = reader.fields[prefix + "embedding_length"].contents()
@@ -219,7 +221,7 @@ def larger(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def believe(cache: Path, large: Path) -> Callable[..., None]:
-    """Lets the next sessions believe that weights of types take so long."""
+    """Plants measured times of weight types for the next sessions."""
 
     def plant(**seconds: float) -> None:
         _core.slow_types(str(large))
@@ -231,7 +233,7 @@ def believe(cache: Path, large: Path) -> Callable[..., None]:
     return plant
 
 
-def test_auto_takes_the_type_that_is_fastest_here(
+def test_auto_draft_type_is_the_type_measured_as_fastest(
     open_session: Open, cache: Path, large: Path, larger: Path, believe: Callable[..., None]
 ) -> None:
     believe(q5_0=2, q4_0=1, q4_1=1.5, q8_0=0.5)
@@ -240,7 +242,7 @@ def test_auto_takes_the_type_that_is_fastest_here(
     assert types_in(copy) == {"Q8_0"}
 
 
-def test_auto_converts_nothing_that_gains_little(
+def test_auto_draft_type_converts_nothing_for_a_small_gain(
     open_session: Open, cache: Path, large: Path, larger: Path, believe: Callable[..., None]
 ) -> None:
     believe(q5_0=1.1, q4_0=1, q4_1=1, q8_0=1)
@@ -248,7 +250,7 @@ def test_auto_converts_nothing_that_gains_little(
     assert copies(cache) == []
 
 
-def test_auto_converts_no_draft_of_more_than_a_quarter_of_the_target(
+def test_auto_draft_type_converts_no_draft_above_a_quarter_of_the_target(
     open_session: Open, cache: Path, large: Path, believe: Callable[..., None]
 ) -> None:
     believe(q5_0=2, q4_0=1, q4_1=1, q8_0=1)
@@ -256,7 +258,7 @@ def test_auto_converts_no_draft_of_more_than_a_quarter_of_the_target(
     assert copies(cache) == []
 
 
-def test_slow_types_are_said_with_what_faster_ones_would_bring(
+def test_slow_weight_types_are_reported_with_the_gain_of_faster_ones(
     large: Path, believe: Callable[..., None]
 ) -> None:
     believe(q5_0=2, q4_0=1, q4_1=1, q8_0=1.2)

@@ -1,4 +1,4 @@
-"""Drafters written in Python: their calls, and their errors."""
+"""Drafters written in Python: the calls they receive, and their errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROMPT = PROMPTS["module"]
 
 
 class Recorder(Drafter):
-    """Records every call; proposes the result of a function of the tokens."""
+    """Records every call; proposes what a function returns for the tokens."""
 
     def __init__(self, rule: Callable[[NDArray[np.int32], int], Any]) -> None:
         self.rule = rule
@@ -52,7 +52,7 @@ def test_a_drafter_is_called_for_begin_every_round_and_end(open_session: Open) -
 
     assert recorder.calls[0] == ("begin", 0, prompt)
     assert recorder.calls[-1] == ("end", 0)
-    # Replay: what was observed, put together, is what was generated. Nobody is asked for the first
+    # The observed tokens add up to the generated ones. The drafter is not called for the first
     # token.
     known = [*prompt, expected[0]]
     for call in recorder.calls[1:-1]:

@@ -1,4 +1,4 @@
-"""Drafts of text that a grammar forces or nearly forces: the same tokens."""
+"""Drafts of text that a grammar forces or nearly forces: the tokens are the same."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Script = Callable[..., Path]
 
 
 class Nothing(Drafter):
-    """Leaves all to the grammar."""
+    """Drafts nothing, so that only the grammar does."""
 
     def propose(self, sequence: int, tokens: Any, max_tokens: int) -> list[int]:
         return []
@@ -30,7 +30,7 @@ class Nothing(Drafter):
 
 @pytest.fixture(scope="module")
 def smollm2_q8_0(smollm2: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Decodes alike at every width."""
+    """SmolLM2 in Q8_0, which gives the same bits at every width."""
     return write_quantized(smollm2, tmp_path_factory.mktemp("q8_0") / "smollm2.gguf", "q8_0")
 
 
@@ -40,8 +40,8 @@ def by_grammar(generation: Generation) -> tuple[int, int]:
 
 
 def compare(plain: SpecSession, drafting: list[SpecSession], **options: Any) -> tuple[int, int]:
-    """Check that all give the same tokens; return what of the grammars' drafts was accepted, what
-    needed no verification included."""
+    """Check that all give the same tokens; return how many of the grammars' tokens were drafted and
+    accepted, forced ones included."""
     drafted = accepted = 0
     for name, schema in SCHEMAS.items():
         own = options | {"json_schema": schema, "seed": 3}
@@ -72,7 +72,7 @@ def test_grammar_drafts_change_no_token(open_session: Open, sampling: dict[str, 
     plain = open_session(draft=None)
     drafted, accepted = compare(plain, sessions, max_tokens=60, **sampling)
     assert drafted > 400
-    assert accepted > 0.3 * drafted  # of code it knows much, of JSON little
+    assert accepted > 0.3 * drafted  # a grammar forces much of code and little of JSON
 
 
 def test_grammar_drafts_change_no_token_with_byte_pair_tokens(
@@ -112,8 +112,8 @@ def test_rejection_sampling_stays_within_the_grammar(open_session: Open) -> None
 
 
 def test_the_planner_accepts_grammar_drafts(open_session: Open) -> None:
-    """They are drafted whatever the machine: a decode of a few tokens never takes several times as
-    long as one of one token."""
+    """On every machine: a decode of a few tokens never takes several times as long as one of one
+    token."""
     session = open_session(spec_length="auto")
     accepted = 0
     for seed in range(4):
@@ -160,7 +160,7 @@ ALL_BYTES = [bytes([byte]) for byte in range(1, 256)]
 def scripted_session(
     scripted: Script, open_session: Open, pieces: list[str | bytes], **options: Any
 ) -> Iterator[SpecSession]:
-    """Sessions of a model that says these pieces and has a token for every byte."""
+    """Open sessions of a model that generates these pieces and has a token for every byte."""
     others = [byte for byte in ALL_BYTES if byte not in pieces]
     path = scripted(pieces, others=others, **options)
     for draft in (None, Nothing()):
@@ -170,7 +170,7 @@ def scripted_session(
 def test_characters_of_several_tokens_are_drafted_whole(
     scripted: Script, open_session: Open
 ) -> None:
-    """A vocabulary of SentencePiece, in which a character may be several tokens."""
+    """In a SentencePiece vocabulary, a character may have several tokens."""
     pieces = ["[", "na", "me", b"\xe2", b"\x82", b"\xac", ": ", b"\x37", "]"]
     plain, drafting = scripted_session(scripted, open_session, pieces)
     options: dict[str, Any] = {"grammar": 'root ::= "[name€: " [0-9] "]"', "max_tokens": 20}
@@ -178,7 +178,7 @@ def test_characters_of_several_tokens_are_drafted_whole(
     assert expected.text == "[name€: 7]"
     found = drafting.generate([BOS], trace=True, **options)
     assert found.tokens == expected.tokens == list(range(FIRST, FIRST + len(pieces)))
-    # All from behind the bracket to the digit; and the last bracket.
+    # All between the first bracket and the digit; and the last bracket.
     assert by_grammar(found) == (7, 7)
     first = found.trace.rounds[1].draft
     assert [one.token for one in first] == found.tokens[1:7]
@@ -189,7 +189,7 @@ def test_characters_of_several_tokens_are_drafted_whole(
 def test_a_text_that_may_end_is_drafted_without_the_end(
     scripted: Script, open_session: Open
 ) -> None:
-    """The end is nothing that is drafted; a text that may end there is not forced to go on."""
+    """The end of a text is not drafted, and a text that may end is not forced to continue."""
     plain, drafting = scripted_session(scripted, open_session, ["ab", "cd", "ef", "gh"])
     for grammar, drafted in (('root ::= "abcd" ("efgh")?', 1), ('root ::= "abcdefgh"', 3)):
         expected = plain.generate([BOS], grammar=grammar, max_tokens=9)
@@ -199,10 +199,10 @@ def test_a_text_that_may_end_is_drafted_without_the_end(
         assert by_grammar(found)[1] >= drafted
 
 
-def test_other_tokenizations_of_forced_text_change_no_token(
+def test_a_draft_with_another_tokenization_of_forced_text_changes_no_token(
     scripted: Script, open_session: Open
 ) -> None:
-    """A model that writes forced text with other tokens: drafts are wrong, not the text."""
+    """The model tokenizes forced text differently: the drafts are wrong, not the text."""
     pieces = ["<", b"a", b"b", b"c", b"d", "abcd", ">"]
     plain, drafting = scripted_session(scripted, open_session, pieces, then=None)
     bias = {FIRST + 5: -1e9}  # never the word
@@ -215,7 +215,7 @@ def test_other_tokenizations_of_forced_text_change_no_token(
 
 
 def test_repeated_formatting_is_drafted(scripted: Script, open_session: Open) -> None:
-    """Where white space may come or not, the way of the first record is that of the second."""
+    """Where white space is optional, records are drafted with the white space of the first one."""
     pieces = ["{", "a", ":", " ", "1", "}"]
     plain, drafting = scripted_session(scripted, open_session, pieces, then=None)
     grammar = r'root ::= ("{a" " "? ":" [ \n]? [0-9] "}"){1,4}'
@@ -248,7 +248,7 @@ def test_formatting_of_earlier_requests_is_drafted(scripted: Script, open_sessio
 
 
 def test_a_match_continues_a_grammar_draft(open_session: Open) -> None:
-    # A text that the model would write in the same tokens.
+    # The model would write this text in the same tokens.
     grammar = r'root ::= "import sys\n" [^\x00]*'
     for draft, others in (("ngram", {"match"}), (BUNDLED_DRAFT, {"model"})):
         found = open_session(draft=draft, spec_length=24).generate(
@@ -273,7 +273,8 @@ def test_a_long_literal_takes_fewer_rounds(open_session: Open) -> None:
 
 
 def test_ambiguous_grammars_do_not_slow_generation(open_session: Open) -> None:
-    """The parses of forced text double with each character: the lookahead stays short."""
+    """The number of parses of forced text doubles with each character: the lookahead stays
+    short."""
     grammar = 'root ::= "a" root "b" | "a" root "c" | "a" root "d"'
     with SpecSession(draft="ngram", spec_length=4, **EXACT) as session:
         found = session.generate("x", grammar=grammar, max_tokens=4)
@@ -282,7 +283,7 @@ def test_ambiguous_grammars_do_not_slow_generation(open_session: Open) -> None:
 
 
 def test_ngram_draw_works_next_to_a_request_with_forced_tokens(open_session: Open) -> None:
-    """While one request's grammar leaves no choice, a neighbour has nothing to go on from."""
+    """While a grammar forces all tokens of one request, n-grams draft for another."""
     session = open_session(n_seq=2, ngram_draw=True)
     held = f'root ::= "{" ".join(f"{i:04}" for i in range(60))}"'
     bits = "0 1 1 0 1 0 0 0 1 1 1 0 1 0 1 1 0 0 1 0 0 1 0 1 1 1 0 1 1 0 0 1 0" * 4

@@ -18,7 +18,7 @@ TOLERANCE = 0.01
 
 
 def compare(session: SpecSession, target: Path, head: Path, prompt: list[int]) -> int:
-    """Check the drafts of a generation; how many tokens were."""
+    """Check the drafts of a generation; return how many tokens were compared."""
     generation = session.generate(prompt, max_tokens=40, trace=True)
     assert generation.stats.drafter_errors == 0
     assert generation.trace is not None
@@ -27,7 +27,7 @@ def compare(session: SpecSession, target: Path, head: Path, prompt: list[int]) -
     for one in generation.trace.rounds:
         behind = drafts.behind(len(prompt) + one.position, LENGTH)
         for drafted, (token, believed, lead) in zip(one.draft, behind, strict=False):
-            if drafted.token != token:  # the two most likely ones are equals
+            if drafted.token != token:  # the two most likely ones are equal
                 assert lead < TOLERANCE
                 break
             assert drafted.confidence == pytest.approx(believed, abs=TOLERANCE)
@@ -39,15 +39,15 @@ def compare(session: SpecSession, target: Path, head: Path, prompt: list[int]) -
 def test_a_random_head_drafts_as_its_numpy_reference(
     tmp_path: Path, open_session: Open, monkeypatch: pytest.MonkeyPatch, knows_all: bool
 ) -> None:
-    """States of three layers, one of them twice; passes of its own; and its own vocabulary."""
-    monkeypatch.setattr(random_model, "FLOATS", ("weight",))  # nothing is rounded to Q8_0
+    """States of three layers, one of them twice; several passes; a vocabulary of its own."""
+    monkeypatch.setattr(random_model, "FLOATS", ("weight",))  # no weight is rounded to Q8_0
     model = eagle3_model()
     if not knows_all:
         few_tokens(model)
     target = write_dense(tmp_path / "target.gguf")
     head = write_eagle3(tmp_path / "head.gguf", model)
     compared = 0
-    for prompt in PROMPTS:  # each in a new session: states of tokens that are reused are not seen
+    for prompt in PROMPTS:  # each in a new session: the head does not see states of reused tokens
         session = open_session(target, head, spec_length=LENGTH, kv_type="f32", flash_attn=False)
         compared += compare(session, target, head, prompt)
     assert compared > 80
@@ -56,7 +56,7 @@ def test_a_random_head_drafts_as_its_numpy_reference(
 def test_a_head_of_train_head_drafts_as_its_numpy_reference(
     tmp_path: Path, open_session: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fewer heads of keys and values; few tokens, and the target's embeddings."""
+    """Fewer key and value heads, a reduced vocabulary, and the target's embeddings."""
     monkeypatch.setattr(random_model, "FLOATS", ("weight",))
     target, head = dense_model(seed=1), eagle3_model()
     few_tokens(head)

@@ -1,5 +1,6 @@
-"""Drafts from heads, which read the target's hidden states: EAGLE-3 files, and layers of
-multi-token prediction (MTP) in the target's own file."""
+"""Drafts from heads, which read the target's hidden states: EAGLE-3 files, and MTP layers
+(multi-token
+prediction) in the target's own file."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ PROMPT = [1, *range(5, 40)] * 3
 
 
 def eagle3_pair(folder: Path, kind: str) -> dict[str, Any]:
-    """Arguments of a session."""
+    """Return the arguments of a session."""
     return {
         "model": WRITERS[kind](folder / "target.gguf"),
         "draft": write_eagle3(folder / "head.gguf"),
@@ -125,14 +126,14 @@ def test_trees_of_head_drafts_change_no_token(
 def test_a_head_drafts_in_the_round_after_an_accepted_branch(
     tmp_path: Path, open_session: Open
 ) -> None:
-    """The state of a token that was right in a side branch was seen there."""
+    """The target's decode of the branch gave the state of its accepted token."""
     session = open_session(**eagle3_pair(tmp_path, "dense"), spec_length=2, spec_tree=4)
     n_aside = 0
     for seed in range(6):
         how = NO_END | {"max_tokens": 100, "temperature": 1.5, "seed": seed}
         stats = session.generate(PROMPT, **how).stats
         assert stats.drafter_errors == 0, stats.last_drafter_error
-        # But the first round, which ends the prompt, and the last one, which has no room.
+        # Except for the first round, which ends the prompt, and the last, which has no space left.
         assert all(drafted > 0 for drafted, _ in stats.by_round[1:-1])
         n_aside += sum(stats.accepted_by_rank[1:])
     assert n_aside > 5
@@ -171,7 +172,7 @@ def test_a_head_with_a_reduced_vocabulary_drafts_only_its_tokens(
 
 @pytest.fixture(params=["eagle3", "eagle3 that shares", "mtp, delta net", "mtp, experts"])
 def knowing(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
-    """A target whose tokens the head knows."""
+    """A target whose tokens the head always predicts."""
     if "eagle3" in request.param:
         target, head = write_knowing_pair(tmp_path, shares="shares" in request.param)
         return {"model": target, "draft": head}
@@ -187,10 +188,10 @@ def all_right(stats: _core.Stats) -> bool:
 
 
 def test_a_perfect_head_is_always_accepted(knowing: dict[str, Any], open_session: Open) -> None:
-    """States and tokens come to it in step: from prompts, after drafts, and without any."""
+    """States and tokens stay in step: from prompts, after drafts, and after plain rounds."""
     session = open_session(**knowing, spec_length=5)
     without = open_session(knowing["model"], None)
-    for n in (1, 2, 70, 140):  # more, too, than the head takes in at once
+    for n in (1, 2, 70, 140):  # some exceed what the head processes at once
         prompt = [1, *itertools.islice(itertools.cycle(range(3, 33)), n)]
         generation = session.generate(prompt, max_tokens=100, **NO_END)
         assert generation.tokens == without.generate(prompt, max_tokens=100, **NO_END).tokens
@@ -220,8 +221,8 @@ def test_head_states_are_reused_for_the_next_request(
 
 
 def test_the_planner_uses_a_perfect_head(knowing: dict[str, Any], open_session: Open) -> None:
-    """Whatever it decides, drafts beside n-grams change nothing, and are counted for whose they
-    are."""
+    """Next to n-grams, at any draft length: its drafts change no token and are counted as its
+    own."""
     session = open_session(**knowing, spec_length="auto")
     without = open_session(knowing["model"], None)
     generation = session.generate([1, 5, 6], max_tokens=150, **NO_END)
@@ -231,7 +232,7 @@ def test_the_planner_uses_a_perfect_head(knowing: dict[str, Any], open_session: 
     assert generation.stats.drafter_errors == 0
 
 
-def test_draft_auto_takes_the_mtp_layers_of_the_file(tmp_path: Path, open_session: Open) -> None:
+def test_draft_auto_uses_the_mtp_layers_of_the_file(tmp_path: Path, open_session: Open) -> None:
     for model, brings in (
         (write_qwen(tmp_path / "with.gguf"), True),
         (WRITERS["delta net"](tmp_path / "without.gguf"), False),
