@@ -1,5 +1,5 @@
-"""Heads for architectures other than those of test_heads: MTP, EAGLE-3 for other targets, and the
-assistants of Gemma 4.
+"""Heads for other architectures than those of test_heads.py: MTP, EAGLE-3, and the assistants of
+Gemma 4.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def write_eagle3(folder: Path, **values: Any) -> Path:
     ids="-".join,
 )
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pair:
-    """A random target, and its random head."""
+    """A random target and its random head."""
     kind, name = request.param
     folder = tmp_path_factory.mktemp("models")
     model = write(folder / f"{name}.gguf", name, architectures()[name])
@@ -137,7 +137,7 @@ def numbers(pair: Pair) -> dict[str, Any]:
 
 
 def numbers_for(name: str) -> dict[str, Any]:
-    """Options that leave a target no near-ties, or as few as possible."""
+    """Return options with which a target has no near-ties, or as few as possible."""
     return ROUNDED if has_states(name) else {"exact": EXACT_HERE}
 
 
@@ -170,10 +170,10 @@ def test_drafts_of_random_heads_of_other_architectures_change_no_token(
         assert generation.stats.by_drafter["model"][0] > 0 or "spec_length" in options
 
 
-def test_a_head_drafts_as_if_started_afresh(
+def test_a_head_drafts_as_in_a_new_session(
     pair: Pair, numbers: dict[str, Any], open_session: Open
 ) -> None:
-    """States of rejected drafts are forgotten, and no accepted token is left out."""
+    """The states of rejected drafts are dropped, and no accepted token is missing."""
     session = open_session(*pair, spec_length=3, **HEAD, **numbers)
     prompt = PROMPTS[2]
     generation = session.generate(prompt, trace=True, **GREEDY)
@@ -193,7 +193,7 @@ def test_a_head_drafts_as_if_started_afresh(
 
 
 def knowing(tensor: str, data: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Let only the last token decide the next one, for the target and for its head."""
+    """Make the next token depend only on the last one, in the target and in its head."""
     outputs = ("attn_output.weight", "attn_output_b.weight", "ssm_out.weight")
     if tensor.endswith(outputs) or ".ffn_down" in tensor:
         return 0 * data
@@ -202,7 +202,7 @@ def knowing(tensor: str, data: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.concatenate([np.eye(width), np.zeros((width, width))], axis=1)
     if tensor.endswith("norm.weight"):
         return 0 * data + 1
-    if tensor == "token_embd.weight":  # some heads subtract the mean, where the target does not
+    if tensor == "token_embd.weight":  # some heads subtract the mean, the target does not
         return data - data.mean(axis=1, keepdims=True)
     return data
 
@@ -211,7 +211,7 @@ def knowing(tensor: str, data: NDArray[np.float64]) -> NDArray[np.float64]:
 def test_perfect_heads_of_other_architectures_are_always_accepted(
     name: str, tmp_path: Path, open_session: Open
 ) -> None:
-    """States and tokens come to it in step: from prompts, after drafts, and beside others."""
+    """States and tokens stay in step: from prompts, after drafts, and next to other requests."""
     model = write(tmp_path / "knowing.gguf", name, architectures()[name], knowing)
     for n_seq in (1, 3):
         options = numbers_for(name) | HEAD | {"n_seq": n_seq}
@@ -223,10 +223,10 @@ def test_perfect_heads_of_other_architectures_are_always_accepted(
 
 
 @pytest.mark.parametrize("name", WITH_LAST_OUTPUT)
-def test_a_head_may_read_the_last_layers_output(
+def test_a_head_can_read_the_last_layers_output(
     name: str, tmp_path: Path, open_session: Open
 ) -> None:
-    """With and without it, drafts differ."""
+    """The drafts differ with and without it."""
     entry = architectures()[name]
     model = write(tmp_path / "model.gguf", name, entry)
     n = entry["values"]["block_count"] - entry["values"].get("nextn_predict_layers", 0)
@@ -244,7 +244,7 @@ def test_a_head_may_read_the_last_layers_output(
 
 
 def test_a_gemma_assistant_gets_the_last_hidden_state(tmp_path: Path, open_session: Open) -> None:
-    """An assistant that uses only the last state repeats the target's last token."""
+    """An assistant that sees only the last state repeats the target's last token."""
     embeddings: list[NDArray[np.float64]] = []
 
     def told(tensor: str, data: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -278,7 +278,7 @@ def test_a_gemma_assistant_gets_the_last_hidden_state(tmp_path: Path, open_sessi
 
 
 def with_windows_only() -> dict[str, Any]:
-    """A Gemma 4 of which no layer sees the whole text."""
+    """A Gemma 4 without a layer of full attention."""
     entry = architectures()["gemma4"]
     tensors = {name: shape for name, shape in entry["tensors"].items() if "rope_freqs" not in name}
     ends = {name.split(".", 2)[-1]: shape for name, shape in tensors.items() if ".0,1,2,3" in name}

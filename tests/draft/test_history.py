@@ -1,4 +1,4 @@
-"""The memory of earlier requests: what it holds, what it finds, and whose."""
+"""The history of earlier requests: what it keeps, what it finds, and for which owner."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def copied(history: History, text: Sequence[int], n: int = N_MOST, owner: int = 
 
 
 def follows(texts: Sequence[Sequence[int]], end: Sequence[int], copy: Sequence[int]) -> bool:
-    """Whether some text has these tokens in a row."""
+    """Return whether a text contains `end` and then `copy`."""
     wanted = [*end, *copy]
     return any(
         list(text[i : i + len(wanted)]) == wanted
@@ -33,7 +33,7 @@ def follows(texts: Sequence[Sequence[int]], end: Sequence[int], copy: Sequence[i
 
 
 def longest(texts: Sequence[Sequence[int]], end: Sequence[int]) -> int:
-    """How many last tokens of a text are in one of the texts, with a token after them."""
+    """Return how many of the last tokens are in a text, with another token after them."""
     n = 0
     while n < min(len(end), N_MOST) and follows(texts, end[len(end) - n - 1 :], []):
         if not any(follows([text[:-1]], end[len(end) - n - 1 :], []) for text in texts):
@@ -42,7 +42,7 @@ def longest(texts: Sequence[Sequence[int]], end: Sequence[int]) -> int:
     return n
 
 
-def test_what_followed_the_longest_match_is_copied() -> None:
+def test_history_copies_what_followed_the_longest_match() -> None:
     rng = random.Random(1)
     for _ in range(40):
         history = History(1024)
@@ -59,7 +59,7 @@ def test_what_followed_the_longest_match_is_copied() -> None:
                 assert follows(texts, end[len(end) - n :], [one.token for one in found])
 
 
-def test_a_copy_ends_with_its_text() -> None:
+def test_a_history_copy_ends_with_its_text() -> None:
     history = History(1024)
     history.append([1, 2, 3, 4, 5, 6])
     history.append([7, 8, 9])
@@ -69,7 +69,7 @@ def test_a_copy_ends_with_its_text() -> None:
     assert copied(history, [1, 2, 3]) == []
 
 
-def test_the_most_frequent_continuation_wins_and_then_the_latest() -> None:
+def test_history_prefers_the_most_frequent_continuation_then_the_latest() -> None:
     history = History(1024)
     for last in (5, 6, 6, 7):
         history.append([1, 2, 3, 4, last])
@@ -78,7 +78,7 @@ def test_the_most_frequent_continuation_wins_and_then_the_latest() -> None:
     assert copied(history, [1, 2, 3, 4]) == [7]
 
 
-def test_the_oldest_texts_are_dropped_first() -> None:
+def test_history_drops_the_oldest_texts_first() -> None:
     history = History(1024)
     texts = [[1000 * i + j for j in range(100)] for i in range(30)]
     for text in texts:
@@ -92,7 +92,7 @@ def test_the_oldest_texts_are_dropped_first() -> None:
     ][-sum(map(len, history.texts())) :]
 
 
-def test_of_a_text_longer_than_the_history_the_end_is_held() -> None:
+def test_history_keeps_the_end_of_a_text_longer_than_itself() -> None:
     history = History(1024)
     text = list(range(5000))
     history.append(text)
@@ -101,8 +101,8 @@ def test_of_a_text_longer_than_the_history_the_end_is_held() -> None:
     assert [token for part in history.texts() for token in part] == text[-1023:]
 
 
-def test_nothing_of_another_owner_is_ever_copied() -> None:
-    """Texts begin alike, and each owner goes on with tokens of a range of his own."""
+def test_history_copies_nothing_from_another_owner() -> None:
+    """The texts begin alike; each owner continues with tokens of another range."""
     rng = random.Random(2)
     history = History(2048)
     shared = [words(rng, 8) for _ in range(4)]
@@ -128,7 +128,7 @@ def test_nothing_of_another_owner_is_ever_copied() -> None:
         assert all(follows(texts, part, []) for part in history.texts(owner=owner))
 
 
-def test_a_copy_that_is_under_way_never_goes_on_with_what_replaces_its_text() -> None:
+def test_a_history_copy_does_not_continue_in_the_text_that_replaces_its_own() -> None:
     rng = random.Random(3)
     for _ in range(30):
         history = History(1024)
@@ -143,7 +143,7 @@ def test_a_copy_that_is_under_way_never_goes_on_with_what_replaces_its_text() ->
         assert all(token < 600 for token, _ in follower.draft(N_MOST))
 
 
-def test_a_conversation_that_is_sent_again_takes_up_its_length_once() -> None:
+def test_history_stores_a_conversation_that_grows_only_once() -> None:
     rng = random.Random(4)
     history = History(100_000)
     conversation: list[int] = []
@@ -156,7 +156,7 @@ def test_a_conversation_that_is_sent_again_takes_up_its_length_once() -> None:
             assert copied(history, conversation[:at], 8) == expected
 
 
-def test_a_known_text_is_added_again_before_it_would_be_dropped() -> None:
+def test_history_adds_a_known_text_again_before_dropping_it() -> None:
     rng = random.Random(5)
     history = History(4096)
     text = words(rng, 500, high=30_000)
@@ -166,13 +166,13 @@ def test_a_known_text_is_added_again_before_it_would_be_dropped() -> None:
         assert copied(history, text[:200], 40) == text[200:240]
 
 
-def test_a_copy_goes_on_after_a_token_that_differs() -> None:
+def test_a_history_copy_resumes_after_a_differing_token() -> None:
     history = History(1024)
     text = list(range(100, 200))
     history.append(text)
     follower = HistoryFollower(history, text[:50])
     assert [token for token, _ in follower.draft(4)] == text[50:54]
-    follower.append_batch([*text[50:53], 7])  # in place of text[53]
+    follower.append_batch([*text[50:53], 7])  # text[53] is replaced
     assert follower.draft(4) == []
     follower.append_batch([text[54]])
     assert [(token, one.length) for token, one in follower.draft(2)] == [

@@ -1,4 +1,4 @@
-"""MatchFinder against a short, independent reference."""
+"""MatchFinder, compared with a short, independent reference."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from specllama import ArgumentError, MatchFinder, SpecSession
 
 
 class Reference:
-    """The definition, word by word: looks at every position, every time."""
+    """The definition: compares with every position, every time."""
 
     def __init__(self, max_tokens: int = 1 << 22) -> None:
         self.max_tokens = max_tokens
         self.tokens: list[int] = []
-        self.first = 0  # what comes before is forgotten
+        self.first = 0  # earlier tokens are forgotten
 
     def append(self, token: int) -> None:
         if len(self.tokens) - self.first == self.max_tokens:
@@ -102,7 +102,7 @@ def test_matches_in_real_text_equal_the_reference() -> None:
 
 
 @pytest.mark.parametrize("period", [1, 2, 7])
-def test_periodic_texts_are_continued_without_end(period: int) -> None:
+def test_matches_in_periodic_texts_continue_without_end(period: int) -> None:
     tokens = [i % period for i in range(300)]
     check(tokens)
     finder = MatchFinder()
@@ -110,7 +110,7 @@ def test_periodic_texts_are_continued_without_end(period: int) -> None:
     assert [matched.token for matched in finder.predict(64)] == [
         i % period for i in range(300, 364)
     ]
-    # Period over: found as soon as the last four tokens stood anywhere.
+    # The period is over. A match needs four tokens that occurred before.
     finder.append_batch([8, 9, *range(4), 8, 9])
     assert finder.predict() == []
     finder.append_batch([0 % period, 1 % period])
@@ -125,7 +125,7 @@ def test_a_copy_continues_into_its_own_prediction() -> None:
     ]  # fmt: skip
 
 
-def test_longest_then_most_frequent_then_latest_match_wins() -> None:
+def test_the_longest_then_most_frequent_then_latest_match_is_chosen() -> None:
     finder = MatchFinder()
     finder.append_batch([7, 1, 2, 3, 4, 50, 8, 1, 2, 3, 4, 60, 8, 7, 1, 2, 3, 4])
     assert as_tuples(finder, 1) == [(50, 5)]
@@ -164,7 +164,7 @@ def test_matches_after_truncation_equal_the_reference(n_distinct: int, max_token
     assert n_found > 10
 
 
-def test_truncated_tokens_are_not_found() -> None:
+def test_matches_are_not_found_in_truncated_tokens() -> None:
     finder = MatchFinder()
     finder.append_batch(range(100))
     finder.truncate(50)
@@ -177,7 +177,7 @@ def test_truncated_tokens_are_not_found() -> None:
 
 
 @pytest.mark.parametrize("max_tokens", [64, 65, 200])
-def test_a_full_finder_forgets_the_older_half(max_tokens: int) -> None:
+def test_a_full_match_finder_forgets_the_older_half(max_tokens: int) -> None:
     rng = random.Random(max_tokens)
     tokens = [rng.randrange(3) for _ in range(600)]
     check(tokens, max_tokens=max_tokens)
@@ -203,7 +203,7 @@ def test_predictions_for_another_text_equal_the_reference() -> None:
         n_found += bool(expected)
         assert as_tuples(finder, 8, text[:end]) == expected, end
     assert n_found > 10
-    # A copy does not run past the end, and the end itself has nothing to offer.
+    # A copy ends with the text, and the text's end alone has no continuation.
     assert as_tuples(finder, 8, searched[-9:-5])[-1][0] == searched[-1]
     assert finder.predict(8, [*searched[-3:], 4000]) == []
     lonely = MatchFinder()

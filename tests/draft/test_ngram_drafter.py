@@ -1,4 +1,4 @@
-"""The n-gram drafter, compared with its two parts put together in Python."""
+"""The n-gram drafter, compared with its two parts combined in Python."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from specllama._core.plan import Evidence, NGramFollower
 
 
 class Match(NamedTuple):
-    """How many tokens agree, in which text, and which of its tokens comes next."""
+    """The length of a match, its text, and the index of the token that follows it."""
 
     length: int
     text: list[int]
@@ -23,9 +23,9 @@ class Match(NamedTuple):
 
 
 class Twin(Drafter):
-    """Frequencies until there is a match to copy on: of the sequence itself, or, where it is
-    longer, of the reference. Before those, where no other context is longer, a match at the place
-    where the last copy broke off, or up to 8 tokens on."""
+    """Drafts by frequency until a match can be copied: from the sequence itself or, if the match is
+    longer there, from the reference. After a copy broke off, it resumes at that position or up to 8
+    tokens later, unless another context is longer."""
 
     def __init__(self, reference: list[int]) -> None:
         self.reference = reference
@@ -72,7 +72,7 @@ class Twin(Drafter):
             self.copied = near
 
     def best(self, sequence: list[int]) -> Match | None:
-        """The longest match that is long enough for the finders."""
+        """Return the longest match that is long enough for the finders."""
         own = MatchFinder()
         own.append_batch(sequence)
         mine, other = own.predict(64), self.others.predict(64, sequence)
@@ -81,7 +81,7 @@ class Twin(Drafter):
             return None
         said = [one.token for one in (mine if is_mine else other)]
         length = (mine if is_mine else other)[0].length
-        # The finder does not say where that is.
+        # The finder does not return the position.
         text = sequence if is_mine else self.reference
         places = [
             i
@@ -92,7 +92,7 @@ class Twin(Drafter):
         return Match(length, self.known if is_mine else text, places[-1])
 
     def near(self) -> Match | None:
-        """The longest match near the place where the last copy broke off."""
+        """Return the longest match near the position where the last copy broke off."""
         best = None
         if self.broken:
             _, text, place = self.broken
@@ -107,7 +107,7 @@ class Twin(Drafter):
         return best
 
     def say(self, sequence: list[int], match: Match, n: int) -> list[int]:
-        """What a copy says: to the end of the reference, or round and round."""
+        """Return a copy's tokens: to the end of the reference, or repeating the sequence."""
         if match.text is self.reference:
             return self.reference[match.next : match.next + n]
         ahead = sequence[match.next :]
@@ -125,7 +125,7 @@ def test_ngram_drafter_proposes_as_its_parts_in_python(
     session = open_session(draft="ngram", spec_length=spec_length)
     n_resumed = 0
     for name in list(PROMPTS)[:4]:
-        # With other tokens in between, so that copies end and begin.
+        # Other tokens in between make copies end and begin.
         said = [token if i % 23 < 18 else i for i, token in enumerate(plain_tokens[name])]
         reference = said if with_reference else []
         twin = Twin(reference)
@@ -148,7 +148,7 @@ def test_the_token_that_broke_off_a_copy_has_no_confidence() -> None:
     follower.append_batch([1, 2, 3, 4, 5])
     draft = follower.draft(10)
     assert [token for token, _ in draft] == [102, 6, 7, 8, 9, 10, 1, 2, 3, 4]
-    # The second record says 102 where the first had said 101; all else was foreseen.
+    # The second record has 102 where the first has 101; the other tokens were predicted.
     assert [evidence.confidence for _, evidence in draft] == [0] + 9 * [1]
     assert [evidence.length for _, evidence in draft] == list(range(10, 20))
 
@@ -157,14 +157,14 @@ def test_a_broken_copy_resumes_nearby() -> None:
     follower = NGramFollower(reference=[1, 2, 3, 4, 5, 6, 7, 8, 9])
     follower.append_batch([50, 7, 51, 1, 2, 3, 4])
     assert follower.draft(2)[0][0] == 5
-    follower.append_batch([60, 61, 7])  # in place of 5 and 6; alone, 7 would call for 51
+    follower.append_batch([60, 61, 7])  # replaces 5 and 6; 51 usually follows 7
     assert [token for token, _ in follower.draft(4)] == [8, 9]
-    follower.append_batch([62, 50])  # nowhere near
+    follower.append_batch([62, 50])  # not near that position
     assert [token for token, _ in follower.draft(1)] == [7]
 
 
 def paths(tree: list[tuple[int, Evidence, int]]) -> list[list[int]]:
-    """The tokens to every node, its own included."""
+    """Return the path to every node, the node included."""
     found: list[list[int]] = []
     for token, _, parent in tree:
         found.append([*(found[parent] if parent >= 0 else []), token])
@@ -181,10 +181,10 @@ def test_other_matches_become_branches_of_a_copy() -> None:
     tree = follower.tree(4, 3)
     assert [token for token, _, _ in tree[:4]] == copied
     leaves = [path for path in paths(tree) if len(path) == 4]
-    # The latest first: of as many tokens that agree those that differ from the copy later.
+    # Longest match first. Of equally long ones, those that leave the copy later come first.
     assert leaves == [copied, [102, 8, 10, 11], [102, 7, 10, 11], [101, 6, 10, 11]]
     assert all(known.source == Source.match for _, known, _ in tree)
-    # Before 101 nothing stood that agreed.
+    # The tokens before 101 match the fewest.
     length = {token: known.length for token, known, parent in tree if parent == -1}
     assert length == {102: 8, 101: 5}
     assert [token for token, _, parent in follower.tree(4, 1) if parent in (-1, 0)] == [
@@ -204,7 +204,7 @@ def test_the_second_most_frequent_token_becomes_a_branch() -> None:
 
 
 def test_branches_are_bounded_and_come_from_real_matches() -> None:
-    """Against every place where the same four tokens stood."""
+    """Each follows a position that has the same four tokens."""
     rng = np.random.default_rng(3)
     n_beside = 0
     for _ in range(40):

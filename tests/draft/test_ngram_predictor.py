@@ -1,4 +1,4 @@
-"""NGramPredictor against a short, independent reference."""
+"""NGramPredictor, compared with a short, independent reference."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from specllama import ArgumentError, NGramPredictor, SpecSession
 
 
 class Reference:
-    """The definition, word by word: every occurrence is kept, and counted when asked."""
+    """The definition: every occurrence is stored, and counted for each prediction."""
 
     def __init__(self, max_order: int, window: int, capacity: int) -> None:
         self.max_order, self.window, self.capacity = max_order, window, capacity
         self.tokens: list[int] = []
-        # Per order, per context: the positions and tokens seen after it; oldest update first.
+        # Per order and context: the positions and tokens that followed; oldest update first.
         self.tables: dict[int, OrderedDict[tuple[int, ...], list[tuple[int, int]]]] = {
             order: OrderedDict() for order in range(2, max_order + 1)
         }
@@ -102,14 +102,14 @@ def test_ngram_predictions_of_real_text_equal_the_reference(max_order: int, wind
 
 
 @pytest.mark.parametrize("window", [0, 900])
-def test_a_full_table_forgets_the_oldest_contexts(window: int) -> None:
+def test_a_full_ngram_table_forgets_the_oldest_contexts(window: int) -> None:
     predictor = NGramPredictor(max_order=3, window=window, max_bytes=65536)
     reference = Reference(3, window, predictor.capacity)
     assert 100 < predictor.capacity < 700
     rng = random.Random(5)
     n_evicting = 0
     for i in range(2500):
-        # Long stretches repeat, so that there is something to predict among what is forgotten.
+        # Long stretches repeat, so that predictions also meet forgotten contexts.
         token = (i * i) % 613 if i % 400 < 300 else rng.randrange(40)
         predictor.update(token)
         reference.update(token)
@@ -122,7 +122,7 @@ def test_a_full_table_forgets_the_oldest_contexts(window: int) -> None:
     assert window or n_evicting > 500
 
 
-def test_one_context_may_fill_the_table() -> None:
+def test_one_context_can_fill_the_ngram_table() -> None:
     predictor = NGramPredictor(max_order=2, max_bytes=65536)
     reference = Reference(2, 0, predictor.capacity)
     for i in range(predictor.capacity + 50):
@@ -142,16 +142,16 @@ def test_memory_is_bounded() -> None:
     assert all(0 <= p.token < 100_000 for p in predictor.predict(64))
 
 
-def test_the_book_example_is_predicted() -> None:
+def test_the_published_ngram_example_is_predicted() -> None:
     the, quick, brown, fox, jumps = range(5)
     predictor = NGramPredictor()
     predictor.update_batch([the, quick, brown, fox, jumps, the])
     assert [p.token for p in predictor.predict()] == [quick, brown, fox, jumps]
-    # "the" is known as a context of one token only; the tokens after it as contexts of up to three.
+    # "the" is known as a context of one token only; later tokens have contexts of up to three.
     assert [p.order for p in predictor.predict()] == [2, 3, 4, 4]
 
 
-def test_ties_go_to_the_most_recent() -> None:
+def test_ties_between_ngrams_go_to_the_most_recent() -> None:
     predictor = NGramPredictor(max_order=2)
     predictor.update_batch([7, 1, 7, 2, 7])
     assert predictor.predict(1)[0].token == 2
@@ -160,7 +160,7 @@ def test_ties_go_to_the_most_recent() -> None:
     assert predictor.predict(1)[0].token == 1
 
 
-def test_update_batch_is_update_of_each() -> None:
+def test_update_batch_equals_update_of_each_token() -> None:
     rng = random.Random(3)
     tokens = [rng.randrange(9) for _ in range(500)]
     one, all_at_once = NGramPredictor(window=100), NGramPredictor(window=100)
@@ -210,7 +210,7 @@ def test_bad_tokens_are_refused() -> None:
         predictor.predict(65)
 
 
-def test_frequencies_follow_the_counts() -> None:
+def test_ngram_frequencies_equal_the_counts() -> None:
     counts: dict[int, Counter[int]] = defaultdict(Counter)
     rng = random.Random(11)
     tokens = [rng.choice([0, 0, 0, 1, 1, 2]) for _ in range(300)]

@@ -1,4 +1,4 @@
-"""Layers of multi-token prediction in a file of their own, next to their model's."""
+"""MTP layers (multi-token prediction) in a file of their own, next to their model's."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def numbers_for(name: str) -> dict[str, Any]:
 
 
 def drafts(session: SpecSession) -> tuple[list[int], list[list[int]]]:
-    """What is generated, and what was drafted on the way."""
+    """Return the generated tokens and all drafts."""
     generation = session.generate(PROMPT, trace=True, **GREEDY)
     assert generation.stats.drafter_errors == 0
     assert generation.trace is not None
@@ -35,7 +35,7 @@ def drafts(session: SpecSession) -> tuple[list[int], list[list[int]]]:
 
 
 @pytest.mark.parametrize("name", WITH_MTP)
-def test_a_file_of_prediction_layers_drafts_like_the_models_own(
+def test_a_file_of_prediction_layers_drafts_like_those_in_the_models_file(
     name: str, tmp_path: Path, open_session: Open
 ) -> None:
     side, own = write_side(tmp_path, name), write_own(tmp_path, name)
@@ -46,7 +46,7 @@ def test_a_file_of_prediction_layers_drafts_like_the_models_own(
         assert drafts(session) == expected
 
 
-def test_a_file_of_prediction_layers_is_named_for_what_it_is(tmp_path: Path) -> None:
+def test_a_file_of_prediction_layers_is_refused_as_a_model(tmp_path: Path) -> None:
     name = "qwen35moe with prediction"
     side = write_side(tmp_path, name)
     with pytest.raises(ModelError, match="a file of multi-token prediction layers, which drafts"):
@@ -75,7 +75,7 @@ def test_prediction_layers_of_another_model_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tensor", ["ffn_gate.weight", "attn_qkv.weight"])
 def test_prediction_layers_with_missing_tensors_are_refused(tmp_path: Path, tensor: str) -> None:
-    """llama.cpp would load them, and use what is not there."""
+    """llama.cpp would load the file and read the missing tensor."""
     name = "mimo2 with prediction"
     entry = architectures()[name]
     broken = write(
@@ -94,7 +94,7 @@ def test_prediction_layers_with_missing_tensors_are_refused(tmp_path: Path, tens
         ("mimo2 with prediction", "blk.1.ffn_gate_exps.weight"),
     ],
 )
-def test_models_that_lack_what_llama_cpp_does_not_ask_for_are_refused(
+def test_models_without_tensors_that_llama_cpp_does_not_check_are_refused(
     name: str, tensor: str, tmp_path: Path
 ) -> None:
     entry = architectures()[name]

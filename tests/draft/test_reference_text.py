@@ -1,4 +1,4 @@
-"""A reference text: more drafts, and the same tokens."""
+"""A reference text gives more accepted drafts and the same tokens."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_complete_reference_takes_fewer_rounds(
         assert told.tokens == without.tokens == expected
         n_rounds += told.stats.rounds
         n_rounds_without += without.stats.rounds
-        # Forgotten with the request.
+        # The reference is forgotten with its request.
         again = session.generate(prompt, max_tokens=n)
         assert again.stats.by_round == without.stats.by_round
     assert n_rounds < 0.6 * n_rounds_without

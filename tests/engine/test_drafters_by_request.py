@@ -1,4 +1,4 @@
-"""Which drafters draft, and how much, is chosen by each request; its tokens stay the same."""
+"""Each request chooses its drafters and how much they draft; its tokens stay the same."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def session(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> SpecSession:
-    """A draft model and n-grams. Only with trees are all of them asked in every round."""
+    """A draft model and n-grams. Only trees use all of them in every round."""
     options: dict[str, Any] = {"n_seq": 2}
     if request.param == "planned":
         monkeypatch.setenv("SPECLLAMA_CACHE", str(tmp_path))
@@ -59,7 +59,7 @@ def test_a_request_chooses_its_drafters(
         assert found.stats.drafter_errors == 0
 
 
-def test_a_request_bounds_its_drafts(session: SpecSession, open_session: Open) -> None:
+def test_a_request_limits_its_draft_length(session: SpecSession, open_session: Open) -> None:
     expected = open_session(draft=None).generate(PROMPT, max_tokens=60).tokens
     for most in (1, 2, 1000):
         found = session.generate(PROMPT, max_tokens=60, spec_length=most)
@@ -67,7 +67,7 @@ def test_a_request_bounds_its_drafts(session: SpecSession, open_session: Open) -
         assert len(found.stats.drafted_by_position) <= most
 
 
-def test_drafters_that_are_not_there_are_refused(open_session: Open) -> None:
+def test_drafters_that_the_session_does_not_have_are_refused(open_session: Open) -> None:
     with pytest.raises(ArgumentError, match=r'spec_type is "model".* no draft model'):
         open_session(draft="ngram").generate(PROMPT, max_tokens=1, spec_type="model")
     with pytest.raises(ArgumentError, match=r'spec_type is "ngram".* no drafter that copies'):

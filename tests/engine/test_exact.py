@@ -1,4 +1,4 @@
-"""The exact configuration: requested, refused and reported."""
+"""The exact configuration: required, refused and reported."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def test_stats_exact_reports_the_configuration(tmp_path: Path) -> None:
             return session.generate([1, 5], max_tokens=2).stats.exact
 
     assert is_exact(exact=True)
-    # "auto", where it costs nothing: the memory is what makes long prompts take longer.
+    # exact="auto" is exact if that costs no time.
     assert is_exact(kv_type="q8_0")
     assert is_exact(kv_type="bf16/f16")
     assert is_exact(exact=False, kv_type="q8_0")  # the same
     assert not is_exact()
     assert not is_exact(exact=False)
-    # What is asked for by name is had.
+    # An explicit option is kept.
     assert not is_exact(kv_type="f16")
     assert not is_exact(flash_attn=False, kv_type="f16")
-    # Float weights cost something.
+    # Exactness costs time with float weights.
     experts = write_experts(tmp_path / "experts.gguf")
     assert not is_exact(model=experts, kv_type="q8_0")
     assert not is_exact(model=experts, exact=False, kv_type="q8_0")
@@ -57,7 +57,7 @@ def test_stats_exact_reports_the_configuration(tmp_path: Path) -> None:
 def test_bits_are_equal_at_every_width_for_padded_models(
     tmp_path: Path, bundled_model: Path, weights: str
 ) -> None:
-    """Greedy and sampled, to the limit of the context, across widths: tokens and logits."""
+    """Greedy and sampled, up to the end of the context: tokens and logits."""
     path = tmp_path / "model.gguf"
     size = "8M" if weights.startswith("q") else "26M"
     subprocess.run(
@@ -75,7 +75,7 @@ def test_bits_are_equal_at_every_width_for_quantised_models(
 
 
 def test_k_quants_limit_the_width_of_exact_decodes(tmp_path: Path, bundled_model: Path) -> None:
-    """K-quants, but for AMX, which multiplies any number of tokens alike."""
+    """Except with AMX, which gives the same bits at every width."""
     path = write_quantized(bundled_model, tmp_path / "model.gguf", "q4_k")
     with exact_session(path, spec_length=16) as session:
         rounds = session.generate(PROMPTS["counting"], max_tokens=100).stats.by_round
@@ -95,7 +95,7 @@ def test_bits_are_equal_at_every_width_for_experts(tmp_path: Path) -> None:
 
 
 def test_bits_are_equal_at_every_width_with_snapshots(tmp_path: Path) -> None:
-    """Float convolutions; a token's companion is cut off again."""
+    """Convolutions are float, so no token is decoded alone; the extra token is removed again."""
     prompts = [[1, 5, 6], [1, *range(3, 90)] * 6]
     check_widths(write_hybrid_with_snapshots(tmp_path / "hybrid.gguf"), prompts, n_tokens=120)
 

@@ -45,14 +45,13 @@ def test_rejection_sampling_accepts_at_the_expected_rate() -> None:
 
 
 def test_memory_after_rejected_drafts_holds_only_accepted_tokens(open_session: Open) -> None:
-    """After partly wrong drafts the memory holds the accepted tokens, and nothing else."""
     session = open_session(draft=BUNDLED_DRAFT)
     tokens = session.tokenize(PROMPTS["english"])
     generation = session.generate(tokens, max_tokens=40)
     assert generation.stats.accepted < generation.stats.drafted
     longer = [*tokens, *generation.tokens, 5]
     again = session.generate(longer, max_tokens=20, logprobs=3)
-    # All but the last token, which nobody had asked the target about.
+    # All but the last token, which was not decoded.
     assert again.stats.reused_tokens == len(longer) - 2
     fresh = open_session(draft=None).generate(longer, max_tokens=20, logprobs=3)
     assert again.tokens == fresh.tokens
@@ -61,7 +60,6 @@ def test_memory_after_rejected_drafts_holds_only_accepted_tokens(open_session: O
 
 
 def test_a_round_of_several_tokens_streams_each_as_a_chunk(open_session: Open) -> None:
-    """A round may give several tokens, each a chunk of its own."""
     session = open_session(draft=BUNDLED_DRAFT)
     generation = session.generate(PROMPTS["module"], max_tokens=60)
     chunks = list(session.stream(PROMPTS["module"], max_tokens=60))
@@ -75,7 +73,7 @@ def test_a_round_of_several_tokens_streams_each_as_a_chunk(open_session: Open) -
 def open_planned(
     open_session: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Any], SpecSession]:
-    """Opens a session that plans, and drafts at first, whatever this machine's decodes take."""
+    """Opens a planned session that drafts from the start, whatever decodes cost on this machine."""
     monkeypatch.setenv("SPECLLAMA_CACHE", str(tmp_path))
 
     def open_one(draft: Any) -> SpecSession:
@@ -90,7 +88,7 @@ def open_planned(
 def test_planned_drafts_change_no_greedy_token(
     open_session: Open, open_planned: Callable[[Any], SpecSession], draft: Any
 ) -> None:
-    """Also where the planner decides, by the clock, how much is drafted."""
+    """Measured times decide how much is drafted."""
     plain, planned = open_session(draft=None), open_planned(draft)
     drafted = 0
     for name, prompt in PROMPTS.items():
@@ -116,8 +114,7 @@ def test_planned_drafts_change_no_sampled_token_and_stats_add_up(open_session: O
 
 
 def test_matches_draft_next_to_a_draft_model(open_planned: Callable[[Any], SpecSession]) -> None:
-    """With a planner, matches and n-grams draft also where there is a draft model: here one that
-    pays nowhere, the target itself."""
+    """The draft model is the target itself, which never pays. Matches and n-grams still draft."""
     session = open_planned(BUNDLED_MODEL)
     drafted = 0
     for prompt in itertools.islice(PROMPTS.values(), 12):

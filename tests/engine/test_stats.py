@@ -27,14 +27,15 @@ def test_counts_agree_with_each_other(open_session: Open, spec_length: int) -> N
         assert stats.accepted == sum(accepted for _, accepted in stats.by_round)
         assert stats.drafted == sum(stats.drafted_by_position)
         assert stats.accepted == sum(stats.accepted_by_position)
-        # Every round gives its accepted tokens and one more; an end-of-generation token counts as
-        # either, but is not generated.
+        # Every round gives its accepted tokens and one more. An end-of-generation token counts as
+        # one
+        # of these, but not as generated.
         given = stats.rounds + stats.accepted
         if generation.finish_reason == "length":
             assert stats.generated_tokens == given
         else:
             assert given - 2 <= stats.generated_tokens < given
-        # The round that finds the end counts like any other: plain decoding has 1 per round.
+        # The round that finds the end counts, too: plain decoding has 1 token per round.
         assert given - 1 <= stats.chosen_tokens <= given
         assert stats.tokens_per_round == pytest.approx(stats.chosen_tokens / stats.rounds)
         assert all(accepted <= drafted <= spec_length for drafted, accepted in stats.by_round)
@@ -52,7 +53,7 @@ def test_plain_decoding_has_one_token_per_round_whatever_ends_it(open_session: O
         assert found.stats.tokens_per_round == 1, options
 
 
-def test_break_even_is_known_where_a_draft_model_was_timed(open_session: Open) -> None:
+def test_break_even_is_reported_if_a_draft_model_was_timed(open_session: Open) -> None:
     planned = {"spec_length": "auto", "n_ctx": 512}
     found = (
         open_session(draft=BUNDLED_DRAFT, **planned).generate("import os\n", max_tokens=60).stats
@@ -69,7 +70,7 @@ def test_by_drafter_has_the_names_of_source(open_session: Open) -> None:
 
 
 def test_seconds_of_the_parts_add_up_to_the_total(open_session: Open) -> None:
-    """Except for pauses of a busy machine: the best of several generations counts."""
+    """Of several generations the best one counts, because a busy machine pauses some."""
     session = open_session()
     for name in ("module", "english", "near the limit"):
         explained = []
@@ -135,7 +136,7 @@ def test_a_generation_can_be_copied_and_pickled(open_session: Open) -> None:
 
 
 def test_tampered_pickles_are_refused(open_session: Open) -> None:
-    """A state that was tampered with is refused; it is not read as anything else."""
+    """Such a state is not read as another object."""
     drafted = _core.DraftedToken
     whole = (1, Source.match, 1, 0.5, 0, True)
     for i, wrong in ((1, 99), (1, "match"), (0, "x"), (3, None)):

@@ -16,7 +16,7 @@ from specllama.session import BUNDLED_MODEL
 RANDOM_PROMPT = [1, *range(3, 60)]
 
 
-def test_a_drafter_is_told_the_outcome_of_its_main_path(tmp_path: Path) -> None:
+def test_a_drafter_observes_the_outcome_of_its_main_path(tmp_path: Path) -> None:
     model = write_dense(tmp_path / "model.gguf")
     drafter = Branching(N_VOCAB, "side")
     options: Any = {"max_tokens": 40, "logit_bias": {2: -100.0}}

@@ -1,4 +1,4 @@
-"""Several candidates at a position, verified in one decode: the same tokens, and no leftovers."""
+"""Several candidates at a position, verified in one decode: the same tokens, and a clean memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEMPERATURES = (0.0, 0.7, 1.0)
 
 
 def prompt_of(model: Path | None, seed: int) -> Any:
-    """A prompt, another one for most seeds."""
+    """Return a prompt, which differs for most seeds."""
     if model is not None:
         return [1, *range(3 + seed % 41, 60)]
     prompt = PROMPTS[[*PROMPTS][seed % len(PROMPTS)]]
@@ -30,7 +30,8 @@ def prompt_of(model: Path | None, seed: int) -> Any:
 
 
 def check(model: Path | None, place: str, n_tokens: int, max_tokens: int, **options: Any) -> int:
-    """Compare so many tokens, at least, with plain decoding; return how many of side branches were
+    """Compare at least `n_tokens` tokens with plain decoding; return how many tokens of branches
+    were
     accepted."""
     drafter = Branching(N_VOCAB if model else 4096, place)
     n_aside = 0
@@ -64,7 +65,7 @@ def check(model: Path | None, place: str, n_tokens: int, max_tokens: int, **opti
 def test_draft_trees_change_no_token(tmp_path: Path, kind: str, place: str) -> None:
     model = {"dense": write_dense, "experts": write_experts}[kind](tmp_path / "model.gguf")
     n_aside = check(model, place, n_tokens=300, max_tokens=60)
-    # What ends a text is where nothing more is known, and may be guessed by chance.
+    # After the end of a text, the drafter has only random tokens.
     assert (n_aside > 10) == (place in ("side", "random"))
 
 
@@ -84,7 +85,7 @@ def test_draft_trees_change_no_token_of_long_texts(tmp_path: Path, kind: str, pl
 
 
 def test_trees_of_a_draft_model_and_ngrams_change_no_token(open_session: Open) -> None:
-    """Second and third choices, and where the two disagree, both; fixed and planned."""
+    """Second and third choices, and both tokens where the drafters disagree; fixed and planned."""
     plain = open_session(draft=None)
     n_aside = 0
     for options in ({"spec_length": 4, "spec_tree": 3}, {"spec_length": "auto", "spec_tree": 4}):
@@ -105,7 +106,7 @@ def test_trees_of_a_draft_model_and_ngrams_change_no_token(open_session: Open) -
 def test_a_branch_from_a_second_match_is_accepted(
     open_session: Open, spec_length: int | str
 ) -> None:
-    """Of three pieces that begin alike the first is right, and the copy comes from the last."""
+    """Three pieces begin alike. The first is right, but the copy comes from the last."""
     prompt = PROMPTS["module"]
     plain = open_session(draft=None).generate(prompt, max_tokens=120)
     reference: list[int] = []
@@ -154,7 +155,7 @@ def test_wider_trees_accept_more_tokens(open_session: Open) -> None:
 
 
 def test_trees_leak_no_memory_when_the_context_fills(tmp_path: Path) -> None:
-    """Hundreds of rounds with every kind of end, in a memory that has no place to lose."""
+    """Hundreds of rounds that end in every way, in a memory without a spare cell."""
     model = write_dense(tmp_path / "model.gguf")
     drafter = Branching(N_VOCAB, "random")
     bias = {"logit_bias": {2: -100.0}}
@@ -169,7 +170,7 @@ def test_trees_leak_no_memory_when_the_context_fills(tmp_path: Path) -> None:
             drafter.coming = expected.tokens
             assert session.generate(prompt, **options).tokens == expected.tokens
             assert expected.stats.prompt_tokens + expected.stats.generated_tokens == 256
-            # Left early, at a stop string, by its reader.
+            # Ended early: by a stop string, or by its reader.
             stop = plain.generate(prompt, **options | {"max_tokens": 30}).text[-3:]
             text = plain.generate(prompt, stop=stop, **options).text
             assert session.generate(prompt, stop=stop, **options).text == text
@@ -181,7 +182,7 @@ def test_trees_leak_no_memory_when_the_context_fills(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(WRITERS))
-def test_recurrent_memories_verify_chains_only(tmp_path: Path, kind: str) -> None:
+def test_memories_other_than_full_attention_verify_chains_only(tmp_path: Path, kind: str) -> None:
     model = WRITERS[kind](tmp_path / "model.gguf")
     drafter = Branching(N_VOCAB, "side")
     options: Any = {"max_tokens": 40, "logit_bias": {2: -100.0}}
@@ -211,7 +212,7 @@ def test_trees_of_several_requests_share_the_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("n_seq", [1, 3])
-def test_trees_fit_into_small_batches(tmp_path: Path, n_seq: int) -> None:
+def test_tree_drafts_work_with_small_batches(tmp_path: Path, n_seq: int) -> None:
     model = write_dense(tmp_path / "model.gguf")
     options: Any = {"max_tokens": 40, "logit_bias": {2: -100.0}}
     for spec_length, n_batch in ((8, 3), (8, 7), ("auto", 3)):
@@ -224,7 +225,7 @@ def test_trees_fit_into_small_batches(tmp_path: Path, n_seq: int) -> None:
 
 
 class Interrupting(Branching):
-    """Has Ctrl-C pressed while a tree is being drafted."""
+    """Ctrl-C comes while a tree is drafted."""
 
     def __init__(self, place: str) -> None:
         super().__init__(N_VOCAB, place)
@@ -238,8 +239,10 @@ class Interrupting(Branching):
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_ctrl_c_in_the_middle_of_a_tree_leaves_nothing_behind(tmp_path: Path, place: str) -> None:
-    """Nothing of the tree is left: the next generation is plain decoding's."""
+def test_ctrl_c_while_drafting_a_tree_leaves_no_tokens_in_the_memory(
+    tmp_path: Path, place: str
+) -> None:
+    """The next generation is that of plain decoding."""
     model = write_dense(tmp_path / "model.gguf")
     drafter = Interrupting(place)
     options: Any = {"max_tokens": 60, "logit_bias": {2: -100.0}, "temperature": 0.7, "seed": 3}

@@ -1,4 +1,4 @@
-"""Building corpora: the files that are read, and the file that is written."""
+"""Building corpora: which files are read, and which file is written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from specllama.formats import corpus
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 
 
-def test_build_finds_text_files_in_folders(tmp_path: Path) -> None:
+def test_corpus_build_finds_text_files_in_folders(tmp_path: Path) -> None:
     folder = tmp_path / "texts"
     (folder / "inner").mkdir(parents=True)
     (folder / ".hidden").mkdir()
@@ -110,7 +110,7 @@ def test_corpus_command_builds_and_describes_a_corpus(
 def test_an_interrupted_build_keeps_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing half written stays behind."""
+    """No unfinished file stays."""
     source = tmp_path / "a.py"
     source.write_text("x = 1\n" * 100)
     path = tmp_path / "c"
@@ -126,14 +126,14 @@ def test_an_interrupted_build_keeps_the_old_file(
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_named_pipes_in_folders_are_ignored(tmp_path: Path) -> None:
+def test_corpus_ignores_named_pipes_in_folders(tmp_path: Path) -> None:
     """Opening a named pipe would wait for a writer."""
     (tmp_path / "a.py").write_text("x = 1\n")
     os.mkfifo(tmp_path / "pipe.py")
     assert corpus.find_files([tmp_path]) == [tmp_path / "a.py"]
 
 
-def test_links_out_of_a_folder_are_followed_only_if_named(tmp_path: Path) -> None:
+def test_corpus_follows_links_out_of_a_folder_only_if_named(tmp_path: Path) -> None:
     folder, outside = tmp_path / "texts", tmp_path / "secret.txt"
     (folder / "inner").mkdir(parents=True)
     outside.write_text("secret")
@@ -149,8 +149,8 @@ def test_links_out_of_a_folder_are_followed_only_if_named(tmp_path: Path) -> Non
     assert folder / "out.txt" in corpus.find_files([folder, folder / "out.txt"])
 
 
-def test_endless_files_and_pipes_are_skipped(tmp_path: Path) -> None:
-    """A file may be replaced by something else before it is read."""
+def test_corpus_skips_endless_files_and_pipes(tmp_path: Path) -> None:
+    """A file may be replaced by a pipe or a device before it is read."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "a.txt").write_text("some words\n" * 20)
     unread = [tmp_path / "pipe", Path("/dev/zero"), Path("/proc/self/maps"), tmp_path]
@@ -160,16 +160,19 @@ def test_endless_files_and_pipes_are_skipped(tmp_path: Path) -> None:
         corpus.build(BUNDLED_MODEL, unread, tmp_path / "d")
 
 
-def test_missing_files_are_skipped(tmp_path: Path) -> None:
+def test_corpus_skips_missing_files(tmp_path: Path) -> None:
     kept = tmp_path / "a.py"
     kept.write_text("x = 1\n" * 20)
     built = corpus.build(BUNDLED_MODEL, [tmp_path / "gone.py", kept], tmp_path / "c")
     assert (built.n_texts, built.n_skipped) == (1, 1)
 
 
-def test_long_files_are_cut_between_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A piece is tokenized on its own, so a word that is cut would get other tokens than in a
-    text; only a line that is longer than a piece is cut."""
+def test_corpus_cuts_long_files_between_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pieces are tokenized separately, so a word cut in two would get other tokens. Only a line
+    longer
+    than a piece is cut."""
     source = tmp_path / "a.py"
     lines = [f"value_{i} = some_function({i})\n" for i in range(50)]
     source.write_text("".join(lines))

@@ -52,8 +52,8 @@ def test_replay_gives_the_text_with_every_drafter(open_session: Open) -> None:
             assert generation.finish_reason == "length"
             assert generation.tokens == session.tokenize(text, add_special=False)
             if draft is not None:
-                assert spec_length == "auto" or generation.stats.accepted > 10  # it repeats itself
-            # And nothing of it stays.
+                assert spec_length == "auto" or generation.stats.accepted > 10  # repetitive
+            # The replayed text does not stay in the session.
             assert session.generate(PROMPT, max_tokens=5).tokens != generation.tokens[:5]
 
 
@@ -77,7 +77,7 @@ def test_replay_of_the_models_own_text_has_the_same_rounds(open_session: Open) -
         (7, {}, "text must be"),
     ],
 )
-def test_bad_texts_to_replay_are_refused(
+def test_unusable_texts_for_replay_are_refused(
     open_session: Open, text: Any, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ArgumentError, match=message):

@@ -1,4 +1,4 @@
-"""A trace as text, HTML and JSON, and the command."""
+"""Traces as text, HTML and JSON, and the command `specllama trace`."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ PROMPT = PROMPTS["module"]
 
 
 class Page(HTMLParser):
-    """Reads a page: whether every element is closed, and its marked texts."""
+    """Reads a page: checks that every element is closed, and collects its marked texts."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
         self.open: list[tuple[str, str]] = []
-        self.marked: list[tuple[str, str, str]] = []  # mark, text, what shows on hover
+        self.marked: list[tuple[str, str, str]] = []  # mark, text, tooltip
         self.names: set[str] = set()
         self.feed(html)
         self.close()
@@ -65,7 +65,7 @@ class Page(HTMLParser):
             self.marked[-1] = (mark, text + data, title)
 
     def text(self) -> str:
-        """The text that is not struck out, without the prompt and what was cut off."""
+        """Return the text that is not struck out, without the prompt and what was cut off."""
         return "".join(t for mark, t, _ in self.marked if mark not in ("del", "prompt", "cut"))
 
 
@@ -88,11 +88,13 @@ def traced(
 
 
 @pytest.mark.parametrize("options", [{"draft": "ngram"}, {"draft": BUNDLED_DRAFT}, {"draft": None}])
-def test_page_marks_every_token_by_its_source(open_session: Open, options: dict[str, Any]) -> None:
+def test_trace_page_marks_every_token_by_its_source(
+    open_session: Open, options: dict[str, Any]
+) -> None:
     trace, text = traced(open_session(**options), max_tokens=100)
     page = Page(trace.to_html())
     assert page.text() == text
-    # The figures, counted again from the rounds.
+    # The counts, computed again from the rounds.
     expected: list[str] = []
     for one in trace.rounds:
         expected += [d.drafter for d in one.draft[: one.accepted]]
@@ -113,7 +115,7 @@ def test_page_marks_every_token_by_its_source(open_session: Open, options: dict[
         assert set(marks) & {"match", "ngram", "model"}
 
 
-def test_page_loads_nothing_from_outside(open_session: Open) -> None:
+def test_trace_page_loads_nothing_from_outside(open_session: Open) -> None:
     trace, _ = traced(open_session(), max_tokens=40)
     html = trace.to_html()
     for outside in ("http", "src=", "href=", "url(", "@import", "<script", "<link"):
@@ -122,7 +124,7 @@ def test_page_loads_nothing_from_outside(open_session: Open) -> None:
     fragment = trace._repr_html_()
     assert fragment in html
     assert "<body" not in fragment
-    # No rule reaches what a notebook shows beside it, and every mark has a line or a weight.
+    # The style applies only to the trace in a notebook; every mark has an underline or a weight.
     style = re.sub(r"@media[^{]*\{", "", re.findall(r"<style>(.*?)</style>", fragment, re.S)[0])
     for selector in re.findall(r"([^{}]+)\{", style):
         assert all(part.strip().startswith(".specllama-trace") for part in selector.split(","))
@@ -130,7 +132,7 @@ def test_page_loads_nothing_from_outside(open_session: Open) -> None:
         assert re.search(rf"\.{drafter} \{{[^}}]*underline", style)
 
 
-def test_strip_has_every_token(open_session: Open) -> None:
+def test_the_trace_strip_has_every_token(open_session: Open) -> None:
     trace, _ = traced(open_session(), max_tokens=60)
     expected: Counter[str] = Counter()
     for i in range(len(trace.rounds)):
@@ -142,20 +144,22 @@ def test_strip_has_every_token(open_session: Open) -> None:
     assert {"own", "rejected"} < set(expected)
 
 
-def test_page_escapes_markup_and_control_characters(scripted: Script, open_session: Open) -> None:
+def test_trace_page_escapes_markup_and_control_characters(
+    scripted: Script, open_session: Open
+) -> None:
     pieces = ["<script>", "alert('&amp;\")", "\n", "\t", "</span>", "\x01", "é", b"\xc3", b"\xa9"]
     trace, text = traced(open_session(scripted(pieces)), [BOS], max_tokens=20)
     assert text == "<script>alert('&amp;\")\n\t</span>\x01éé"
     html = trace.to_html()
     assert "<script" not in html
     assert "\x01" not in html
-    # The two halves of a character are no characters, and the token that ends it all is cut off.
+    # Half a character is shown as U+FFFD. The end token is cut off.
     page = Page(html)
     assert page.text() == text[:-1].replace("\x01", "\u2401") + "\ufffd\ufffd"
     assert page.marked[-1][:2] == ("cut", "</s>")
 
 
-def test_page_escapes_the_prompt(open_session: Open) -> None:
+def test_trace_page_escapes_the_prompt(open_session: Open) -> None:
     prompt = "</div><script>alert(\"1\")</script> & 'x' &lt;\n"
     trace, text = traced(open_session(), prompt, max_tokens=20)
     page = Page(trace.to_html())
@@ -164,7 +168,7 @@ def test_page_escapes_the_prompt(open_session: Open) -> None:
     assert page.text() == text
 
 
-def test_page_keeps_leading_spaces(scripted: Script, open_session: Open) -> None:
+def test_trace_page_keeps_leading_spaces(scripted: Script, open_session: Open) -> None:
     session = open_session(scripted(["a", "\u2581b", "\u2581\u2581c"]), draft=None)
     trace, text = traced(session, "a", max_tokens=10)
     assert text == " b  c"
@@ -294,7 +298,9 @@ def test_trace_command_refuses_bad_input_with_one_sentence(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk that is always full")
-def test_trace_command_prints_an_unwritable_result(capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_command_prints_a_result_that_cannot_be_written(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     options = ["-t", "1", "-p", "def f(", "-n", "3"]
     assert main(["trace", *options]) == 0
     shown = capsys.readouterr().out
@@ -310,7 +316,6 @@ def test_trace_command_prints_an_unwritable_result(capsys: pytest.CaptureFixture
 def test_an_interrupted_trace_command_writes_the_text_so_far(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
-    """The text so far is written."""
     page = tmp_path / "out.html"
     draw = Trace.to_html
 

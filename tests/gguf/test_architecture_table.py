@@ -1,6 +1,6 @@
-"""The table of architectures, compared with llama.cpp's source where that is at hand.
+"""The table of architectures, compared with llama.cpp's source if it is available.
 
-LLAMA_SOURCE_DIR names a tree of the version that pyproject.toml pins.
+LLAMA_SOURCE_DIR names a source tree of the version that pyproject.toml pins.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ def llama_source() -> Path:
 
 
 def names_in(source: Path) -> dict[str, str]:
-    """[constant without LLM_ARCH_]: the name in files."""
+    """Return the name in model files of each constant, which is given without LLM_ARCH_."""
     text = (source / "llama-arch.cpp").read_text()
     return dict(re.findall(r'\{ LLM_ARCH_(\w+),\s*"([^"]+)"', text))
 
 
-def test_no_architecture_has_two_rows() -> None:
+def test_no_architecture_has_two_rows_in_the_table() -> None:
     names = [name for name, _ in ROWS]
     assert len(names) > 40
     assert len(set(names)) == len(names)
 
 
-def test_every_row_is_an_architecture_of_llama_cpp(llama_source: Path) -> None:
+def test_every_row_of_the_table_is_an_architecture_of_llama_cpp(llama_source: Path) -> None:
     known = set(names_in(llama_source).values())
     assert {name for name, _ in ROWS} <= known
 
@@ -46,7 +46,7 @@ def rows_with(column: str) -> set[str]:
 
 
 def graphs(source: Path) -> dict[str, str]:
-    """[architecture]: the source text of the files that make its graphs."""
+    """Return the source text of the files that build each architecture's graphs."""
     models = (source / "llama-model.cpp").read_text()
     headers = "".join(path.read_text() for path in (source / "models").glob("*.h"))
     bases = dict(re.findall(r"struct (llama_model_\w+) : public (llama_model_\w+)", headers))
@@ -65,7 +65,7 @@ def graphs(source: Path) -> dict[str, str]:
     return texts
 
 
-def test_snapshots_of_the_table_are_those_that_llama_cpp_keeps(llama_source: Path) -> None:
+def test_snapshots_of_the_table_are_those_of_llama_cpp(llama_source: Path) -> None:
     text = (llama_source / "llama-arch.cpp").read_text()
     body = text[text.index("bool llm_arch_supports_rs_rollback") :]
     body = body[: body.index("return true;")]
@@ -74,18 +74,18 @@ def test_snapshots_of_the_table_are_those_that_llama_cpp_keeps(llama_source: Pat
     assert rows_with("snapshots = true") == keeps
 
 
-def test_layer_inputs_of_the_table_are_those_that_llama_cpps_graphs_give(
+def test_layer_inputs_of_the_table_are_those_of_llama_cpps_graphs(
     llama_source: Path,
 ) -> None:
     gives = {name for name, text in graphs(llama_source).items() if "t_layer_inp[il]" in text}
-    # Inputs wider than its states, which llama.cpp asserts; a model that makes no text.
+    # One has inputs wider than its states, which llama.cpp asserts; one generates no text.
     gives -= {"qwen4exp", "llama-embed"}
     assert rows_with("layer_inputs = true") == gives
     last = {name for name, text in graphs(llama_source).items() if "t_layer_inp[n_layer]" in text}
     assert rows_with("last_output = true") == last
 
 
-def test_predictions_of_the_table_are_those_that_llama_cpp_has_graphs_of(
+def test_mtp_entries_of_the_table_are_those_that_llama_cpp_has_graphs_for(
     llama_source: Path,
 ) -> None:
     single, chains, crops = set(), set(), set()

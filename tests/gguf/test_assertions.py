@@ -1,4 +1,4 @@
-"""Files that fail an assertion of llama.cpp: one sentence, and the process goes on."""
+"""Files that fail an assertion of llama.cpp give one sentence, and the process continues."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ctypes.CDLL(str(library)).ggml_abort(b"somewhere.cpp", 7, b"something failed")
 
 
 def run(program: str, *arguments: Path) -> subprocess.CompletedProcess[str]:
-    """Without a debugger for a backtrace, which waits for ever in a sanitized process."""
+    """Run without a debugger for backtraces, which would hang in a sanitized process."""
     return subprocess.run(
         [sys.executable, "-c", program, *map(str, arguments)],
         capture_output=True,
@@ -104,7 +104,7 @@ SpecSession(sys.argv[1], None, n_ctx=128, progress=fail)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for a library of Linux")
-def test_other_assertions_still_end_the_process(tmp_path: Path) -> None:
+def test_assertions_outside_of_loading_end_the_process(tmp_path: Path) -> None:
     sound = write(tmp_path / "sound.gguf", "qwen3", architectures()["qwen3"])
     for program in (ABORT, ABORT_WHILE_LOADING):
         ran = run(program, sound)

@@ -22,33 +22,33 @@ Open = Callable[..., SpecSession]
 
 
 def refusal(path: Path | str) -> str:
-    """Return the sentence by which a file is refused; it names the file."""
+    """Return the sentence that refuses a file; it names the file."""
     message = refusals.refusal(path)
     assert str(path) in message
     return message
 
 
-def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+def test_a_missing_model_file_is_refused(tmp_path: Path) -> None:
     assert "There is no file" in refusal(tmp_path / "missing.gguf")
     (loop := tmp_path / "loop.gguf").symlink_to(loop)
     assert "as a model: Too many levels of symbolic links." in refusal(loop)
 
 
-def test_a_directory_is_refused(tmp_path: Path) -> None:
+def test_a_directory_is_refused_as_a_model(tmp_path: Path) -> None:
     assert "is a directory" in refusal(tmp_path)
 
 
-def test_an_empty_file_is_refused(tmp_path: Path) -> None:
+def test_an_empty_file_is_refused_as_a_model(tmp_path: Path) -> None:
     (path := tmp_path / "empty.gguf").touch()
     assert "it is empty" in refusal(path)
 
 
-def test_a_text_file_is_refused(tmp_path: Path) -> None:
+def test_a_text_file_is_refused_as_a_model(tmp_path: Path) -> None:
     (path := tmp_path / "text.gguf").write_text("Once upon a time")
     assert "not a GGUF file" in refusal(path)
 
 
-def test_paths_that_are_not_paths_are_refused() -> None:
+def test_invalid_model_paths_are_refused() -> None:
     for path in ("", "a\0b"):
         with pytest.raises((ModelError, ArgumentError)):
             SpecSession(path)
@@ -56,10 +56,10 @@ def test_paths_that_are_not_paths_are_refused() -> None:
         SpecSession(5)  # type: ignore[arg-type]
 
 
-def test_a_cut_file_is_refused(tmp_path: Path, bundled_model: Path) -> None:
+def test_a_truncated_model_file_is_refused(tmp_path: Path, bundled_model: Path) -> None:
     whole = bundled_model.read_bytes()
     for i in range(10):
-        # Places in the header and in the weights.
+        # Positions in the header and in the weights.
         end = [5, 30, 1000, 50_000, 90_000, 200_000][i] if i < 6 else len(whole) * (i - 5) // 5
         (path := tmp_path / f"cut{i}.gguf").write_bytes(whole[: min(end, len(whole) - 1)])
         message = refusal(path)
@@ -77,7 +77,7 @@ def test_a_vocabulary_without_weights_is_refused(tmp_path: Path) -> None:
 
 
 def write_header(path: Path, architecture: str | None, **values: Any) -> None:
-    """A GGUF with one tensor and what `values` name: an int, a bool, a text or a list each."""
+    """Write a GGUF with one tensor and these values: an int, a bool, a text or a list each."""
     writer = gguf.GGUFWriter(path, architecture or "llama")
     if architecture is None:
         writer.kv_data[0].clear()
@@ -128,7 +128,7 @@ def test_encoder_models_are_refused(tmp_path: Path, architecture: str) -> None:
         ({"general__architecture": "no-such"}, "unknown model architecture: 'no-such'"),
     ],
 )
-def test_bad_headers_are_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+def test_bad_gguf_headers_are_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     values = {name: value for name, value in (LLAMA | change).items() if value is not None}
     architecture = values.pop("general__architecture", "llama")
     if architecture != "llama":
@@ -138,7 +138,7 @@ def test_bad_headers_are_refused(tmp_path: Path, change: dict[str, Any], message
 
 
 def test_an_empty_tensor_is_refused(tmp_path: Path) -> None:
-    """How fast it could be multiplied with is not asked."""
+    """It is refused before its kernel is looked up."""
     write_header(path := tmp_path / "model.gguf", "llama", **LLAMA)
     data = bytearray(path.read_bytes())
     sizes = data.index(b"token_embd.weight") + len(b"token_embd.weight") + 4
@@ -185,8 +185,9 @@ LETHAL: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 def test_headers_that_would_crash_llama_cpp_are_refused(tmp_path: Path) -> None:
-    """Each of these, unchecked, meets an assertion in llama.cpp, or worse. All in one process, so
-    that it would be seen if one got through."""
+    """Without a check, each would fail an assertion of llama.cpp, or worse. All run in one process,
+    so
+    that one crash is seen."""
     write_scripted_model(original := tmp_path / "whole.gguf", ["a", "b", "c"])
     paths = []
     for i, (fields, tensors) in enumerate(LETHAL):
@@ -216,13 +217,13 @@ def test_headers_that_would_crash_llama_cpp_are_refused(tmp_path: Path) -> None:
         assert line.startswith("refused Cannot use"), case
 
 
-def test_a_named_pipe_is_refused(tmp_path: Path) -> None:
+def test_a_named_pipe_is_refused_as_a_model(tmp_path: Path) -> None:
     os.mkfifo(path := tmp_path / "fifo.gguf")
     assert "not a regular file" in refusal(path)
 
 
-def test_damaged_files_never_crash(tmp_path: Path) -> None:
-    """80 files with a few bytes changed, in a process of their own: refused, or they run."""
+def test_damaged_files_never_crash_the_process(tmp_path: Path) -> None:
+    """80 files with a few changed bytes, in a child process: each is refused or runs."""
     write_scripted_model(original := tmp_path / "whole.gguf", ["a", "b", "c"])
     script = textwrap.dedent(
         """
@@ -273,9 +274,11 @@ def test_damaged_files_never_crash(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("value", [-2, 2**31, -(2**70), 10**30, 1.5, "4", True, float("nan"), []])
-def test_bad_numbers_are_refused_by_name(open_session: Open, name: str, value: Any) -> None:
+def test_bad_numbers_are_refused_with_the_options_name(
+    open_session: Open, name: str, value: Any
+) -> None:
     if name == "ngram_max_bytes" and value == 2**31:
-        return  # 2 GiB may well be wished for
+        return  # 2 GiB are a valid limit
     with pytest.raises(ArgumentError, match=name) as caught:
         open_session(**{name: value})
     assert str(caught.value).endswith(".")
@@ -323,6 +326,6 @@ def test_bad_max_tokens_are_refused(open_session: Open, max_tokens: Any) -> None
         open_session().generate("x", max_tokens=max_tokens)
 
 
-def test_a_context_beyond_all_memory_is_refused(open_session: Open) -> None:
+def test_a_context_too_large_for_the_memory_is_refused(open_session: Open) -> None:
     with pytest.raises(OutOfMemoryError, match="lower n_ctx"):
         open_session(n_ctx=2**30)

@@ -1,4 +1,4 @@
-"""Files of block drafters: refusals with their reasons, where they are found, and damaged ones."""
+"""Files of block drafters: reasons for refusals, where they are found, and damaged files."""
 
 from __future__ import annotations
 

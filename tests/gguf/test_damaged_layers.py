@@ -1,6 +1,6 @@
-"""Damaged layers of every kind of model that the tests can write: one sentence each, and no crash.
+"""Damaged layers in every kind of model that the tests can write: one sentence each, and no crash.
 
-Each file is opened and asked in a process of its own, which must end by itself.
+Each file is opened and used in a process of its own, which must end by itself.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ except ModelError as error:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Writes a sound file of a kind, once."""
+    """Writes an undamaged file of a kind, once."""
     folder = tmp_path_factory.mktemp("whole")
 
     def write(kind: str) -> Path:
@@ -58,7 +58,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def outcome(kind: str, path: Path, target: Path) -> str:
-    """The output of a process that opens a file and generates with it."""
+    """Return the output of a process that opens a file and generates with it."""
     pair = (target, path) if kind == "EAGLE-3" else (path, DRAFTS.get(kind, "ngram"))
     process = subprocess.run(
         [sys.executable, "-c", SCRIPT, *map(str, pair)],
@@ -170,7 +170,7 @@ def test_damaged_layers_are_refused(
     whole: Callable[[str], Path],
     target: Path,
 ) -> None:
-    """Each of these, unchecked, ends the process in llama.cpp, or keeps it busy forever."""
+    """Without a check, each would end the process in llama.cpp, or keep it busy forever."""
     damage(whole(kind), path := tmp_path / "damaged.gguf", fields, tensors)
     words = outcome(kind, path, target)
     assert words.startswith(f"refused Cannot use {path} as a model: ")
@@ -179,10 +179,10 @@ def test_damaged_layers_are_refused(
     assert words.count("\n") == 1
 
 
-def test_superfluous_fields_are_accepted(
+def test_superfluous_header_fields_are_accepted(
     tmp_path: Path, whole: Callable[[str], Path], target: Path
 ) -> None:
-    """Files that llama.cpp has written state everything: as zeros, or for each layer."""
+    """llama.cpp writes all fields to its files: as zeros, or one value for each layer."""
     nothing: dict[str, Any] = {
         "rope.dimension_sections": [0] * 4,
         "ssm.inner_size": 0,

@@ -1,5 +1,6 @@
-"""Mutated files of multi-token prediction layers, and mutated models next to sound ones: they are
-refused or draft, and never end the process."""
+"""Mutated files of MTP layers, and mutated models next to undamaged ones: they are refused or
+draft,
+and never end the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of heads: refusals with their reasons, and where heads are found."""
+"""Files of heads: reasons for refusals, and where heads are found."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_head_of_another_model_is_refused(tmp_path: Path, bundled_model: Path)
     assert "does not tell" in refusal(WRITERS["recurrent"](tmp_path / "mamba.gguf"), head)
     assert "numbers" in refusal(bundled_model, head)
     assert "drafts for another model" in refusal(head, "ngram")
-    # Its layer has the width, its vocabulary is another.
+    # The widths agree, the vocabularies differ.
     write_knowing_pair(tmp_path, shares=False)
     other = write_eagle3(tmp_path / "other.gguf", target_hidden_size=WIDTH)
     assert "numbers" in refusal(tmp_path / "target.gguf", other)
@@ -107,7 +107,7 @@ def test_hidden_states_of_another_length_are_refused(tmp_path: Path, length: int
     mtp = write_qwen(tmp_path / "mtp.gguf", embedding_length_out=length)
     assert f"its embedding_length_out is {length}" in refusal(mtp, "mtp")
     assert not _core.brings_head(str(mtp))
-    with SpecSession(mtp, n_gpu_layers=0, n_threads=1) as session:  # as without these layers
+    with SpecSession(mtp, n_gpu_layers=0, n_threads=1) as session:  # these layers are ignored
         assert len(session.generate(PROMPT, max_tokens=5, **NO_END).tokens) == 5
     head = write_eagle3(tmp_path / "head.gguf", embedding_length_out=length)
     target = write_dense(tmp_path / "target.gguf")
@@ -143,7 +143,7 @@ except ModelError as error:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux's linker")
 def test_a_libllama_without_the_needed_functions_has_no_heads(tmp_path: Path) -> None:
-    """A libllama in which one of them has another name."""
+    """One function is renamed in a copy of libllama."""
     name = b"_Z26llama_get_embeddings_nextnP13llama_context"
     for path in (Path(llama_cpp.__file__).parent / "lib").glob("lib*.so*"):
         if path.name == "libllama.so":

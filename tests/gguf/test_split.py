@@ -20,12 +20,12 @@ from specllama.commands.spec_cli import executable
 
 @pytest.fixture
 def parts(tmp_path: Path, bundled_model: Path) -> list[Path]:
-    """The bundled model in parts of so many tensors."""
+    """The bundled model, split into parts of a few tensors."""
     return split(bundled_model, tmp_path / "parts" / "model.gguf", "llama", 20)
 
 
 def refusal(model: Path) -> str:
-    """Why a model is not opened, by Python and by the command line alike."""
+    """Return the error for a model, which is the same in Python and on the command line."""
     with pytest.raises(ModelError) as caught:
         SpecSession(model, None, n_threads=1)
     run = subprocess.run(
@@ -62,7 +62,7 @@ def test_a_split_model_gives_the_same_tokens(
 def test_recurrent_layers_are_found_in_any_part(
     tmp_path: Path, write: Callable[[Path], Path], architecture: str, open_session: Open
 ) -> None:
-    """Which of them are recurrent decides what the memory is, and which kernels multiply."""
+    """The recurrent layers decide the kind of memory and the kernels."""
     model = write(tmp_path / "model.gguf")
     first, *_ = split(model, tmp_path / "parts" / "model.gguf", architecture, 3)
     options: dict[str, Any] = {"exact": True, "kv_type": None}
@@ -76,20 +76,19 @@ def test_memory_estimate_counts_all_parts(parts: list[Path], bundled_model: Path
     def message(model: Path) -> str:
         with pytest.raises(OutOfMemoryError) as caught:
             SpecSession(model, None, n_ctx=1 << 24, n_batch=8192, n_seq=64)
-        return str(caught.value).partition(", but")[0]  # what is free changes
+        return str(caught.value).partition(", but")[0]  # the free memory changes
 
     assert message(parts[0]) == message(bundled_model)
 
 
-def test_a_missing_part_is_refused(parts: list[Path]) -> None:
+def test_a_missing_part_of_a_split_model_is_refused(parts: list[Path]) -> None:
     parts[1].unlink()
     assert refusal(parts[0]) == (
         f"Cannot use {parts[0]} as a model: its part 2 of {len(parts)}, {parts[1]}, is missing."
     )
 
 
-def test_a_cut_part_is_named(parts: list[Path]) -> None:
-    """The part is named, not the model."""
+def test_the_error_names_the_truncated_part(parts: list[Path]) -> None:
     whole = parts[2].read_bytes()
     parts[2].write_bytes(whole[: len(whole) // 2])
     assert refusal(parts[0]).startswith(f"Cannot use {parts[2]} as a model: it is cut short: ")
@@ -99,7 +98,7 @@ def test_a_cut_part_is_named(parts: list[Path]) -> None:
     assert refusal(parts[0]) == f"Cannot use {parts[2]} as a model: it is empty."
 
 
-def test_a_renamed_first_part_is_refused(parts: list[Path]) -> None:
+def test_a_renamed_first_part_of_a_split_model_is_refused(parts: list[Path]) -> None:
     other = parts[0].with_name("model.gguf")
     shutil.copy(parts[0], other)
     assert refusal(other) == (
@@ -108,5 +107,5 @@ def test_a_renamed_first_part_is_refused(parts: list[Path]) -> None:
     )
 
 
-def test_a_later_part_is_refused(parts: list[Path]) -> None:
+def test_a_later_part_of_a_split_model_is_refused(parts: list[Path]) -> None:
     assert "it is part 2 of a split model; give the path of the first part" in refusal(parts[1])

@@ -1,4 +1,4 @@
-"""Files whose matrices have types that ggml cannot multiply."""
+"""Files with matrices of types that ggml cannot multiply."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Type = gguf.GGMLQuantizationType
 
 
 def retyped(source: Path, name: str, kind: Type) -> Path:
-    """A copy in which a tensor is of another type; its bytes are zeros."""
+    """Write a copy in which one tensor has another type; its bytes are zeros."""
     reader = gguf.GGUFReader(source)
     (tensor,) = (one for one in reader.tensors if one.name == name)
     n_in, *n_out = (int(n) for n in tensor.shape)

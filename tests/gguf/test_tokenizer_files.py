@@ -1,4 +1,4 @@
-"""Files whose tokenizers cannot tokenize every text: refused when opened, or an error."""
+"""Files with tokenizers that cannot tokenize every text: refused when opened, or an error later."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specllama import ArgumentError, SpecSession
 
 
 def retokenized(folder: Path, tokens: list[str], **fields: Any) -> Path:
-    """A small model whose first tokens are these."""
+    """Write a small model whose first tokens are these."""
     rest = [f"other {i}" for i in range(N_VOCAB - len(tokens))]
     keys = {f"tokenizer.ggml.{name}": value for name, value in fields.items()}
     changed = {
@@ -29,7 +29,7 @@ def retokenized(folder: Path, tokens: list[str], **fields: Any) -> Path:
     "tokens",
     [
         ["a", "b"],
-        [f"\\x{i:02x}" for i in range(N_VOCAB)],  # of bytes from 0x80 on only the beginnings
+        [f"\\x{i:02x}" for i in range(N_VOCAB)],  # from 0x80 on, only first bytes of characters
         ["\\xc5\\xbc", *(f"\\x{i:02x}" for i in range(1, 90))],
     ],
 )
@@ -44,7 +44,7 @@ def test_t5_tokenizer_without_an_unknown_token_is_refused(tmp_path: Path) -> Non
 
 
 def test_plamo_tokenizer_with_very_long_tokens_is_refused(tmp_path: Path) -> None:
-    """llama.cpp sorts all ends of each token."""
+    """llama.cpp sorts all suffixes of each token."""
     path = retokenized(tmp_path, ["a", "ab" * 15_000], model="plamo2")
     assert "its first 2 tokens are too long for its tokenizer, plamo2" in refusal(path)
 
@@ -54,15 +54,15 @@ def test_a_byte_token_with_another_text_is_refused(tmp_path: Path) -> None:
     assert 'its token 0 is a byte by its type, but its text is "a"' in refusal(path)
 
 
-def test_errors_of_the_standard_library_are_not_quoted(tmp_path: Path) -> None:
-    """Of a model called Phi-3 llama.cpp takes for granted that there is a token </s>."""
+def test_model_errors_do_not_quote_the_standard_library(tmp_path: Path) -> None:
+    """llama.cpp requires a token </s> in a model called Phi-3."""
     whole = retokenized(tmp_path, ["<unk>", "<s>", "a"])
     rewrite(whole, path := tmp_path / "phi.gguf", {"general.name": "phi-3"}, {})
     assert "as a model: llama.cpp cannot load it; the file is damaged." in refusal(path)
 
 
 @pytest.mark.parametrize("text", ["\u017c", "a\u20acb", "\0", "\N{GRINNING FACE}"])
-def test_a_text_that_has_no_tokens_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_text_without_tokens_in_the_vocabulary_is_refused(tmp_path: Path, text: str) -> None:
     path = retokenized(tmp_path, ["<unk>", "<s>", "</s>", "a"])
     with (
         SpecSession(path, n_gpu_layers=0, n_threads=1) as session,

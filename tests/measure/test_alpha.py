@@ -1,4 +1,5 @@
-"""Acceptance rates of drafters, compared with sums over rows, the sampler, and sessions."""
+"""Acceptance rates of drafters, compared with sums over rows, with the sampler, and with
+sessions."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def draft() -> Iterator[LogitsModel]:
 
 @pytest.fixture(scope="module")
 def texts(target: LogitsModel) -> dict[float, list[Text]]:
-    """Six prompts of 48 tokens and 40 tokens of the model's, at each temperature."""
+    """At each temperature, six prompts of 48 tokens and 40 tokens that the model generated."""
     prompts = [
         target.tokenize(prompt, add_special=True)[:48] for prompt in packaged_prompts(HELD_OUT)[:6]
     ]
@@ -65,21 +66,21 @@ def softmax(row: list[float], temperature: float) -> list[float]:
 
 
 def test_rows_are_the_logits_of_the_pytorch_network(target: LogitsModel) -> None:
-    """Against the PyTorch network, as stored: see models/reference.py."""
+    """The reference has stored results: see models/reference.py."""
     data = DATA / "reference.json"
     reference = json.loads(data.read_text("utf-8"))
     prompt, expected = reference["prompt"], reference["models"]["target"]
     rows = target.rows(prompt, 1)
     assert rows.shape == (len(prompt) - 1, target.n_vocab)
-    # Q8_0 sums are rounded otherwise than in float32.
+    # Sums in Q8_0 round differently from float32.
     wanted = np.array(expected["logits"])[: len(rows)]
     assert np.abs(rows[:, reference["columns"]] - wanted).max() < 0.35
     assert (target.rows(prompt, 5) == target.rows(prompt, 1)[4:]).all()
 
 
-def test_generated_texts_equal_a_sessions(texts: dict[float, list[Text]]) -> None:
-    """With the KV memory and the attention that llama-cpp-python has by default; near-ties may tip
-    all the same."""
+def test_generated_texts_equal_those_of_a_session(texts: dict[float, list[Text]]) -> None:
+    """The session has llama-cpp-python's default KV memory and attention; near-ties may still
+    differ."""
     same = 0
     with SpecSession(draft=None, kv_type="f16", flash_attn=False, **CPU) as session:
         for some in texts.values():
@@ -98,7 +99,7 @@ def test_generated_texts_equal_a_sessions(texts: dict[float, list[Text]]) -> Non
 def test_alpha_matches_sums_in_plain_python(
     target: LogitsModel, texts: dict[float, list[Text]], temperature: float
 ) -> None:
-    """One token at a time through llama-cpp-python, and sums in plain Python."""
+    """Tokens are decoded one by one with llama-cpp-python, and the sums are in plain Python."""
     text = texts[temperature][0]
     text = Text(text.tokens[: text.first + 4], text.first, temperature, text.seed)
     betas, same = [], []
@@ -124,7 +125,7 @@ def test_alpha_matches_sums_in_plain_python(
         (one,) = alpha.measure(target, [text], [DraftModel("draft", draft)])
     assert one.agreement.mean == sum(same) / 4
     wanted = sum(betas) / 4 if temperature > 0 else sum(same) / 4
-    # Four rows at once are rounded otherwise than one.
+    # Four rows in one decode round differently from one.
     assert one.alpha.mean == pytest.approx(wanted, abs=0.01)
     assert one.proposed == 1
 
@@ -163,7 +164,7 @@ def test_acceptance_rules_match_the_theory(
         coupled.append(theory.coupled_acceptance(p, q))
         greedy.append(theory.greedy_draft_acceptance(p, q))
         n_tokens += len(p)
-    four = 4 * 0.5 / math.sqrt(n_tokens)  # standard errors of a share, at most
+    four = 4 * 0.5 / math.sqrt(n_tokens)  # at most four standard errors of a share
     assert abs(rules.rejection.mean - rules.overlap.mean) < four
     assert abs(rules.coupled.mean - np.concatenate(coupled).mean()) < four
     assert abs(rules.greedy.mean - np.concatenate(greedy).mean()) < four
@@ -199,7 +200,7 @@ def test_lenience_raises_acceptance_by_its_formula(
 def test_alpha_matches_the_acceptance_of_a_session(
     target: LogitsModel, draft: LogitsModel, temperature: float, lenience: float
 ) -> None:
-    """A session that drafts one token a round, and alpha on the very text it came to."""
+    """The session drafts one token a round; alpha is measured on the text that it generated."""
     texts, drafted, accepted = [], 0, 0
     with SpecSession(None, BUNDLED_DRAFT, spec_length=1, **CPU) as session:
         for seed, prompt in enumerate(packaged_prompts(HELD_OUT)[:12]):
@@ -235,7 +236,7 @@ def test_unigrams_and_bigrams_count_tokens(target: LogitsModel) -> None:
         rows = drafter.distributions(repeated, 6, 1.0, 10)
         assert np.argmax(rows, axis=-1)[-1] == 5
         assert set(rows.sum(axis=-1)) <= {0.0, 1.0}
-    # What was learned from one text is not known in the next.
+    # Nothing is kept from one text to the next.
     assert not Bigram().distributions([1, 2], 1, 1.0, 10).any()
 
 
@@ -262,8 +263,8 @@ def test_probabilities_match_softmax() -> None:
     assert probabilities(logits, 1e-310).tolist() == [[0, 1, 0], [0.5, 0.5, 0]]
 
 
-def test_errors_of_estimates_are_over_whole_texts() -> None:
-    """Where all tokens of a text agree, there are as many observations as texts."""
+def test_standard_errors_of_alpha_treat_each_text_as_one_observation() -> None:
+    """If all tokens of a text agree, there are as many observations as texts."""
     values = np.array([0.1, 0.4, 0.9, 0.2, 0.6])
     estimate = Estimate.of([np.full(100, value) for value in values])
     assert estimate.mean == pytest.approx(values.mean())
@@ -327,7 +328,7 @@ def test_alpha_command_measures_every_draft_of_a_folder(
     folder.mkdir()
     for name in ("one.gguf", "two.gguf"):
         shutil.copy(BUNDLED_DRAFT, folder / name)
-    shutil.copy(BUNDLED_MODEL, folder / "target.gguf")  # not smaller than itself
+    shutil.copy(BUNDLED_MODEL, folder / "target.gguf")  # not smaller than the target
     write_dense(folder / "stranger.gguf")
     (folder / "broken.gguf").write_bytes(b"GGUF")
     text = write("a.txt", "\n".join(packaged_prompts(["code"])))
@@ -343,7 +344,7 @@ def test_alpha_command_compares_types_of_a_draft(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], write: Callable[[str, str], str]
 ) -> None:
     text = write("a.txt", "\n".join(packaged_prompts(["code"])))
-    types = ["--draft-type", "keep", "q4_0", "q8_0"]  # the bundled one is in q8_0
+    types = ["--draft-type", "keep", "q4_0", "q8_0"]  # the bundled draft is in q8_0
     assert main(["alpha", *types, "-f", text, *SMALL, "--temp", "0", "--json"]) == 0
     steps = json.loads(capsys.readouterr().out)["draft_steps"]
     assert list(steps) == ["draft-q8_0.gguf", "draft-q8_0.gguf as Q4_0"]

@@ -1,4 +1,4 @@
-"""`specllama divergence`: no difference in the exact configuration, and its arithmetic."""
+"""`specllama divergence`: no difference in the exact configuration, and the sums of its report."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def test_divergence_json_has_every_comparison(
 
 
 def test_divergence_of_inexact_sessions_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    """The command succeeds in every case."""
+    """The command succeeds all the same."""
     assert main([*SMALL, "--exact", "off", "-kv", "f16"]) == 0
     assert "0 in the exact configuration" in capsys.readouterr().out
 
 
 @x86
 def test_divergence_of_several_requests_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    """No text of an exact session differs; texts of a shared memory may."""
+    """No text of an exact session differs; texts in a shared memory may."""
     assert main([*SMALL, "--n-seq", "2", "--exact", "on"]) == 0
     out = capsys.readouterr().out
     assert "temperature 0, 2 requests at once" in out
@@ -71,7 +71,7 @@ def test_prompts_are_read_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixt
     capsys.readouterr()
     assert main([*SMALL, "-f", str(path)]) == 2
     assert "there are 2 prompts" in capsys.readouterr().err
-    assert main([*SMALL, "-f", str(path), "--temp", "0.7"]) == 0  # again, with other seeds
+    assert main([*SMALL, "-f", str(path), "--temp", "0.7"]) == 0  # prompts repeat, with other seeds
     path.write_text('{"text": ""}', "utf-8")
     assert main([*SMALL, "-f", str(path)]) == 2
     assert 'line 1 has no "prompt".' in capsys.readouterr().err
@@ -90,7 +90,7 @@ def test_packaged_prompts_come_from_the_workloads() -> None:
 
 
 def generation(tokens: list[int], *, exact: bool = True, top: Any = None) -> Any:
-    """A generation as far as it is looked at; `top` maps tokens to log-probabilities."""
+    """A generation with only the fields that are read; `top` maps tokens to log-probabilities."""
     stats = SimpleNamespace(exact=exact, acceptance_rate=0.5)
     logprobs = [
         SimpleNamespace(logprob=(top or {}).get(token, -9.0), top=list((top or {}).items()))

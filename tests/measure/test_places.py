@@ -1,4 +1,4 @@
-"""What is accepted by place in a draft: heads and block drafters in `specllama alpha`."""
+"""Acceptance by position in a draft: heads and block drafters in `specllama alpha`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from specllama.measure.places import Places, by_place
 from specllama.theory import DecodeTimes
 
 
-def test_shares_are_of_the_tokens_after_accepted_ones() -> None:
+def test_acceptance_by_position_counts_tokens_after_accepted_ones_only() -> None:
     rounds = [(3, 3), (3, 1), (3, 0), (2, 2), (0, 0), (1, 1)]
     assert by_place(rounds) == pytest.approx((4 / 5, 2 / 3, 1))
     assert by_place([]) == by_place([(0, 0)]) == ()
 
 
-def test_the_pass_of_a_block_is_paid_once() -> None:
+def test_a_block_drafter_pays_one_decode_for_all_its_tokens() -> None:
     flat = DecodeTimes([1.0] * 5)
     in_turn, at_once = (
         Places("draft", 0.0, "coupled", (0.8,) * 4, 3.36, at_once) for at_once in (False, True)
@@ -43,7 +43,7 @@ def _prompts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def measured(capsys: pytest.CaptureFixture[str], target: Path, draft: Path) -> tuple[Any, str]:
-    """What the command finds, as JSON and as tables."""
+    """Return the command's output as JSON and as tables."""
     size = ["-n", "24", "--prompt-length", "12", "-t", "1", "-ngl", "0"]
     command = ["alpha", "-m", str(target), "-md", str(draft), "--temp", "0", "1", *size]
     assert main([*command, "--json"]) == 0
@@ -53,7 +53,7 @@ def measured(capsys: pytest.CaptureFixture[str], target: Path, draft: Path) -> t
 
 
 @pytest.mark.usefixtures("_prompts")
-def test_alpha_command_finds_that_a_head_is_always_right(
+def test_alpha_command_reports_a_perfect_head_as_always_accepted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target, head = write_knowing_pair(tmp_path, shares=True)

@@ -1,4 +1,4 @@
-"""Times of decodes, and the arithmetic of speeds; nothing asserts a speed."""
+"""Times of decodes, and how speeds are computed; no test asserts a speed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CPU = {"n_threads": 1, "n_gpu_layers": 0, "n_ctx": 256}
 
 
 def test_alpha_of_rounds_ignores_tokens_after_a_rejection() -> None:
-    """Tokens behind a rejected one are not judged."""
+    """Tokens after a rejected one are not verified."""
     assert speed.alpha_of([(4, 4), (4, 1), (4, 0)]) == 5 / 7
     assert speed.alpha_of([(2, 2)]) == 1
     assert speed.alpha_of([(0, 0)]) == 0

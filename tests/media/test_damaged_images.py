@@ -1,4 +1,4 @@
-"""Damaged files of images: an image, or an error in a sentence."""
+"""Damaged image files give an image, or an error of one sentence."""
 
 from __future__ import annotations
 
@@ -43,8 +43,9 @@ FILES = files()
 
 
 def damaged(data: bytes, draws: random.Random) -> bytes:
-    """A file cut off, or with some bytes or a piece changed; more often near its beginning, where
-    sizes and tables are."""
+    """Return a file that is cut off, or has some bytes or a piece changed. Most changes are near
+    its
+    beginning, which has the sizes and tables."""
     changed = bytearray(data)
     kind = draws.randrange(4)
     if kind == 0:
@@ -62,13 +63,13 @@ def damaged(data: bytes, draws: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_damaged_file_is_an_image_or_refused_in_a_sentence(name: str) -> None:
+def test_a_damaged_image_is_read_or_refused_with_one_sentence(name: str) -> None:
     draws = random.Random(name)
     n_refused = 0
     for _ in range(40):
         data = damaged(FILES[name], draws)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow's, of what it passes over
+            warnings.simplefilter("ignore")  # from Pillow, about the parts it ignores
             try:
                 pixels = load_image(data)
             except ArgumentError as error:

@@ -32,7 +32,7 @@ def test_the_bytes_of_a_data_url_are_returned(url: str) -> None:
         ("data:image/png;base64,a", "not base64"),
     ],
 )
-def test_other_urls_are_refused(url: str, said: str) -> None:
+def test_other_urls_than_data_urls_are_refused(url: str, said: str) -> None:
     with pytest.raises(ArgumentError, match=said) as caught:
         content("messages[0]", url)
     assert str(caught.value).startswith("messages[0] ")

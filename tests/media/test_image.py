@@ -1,4 +1,4 @@
-"""Images of all kinds, as RGB."""
+"""Images of all kinds become RGB."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def saved(image: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
 
 
 def blocks() -> Image.Image:
-    """Two rows of 16 by 16 pixels in three colours, which every format keeps nearly as they are."""
+    """Two rows of 16 by 16 pixels in three colours, which every format nearly preserves."""
     image = Image.new("RGB", (48, 32), WHITE)
     for i, colour in enumerate((RED, GREEN, BLUE)):
         image.paste(colour, (16 * i, 0, 16 * (i + 1), 16))
@@ -43,7 +43,7 @@ def near(pixel: Any, colour: tuple[int, int, int]) -> bool:
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_every_format_gives_the_pixels(kind: str) -> None:
+def test_every_image_format_gives_the_same_pixels(kind: str) -> None:
     options = {"quality": 95, "subsampling": 0} if kind == "JPEG" else {}
     pixels = load_image(saved(blocks(), kind, **options))
     assert pixels.dtype == np.uint8
@@ -53,7 +53,7 @@ def test_every_format_gives_the_pixels(kind: str) -> None:
     assert near(pixels[24, 24], WHITE)
 
 
-def test_every_source_gives_the_same_pixels(tmp_path: Path) -> None:
+def test_every_source_of_an_image_gives_the_same_pixels(tmp_path: Path) -> None:
     image = blocks()
     data = saved(image)
     path = tmp_path / "image.png"
@@ -62,7 +62,7 @@ def test_every_source_gives_the_same_pixels(tmp_path: Path) -> None:
     expected = np.array(image)
     for source in (path, str(path), data, bytearray(data), memoryview(data), url, image, expected):
         assert np.array_equal(load_image(source), expected)  # type: ignore[arg-type]
-    with Image.open(path) as opened:  # whose pixels are not decoded yet
+    with Image.open(path) as opened:  # its pixels are not decoded yet
         assert np.array_equal(load_image(opened), expected)
 
 
@@ -85,7 +85,7 @@ RAMP = np.array([[0, 0x80FF, 0xFFFF]], np.uint16)
         (Image.new("HSV", (1, 1), (0, 255, 255)), [RED]),
     ],
 )
-def test_every_mode_becomes_rgb_over_white(image: Image.Image, expected: Any) -> None:
+def test_every_image_mode_becomes_rgb_over_white(image: Image.Image, expected: Any) -> None:
     assert load_image(image)[0].tolist() == [list(one) for one in expected]
 
 
@@ -93,7 +93,7 @@ def test_a_grey_image_of_16_bits_is_scaled() -> None:
     assert load_image(saved(Image.fromarray(RAMP)))[0].tolist() == [[0] * 3, [128] * 3, [255] * 3]
 
 
-def test_a_cmyk_file_has_its_colours() -> None:
+def test_a_cmyk_image_keeps_its_colours() -> None:
     assert near(load_image(saved(blocks().convert("CMYK"), "JPEG", quality=95))[8, 8], RED)
 
 
@@ -113,7 +113,7 @@ def test_an_image_is_turned_as_its_exif_data_say(orientation: int) -> None:
     pixels = load_image(saved(blocks(), "JPEG", quality=95, exif=exif))
     height, width = (48, 32) if orientation > 4 else (32, 48)
     assert pixels.shape == (height, width, 3)
-    # Where the first pixel of the file belongs, by the standard's table.
+    # The position of the file's first pixel, from the standard's table.
     row = 0 if orientation in (1, 2, 5, 6) else -1
     column = 0 if orientation in (1, 4, 5, 8) else -1
     assert near(pixels[row, column], RED)
@@ -126,7 +126,7 @@ def test_damaged_exif_data_leave_the_image_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG"])
-def test_the_first_frame_of_an_animated_file_is_taken(kind: str) -> None:
+def test_the_first_frame_of_an_animated_image_is_used(kind: str) -> None:
     first, second = (Image.new("RGB", (8, 8), colour) for colour in (RED, BLUE))
     options = {"lossless": True} if kind == "WEBP" else {}
     data = saved(first, kind, save_all=True, append_images=[second], duration=50, **options)
@@ -167,19 +167,19 @@ def test_an_array_with_alpha_is_over_white() -> None:
         (saved(Image.new("L", (4, 4)), "TIFF"), "not a PNG"),
     ],
 )
-def test_what_is_no_image_is_refused(source: Any, said: str) -> None:
+def test_data_that_is_not_an_image_is_refused(source: Any, said: str) -> None:
     with pytest.raises(ArgumentError, match=said) as caught:
         load_image(source)
     assert str(caught.value).endswith((".", "'"))
 
 
-def test_a_file_of_too_many_bytes_is_refused() -> None:
+def test_an_image_file_of_too_many_bytes_is_refused() -> None:
     with pytest.raises(ArgumentError, match=f"more than {image_file.MOST_BYTES}"):
         load_image(b"\x89PNG\r\n\x1a\n" + bytes(image_file.MOST_BYTES))
 
 
 def png(width: int, height: int) -> bytes:
-    """A PNG of a few bytes that says it has these sides."""
+    """Return a PNG of a few bytes whose header states these sides."""
     data = bytearray(saved(Image.new("1", (width, 1))))
     data[20:24] = struct.pack(">I", height)
     data[29:33] = struct.pack(">I", zlib.crc32(data[12:29]))
@@ -187,7 +187,7 @@ def png(width: int, height: int) -> bytes:
 
 
 def webp(kind: bytes, width: int, height: int) -> bytes:
-    """A WebP of a few bytes that says it has these sides."""
+    """Return a WebP of a few bytes whose header states these sides."""
     heads = {
         b"VP8X": b"\0\0\0\0"
         + (width - 1).to_bytes(3, "little")
@@ -217,7 +217,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_bomb_is_refused_by_its_header(name: str) -> None:
+def test_a_decompression_bomb_is_refused_by_its_header(name: str) -> None:
     data = BOMBS[name]()
     tracemalloc.start()
     with pytest.raises(ArgumentError, match=f"pixels, more than {MOST_PIXELS}"):
@@ -234,7 +234,7 @@ def test_a_jpeg_of_many_scans_is_refused() -> None:
         load_image(data[:-2] + 100 * scan + data[-2:])
 
 
-def test_a_text_chunk_that_unfolds_is_refused_or_left_out() -> None:
+def test_a_png_whose_text_chunk_decompresses_too_far_is_refused() -> None:
     info = PngInfo()
     info.add_text("comment", "a" * 100_000_000, zip=True)
     data = saved(Image.new("RGB", (4, 4)), pnginfo=info)

@@ -15,7 +15,7 @@ from specllama.media.sound import load_sound
 
 
 def wav(samples: Any, rate: int = 16_000, width: int = 2) -> bytes:
-    """A file of samples from -1 to 1, of shape (n,) or (n, channels)."""
+    """Return a WAV file of samples from -1 to 1, of shape (n,) or (n, channels)."""
     values = np.asarray(samples, float)
     channels = 1 if values.ndim == 1 else values.shape[1]
     whole = np.clip(
@@ -38,27 +38,27 @@ def tone(hertz: float, rate: int, seconds: float = 0.5) -> Any:
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
-def test_samples_of_any_width_are_read(width: int) -> None:
+def test_sound_samples_of_any_width_are_read(width: int) -> None:
     samples = [-1.0, -0.5, 0.0, 0.25, 0.5]
     read = load_sound(wav(samples, width=width), 16_000)
     assert read.dtype == np.float32
     assert read == pytest.approx(samples, abs=0.01)
 
 
-def test_channels_are_mixed(tmp_path: Path) -> None:
+def test_sound_channels_are_mixed(tmp_path: Path) -> None:
     path = tmp_path / "sound.wav"
     path.write_bytes(wav([[0.5, 0.0], [0.25, 0.25]]))
     assert load_sound(path, 16_000) == pytest.approx([0.25, 0.25], abs=1e-3)
 
 
 @pytest.mark.parametrize("before", [8_000, 22_050, 44_100, 48_000])
-def test_a_tone_stays_that_tone_at_another_rate(before: int) -> None:
+def test_resampling_keeps_a_tone(before: int) -> None:
     read = load_sound(wav(tone(440, before), before), 16_000)
     assert len(read) == 8_000
     assert read[500:-500] == pytest.approx(tone(440, 16_000)[500:-500], abs=0.03)
 
 
-def test_a_tone_above_half_of_the_rate_is_not_heard_as_another() -> None:
+def test_resampling_removes_a_tone_above_half_of_the_rate() -> None:
     read = load_sound(wav(tone(15_000, 48_000), 48_000), 16_000)
     assert np.abs(read[500:-500]).max() < 0.01
 
@@ -75,12 +75,12 @@ def test_a_tone_above_half_of_the_rate_is_not_heard_as_another() -> None:
         (7, "must be a path"),
     ],
 )
-def test_what_is_no_sound_is_refused(source: Any, said: str) -> None:
+def test_data_that_is_not_a_sound_is_refused(source: Any, said: str) -> None:
     with pytest.raises(ArgumentError, match=said):
         load_sound(source, 16_000)
 
 
-def test_a_damaged_file_is_a_sound_or_refused() -> None:
+def test_a_damaged_sound_is_read_or_refused() -> None:
     data = wav(tone(440, 16_000, 0.01))
     draws = random.Random(0)
     for _ in range(200):

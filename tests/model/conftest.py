@@ -1,5 +1,5 @@
-"""Fixtures for models by name. huggingface_hub reads its variables when it is imported, so each
-case is a process."""
+"""Fixtures for models by name. huggingface_hub reads its environment variables when it is imported,
+so each case is a process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def run(hub: HubServer, tmp_path: Path) -> Run:
-    """Runs Python with arguments, huggingface_hub turned to the hub and to an empty cache."""
+    """Runs Python with arguments; huggingface_hub uses the test's hub and an empty cache."""
     clean = {
         name: value
         for name, value in os.environ.items()

@@ -1,4 +1,4 @@
-"""Chat: the model's template, and the memory over several turns."""
+"""Chats: the model's template, and the KV memory over several turns."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def test_chat_renders_with_the_models_template(model: Path, open_session: Open) 
     assert session.chat([user("u")], template_args={"extra": "b"}).text == "cd"
 
 
-def test_a_template_without_bos_gets_it(model: Path, open_session: Open) -> None:
-    """It comes first all the same, as the model wants it in every text."""
+def test_bos_is_added_to_a_template_without_it(model: Path, open_session: Open) -> None:
+    """BOS still comes first, because the model wants it in every text."""
     template = TEMPLATE.removeprefix("{{ bos_token }}")
     session = open_session(model, kv_type="f16", chat_template=template)
     assert session.render_chat([user("u"), user("a")]) == [BOS, FIRST, FIRST + 2]
@@ -114,13 +114,13 @@ def test_bad_template_arguments_are_refused(
         open_session(model, kv_type="f16").chat([user("u")], template_args=arguments)
 
 
-def test_later_turns_reuse_the_memory(model: Path, open_session: Open) -> None:
+def test_later_chat_turns_reuse_the_kv_memory(model: Path, open_session: Open) -> None:
     session = open_session(model, kv_type="f16")
     first = session.chat([user("u")], max_tokens=3)
     turns = [user("u"), {"role": "assistant", "content": first.text}, user("a")]
     second = session.chat(turns)
     assert second.text == "bcd"
-    # All that was said, but for the last token, which had not been decoded.
+    # All that was said except the last token, which was not decoded.
     assert second.stats.reused_tokens == second.stats.prompt_tokens - 2
 
 
@@ -145,7 +145,7 @@ def test_chat_template_replaces_the_models_template(
         assert session.chat_template.source == own
         assert session.render_chat([user("a")]) == [BOS, FIRST + 4, FIRST + 2]
         assert session.render_chat([user("a")], {"begin": "d"}) == [BOS, FIRST + 5, FIRST + 2]
-    without = open_session(chat_template="{{ messages[0].content }}")  # whose model has none
+    without = open_session(chat_template="{{ messages[0].content }}")  # its model has no template
     assert without.has_chat_template
     assert without.render_chat([user("def")]) == without.tokenize("def")
 
@@ -180,7 +180,7 @@ def test_bad_chat_templates_are_refused(model: Path, options: dict[str, Any], me
         SpecSession(model, **options)
 
 
-def test_content_in_parts_is_joined(model: Path, open_session: Open) -> None:
+def test_message_contents_in_parts_are_joined(model: Path, open_session: Open) -> None:
     session = open_session(model, kv_type="f16")
     parts = [{"type": "text", "text": "u"}, {"type": "text", "text": "a"}]
     for content, text in ((parts, "u\na"), ([], "")):
@@ -192,7 +192,7 @@ def test_content_in_parts_is_joined(model: Path, open_session: Open) -> None:
 def test_consecutive_turns_of_one_role_are_joined_if_the_template_requires(
     scripted: Script, open_session: Open
 ) -> None:
-    """Of a template that wants them to alternate; results of tools are not counted."""
+    """The template requires alternating roles; results of tools are not counted."""
     strict = (
         "{% set ns = namespace(n=0) %}{% for m in messages %}"
         "{% if m.role in ('user', 'assistant') and not m.tool_calls %}"
@@ -218,8 +218,10 @@ def test_consecutive_turns_of_one_role_are_joined_if_the_template_requires(
         read(answer, user("a"))
 
 
-def test_a_tool_call_with_cut_arguments_is_rendered(scripted: Script, open_session: Open) -> None:
-    """Its arguments are no JSON, and a template may want to look into them."""
+def test_a_tool_call_with_truncated_arguments_is_rendered(
+    scripted: Script, open_session: Open
+) -> None:
+    """Such arguments are not JSON, and a template may read them as an object."""
     template = (
         "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls or [] %}"
         "{% for k, v in c.function.arguments | items %}{{ k }}{% endfor %}:{% endfor %}{% endfor %}"
@@ -236,7 +238,7 @@ def test_a_tool_call_with_cut_arguments_is_rendered(scripted: Script, open_sessi
 def test_templates_can_test_for_missing_content(
     scripted: Script, open_session: Open, without: dict[str, None]
 ) -> None:
-    """Some tell calls by that."""
+    """Some templates recognise calls by that."""
     template = "{% for m in messages %}{{ 'u' if m.content is none else 'a' }}{% endfor %}"
     model = scripted(PIECES, chat_template=template.replace("m.content", "m.get('content')"))
     session = open_session(model, kv_type="f16")
@@ -247,7 +249,7 @@ def test_templates_can_test_for_missing_content(
 def test_later_system_messages_move_to_the_front_if_the_template_requires(
     scripted: Script, open_session: Open
 ) -> None:
-    """Of a template that knows them at the beginning only; another has them where they are."""
+    """A strict template accepts them only at the beginning; another keeps them in place."""
     strict = (
         "{% for m in messages %}{% if m.role == 'system' and not loop.first %}"
         "{{ raise_exception('System message must be at the beginning.') }}{% endif %}"
@@ -295,7 +297,7 @@ def test_bad_messages_are_refused(
 
 
 class Failing:
-    """A model whose session gives no answer; `asked` has the messages it was asked."""
+    """A model whose session always fails; `asked` has the messages it got."""
 
     def __init__(self, error: BaseException) -> None:
         self.session = self
@@ -341,7 +343,7 @@ def test_unanswered_messages_are_removed(error: BaseException) -> None:
 def test_files_of_a_refused_message_are_dropped(
     error: BaseException, again: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Else all later messages would be refused with them."""
+    """Otherwise every later message would be refused with them."""
     model = Failing(error)
     chat = Chat(cast(Any, model), None, {}, interactive=True, colored=False)
     chat.put_before("a file")
@@ -358,7 +360,7 @@ def test_repeated_ctrl_c_raises_keyboard_interrupt(monkeypatch: pytest.MonkeyPat
     clock = [0.0]
     monkeypatch.setattr("specllama._interrupt.monotonic", lambda: clock[0])
     with Interrupt(lambda: ended.append(True), patience=0.2):
-        for _ in range(3):  # as a hand may shake
+        for _ in range(3):  # a key held down for a moment
             os.kill(os.getpid(), signal.SIGINT)
         assert len(ended) == 3
         clock[0] = 0.3

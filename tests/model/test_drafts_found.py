@@ -1,4 +1,4 @@
-"""draft="auto" finds what could draft for a model next to it."""
+"""draft="auto" finds a draft model or head next to a model."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ def test_a_head_next_to_a_model_drafts_for_it_and_is_named(
     assert len(said) == 1
     assert 'an EAGLE-3 head; draft="ngram" or --draft ngram leaves it out' in said[0]
     open_session(model, "auto").generate(PROMPT, **GREEDY)
-    assert capfd.readouterr().err == ""  # it is said once
+    assert capfd.readouterr().err == ""  # the notice is printed once
     without = open_session(model, "ngram", spec_length=3).generate(PROMPT, **GREEDY)
     assert without.stats.by_drafter["model"] == (0, 0)
 
 
-def test_prediction_layers_next_to_a_model_are_found(tmp_path: Path) -> None:
+def test_a_file_of_prediction_layers_next_to_a_model_is_found(tmp_path: Path) -> None:
     model = write_without(tmp_path, NAME)
     assert found(model) == "ngram"
     side = write_side(tmp_path, NAME)
     assert found(model) == str(side)
 
 
-def test_heads_that_do_not_fit_are_passed_over(tmp_path: Path) -> None:
+def test_heads_that_do_not_fit_the_model_are_ignored(tmp_path: Path) -> None:
     model = write_dense(tmp_path / "model.gguf")
     write_eagle3(tmp_path / "eagle3-wide.gguf", target_hidden_size=2 * WIDTH)
     write_eagle3(tmp_path / "eagle3-deep.gguf", target_layers=[0, 1, 9])
@@ -64,12 +64,12 @@ def test_heads_that_do_not_fit_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "dflash-folder.gguf").mkdir()
     (tmp_path / "eagle3-gone.gguf").symlink_to(tmp_path / "nowhere")
     assert found(model) == "ngram"
-    # Names decide nothing: this one says what it is in its header.
+    # The header decides, not the name.
     fitting = write_eagle3(tmp_path / "mtp-q8_0.gguf")
     assert found(model) == str(fitting)
 
 
-def test_of_several_drafts_the_one_that_reads_least_is_taken(tmp_path: Path) -> None:
+def test_the_draft_that_reads_the_fewest_bytes_is_chosen(tmp_path: Path) -> None:
     model = write_dense(tmp_path / "model.gguf")
     large = eagle3_model()
     large.tensors["blk.0.ffn_gate.weight"] = large.matrix(4096, WIDTH)
@@ -81,13 +81,13 @@ def test_of_several_drafts_the_one_that_reads_least_is_taken(tmp_path: Path) -> 
     assert found(model) == str(second)
 
 
-def test_a_block_drafter_is_taken_as_its_weights_are_read_once(tmp_path: Path) -> None:
+def test_a_block_drafter_is_chosen_if_one_decode_of_it_pays(tmp_path: Path) -> None:
     model = write_dense(tmp_path / "model.gguf")
     head = write_eagle3(tmp_path / "eagle3-.gguf")
     assert found(model) == str(head)
     block = write_block(tmp_path / "dflash-.gguf", "dflash")
     assert found(model) == str(block)
-    # One decode of this one costs more than the tokens at its end promise.
+    # One decode of this one costs more than the tokens at its end are worth.
     write_block(tmp_path / "dflash-.gguf", "dflash", block_model("dflash", n_layers=8))
     assert found(model) == str(head)
     block.unlink()
@@ -95,15 +95,15 @@ def test_a_block_drafter_is_taken_as_its_weights_are_read_once(tmp_path: Path) -
     assert found(model) == str(head)
 
 
-def test_the_models_own_prediction_layers_are_taken_if_they_read_less(tmp_path: Path) -> None:
+def test_the_models_own_prediction_layers_are_chosen_if_they_read_less(tmp_path: Path) -> None:
     own = write_own(tmp_path, NAME)
-    write_side(tmp_path, NAME)  # the same layers again
+    write_side(tmp_path, NAME)  # the same layers
     assert found(own) == "mtp"
     qwen = write_qwen(tmp_path / "qwen.gguf")
     assert found(qwen) in ("mtp", str(write_eagle3(tmp_path / "eagle3-.gguf")))
 
 
-def test_a_much_smaller_model_of_the_same_family_is_taken(tmp_path: Path) -> None:
+def test_a_much_smaller_model_of_the_same_family_is_chosen(tmp_path: Path) -> None:
     model = write_layers(tmp_path / "large.gguf", 40)
     write_layers(tmp_path / "middle.gguf", 20)
     write(tmp_path / "other.gguf", "gemma2", architectures()["gemma2"])
@@ -122,7 +122,7 @@ def test_drafts_are_found_in_all_snapshots_of_a_repository(tmp_path: Path) -> No
     assert found(model) == "ngram"
     side = write_side(folder / "second", NAME)
     assert found(model) == str(side)
-    # Elsewhere only the folder of the model is looked at.
+    # Outside of a cache, only the model's folder is searched.
     other = tmp_path / "other"
     (other / "below").mkdir(parents=True)
     write_side(other / "below", NAME)

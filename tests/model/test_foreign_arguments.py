@@ -1,4 +1,4 @@
-"""Arguments of other libraries, given to SpecSession."""
+"""Arguments of other libraries in a call of SpecSession."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def test_arguments_of_other_libraries_are_translated(argument: str, advice: str)
         ("missing.gguf", "give the path of a GGUF file"),
     ],
 )
-def test_names_that_are_no_files_are_answered_by_what_they_look_like(
-    name: str, advice: str
-) -> None:
+def test_names_of_missing_files_get_advice_by_their_form(name: str, advice: str) -> None:
     with pytest.raises(ModelError, match=f"There is no file {name}.*{advice}"):
         SpecSession(name)
 
 
-def test_commands_are_guessed_and_none_is_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistyped_commands_get_a_suggestion_and_no_command_prints_the_help(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["seve"])
     assert ended.value.code == 2

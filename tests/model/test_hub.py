@@ -1,5 +1,5 @@
-"""Models by name: a small hub on loopback, huggingface_hub as it is, the commands as a shell runs
-them. huggingface_hub reads its variables when it is imported, so each case is a process."""
+"""Models by name, with a small hub on loopback, the real huggingface_hub, and commands in a shell.
+huggingface_hub reads its environment variables when it is imported, so each case is a process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def hub(bundled_model: Path) -> Iterator[HubServer]:
 
 
 def fetch(run: Run, name: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Prints the path of a fetched file; an error as the commands do."""
+    """Print the path of a fetched file, or an error as the commands do."""
     script = """if True:
         import sys, time
         from specllama import SpecllamaError
@@ -53,14 +53,14 @@ def fetched(run: Run, name: str, **variables: str) -> Path:
 
 
 def refusal(run: Run, name: str, **variables: str) -> str:
-    """The last line: huggingface_hub may have warned of its attempts before."""
+    """Return the last line; earlier ones may be huggingface_hub's warnings of its attempts."""
     process = fetch(run, name, **variables)
     assert process.returncode == 1
     assert "Traceback" not in process.stderr
     return process.stderr.strip().splitlines()[-1]
 
 
-# Which file a name means.
+# Which file a name selects.
 
 FILES = [
     "README.md", "m-BF16.gguf", "m-F16.gguf", "m-IQ4_XS.gguf", "m-Q4_K_M.gguf", "m-Q8_0.gguf",
@@ -171,7 +171,7 @@ def test_a_file_is_downloaded_once_and_works_offline(run: Run, hub: HubServer) -
     assert len(hub.requests) == n_requests
     nobody = "http://127.0.0.1:9"
     assert fetched(run, "org/pair", HF_ENDPOINT=nobody) == path
-    # What is not in the cache.
+    # A file that is not in the cache.
     message = refusal(run, "org/pair/target-Q8_0.gguf", HF_HUB_OFFLINE="1")
     assert message.startswith("HubError: HF_HUB_OFFLINE is set and the cache has no such file")
     message = refusal(run, "org/pair/target-Q8_0.gguf", HF_ENDPOINT=nobody)
@@ -189,11 +189,11 @@ def test_all_parts_of_a_split_model_are_downloaded(run: Run, hub: HubServer) -> 
 
 
 def test_a_broken_download_resumes(run: Run, hub: HubServer) -> None:
-    # huggingface_hub writes 10 MiB at a time; what was in flight after the last of them is lost.
+    # huggingface_hub writes 10 MiB at a time; a break loses what arrived after the last write.
     whole = b"".join(i.to_bytes(4, "little") for i in range(8 << 20))
     hub.repos["org/big"] = {"big.gguf": whole}
     hub.breaks["big.gguf"] = [15 << 20, 15 << 20]
-    # At once, or, in its older versions, when it is asked again.
+    # It resumes at once; older versions resume with the next call.
     for _ in range(2):
         fetch(run, "org/big")
     assert fetched(run, "org/big").read_bytes() == whole
@@ -205,7 +205,7 @@ def test_a_download_that_keeps_failing_gives_one_sentence(run: Run, hub: HubServ
     hub.breaks["target-Q8_0.gguf"] = [1_000_000] + [0] * 20
     message = refusal(run, "org/pair/target-Q8_0.gguf")
     assert message.startswith("HubError: The download of target-Q8_0.gguf from org/pair failed (")
-    # Nothing half is taken for the file.
+    # An unfinished file is not used.
     message = refusal(run, "org/pair/target-Q8_0.gguf", HF_HUB_OFFLINE="1")
     assert "the cache has no such file" in message
     hub.breaks.clear()
@@ -297,7 +297,7 @@ def test_spec_cli_refuses_bad_hub_names(run: Run, arguments: list[str], message:
     assert len(process.stderr.strip().splitlines()) == 1
 
 
-def test_bench_and_chat_take_hub_names(run: Run, hub: HubServer) -> None:
+def test_bench_and_chat_accept_hub_names(run: Run, hub: HubServer) -> None:
     options = ["-ngl", "0", "-t", "1"]
     process = run(
         "-m", "specllama", "bench", "-hf", "org/pair:target-Q8_0", "-hfd", "org/draft-GGUF",

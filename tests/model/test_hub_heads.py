@@ -1,4 +1,4 @@
-"""Heads in the repository of a model on the Hub: which are downloaded with it."""
+"""Heads in a model's repository on the Hub: which are downloaded with the model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SESSION = """if True:
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, bytes]:
-    """A model, and a head that fits."""
+    """A model and a fitting head."""
     model, head = write_knowing_pair(tmp_path / "written", shares=False)
     return {"some-F32.gguf": model.read_bytes(), "eagle3-some-F32.gguf": head.read_bytes()}
 
@@ -62,7 +62,7 @@ def test_a_repository_without_heads_gives_none() -> None:
     assert HubName.parse("a/b").choose_head(["m-Q8_0.gguf", "mmproj.gguf"], "m-Q8_0.gguf") is None
 
 
-def test_a_large_head_is_not_downloaded_unasked_but_named(run: Run, hub: HubServer) -> None:
+def test_a_large_head_is_only_mentioned_unless_requested(run: Run, hub: HubServer) -> None:
     process = run("-c", SESSION)
     assert process.returncode == 0, process.stderr
     assert downloaded(hub) == ["some-F32.gguf"]
@@ -71,16 +71,16 @@ def test_a_large_head_is_not_downloaded_unasked_but_named(run: Run, hub: HubServ
     assert said[0].startswith("specllama: Not downloaded: ")
     assert "MB" in said[0]
     assert "-hfd auto" in said[0]
-    assert "eagle3" not in run("-c", SESSION).stderr  # it is said with the download
+    assert "eagle3" not in run("-c", SESSION).stderr  # the notice comes only with the download
 
 
-def test_a_large_head_is_downloaded_if_asked_for(run: Run, hub: HubServer) -> None:
+def test_a_large_head_is_downloaded_if_requested(run: Run, hub: HubServer) -> None:
     process = run("-c", SESSION, "hf://auto")
     assert process.returncode == 0, process.stderr
     assert sorted(downloaded(hub)) == ["eagle3-some-F32.gguf", "some-F32.gguf"]
     assert "specllama: Downloads eagle3-some-F32.gguf" in process.stderr
     assert "used to draft for it" in process.stderr
-    # Again, from the cache: it is not said twice that it is downloaded.
+    # From the cache, no download is reported.
     process = run("-c", SESSION)
     assert process.returncode == 0, process.stderr
     assert len(downloaded(hub)) == 2
@@ -99,7 +99,7 @@ def test_a_small_head_is_downloaded_with_its_model(
 
 
 @pytest.mark.parametrize("draft", ["ngram", "mtp"])
-def test_no_head_is_downloaded_where_another_drafter_is_named(
+def test_no_head_is_downloaded_if_another_drafter_is_named(
     run: Run, hub: HubServer, files: dict[str, bytes], draft: str
 ) -> None:
     files["some-F32.gguf"] += bytes(10 * len(files["eagle3-some-F32.gguf"]))
@@ -107,7 +107,7 @@ def test_no_head_is_downloaded_where_another_drafter_is_named(
     assert downloaded(hub) == ["some-F32.gguf"]
 
 
-def test_a_head_that_cannot_be_downloaded_unasked_is_done_without(
+def test_a_failed_download_of_an_optional_head_is_not_an_error(
     run: Run, hub: HubServer, files: dict[str, bytes]
 ) -> None:
     files["some-F32.gguf"] += bytes(10 * len(files["eagle3-some-F32.gguf"]))
@@ -119,7 +119,7 @@ def test_a_head_that_cannot_be_downloaded_unasked_is_done_without(
     assert process.returncode == 1
 
 
-def test_asking_for_the_head_of_a_repository_without_one_is_refused(
+def test_requesting_a_head_that_the_repository_lacks_is_refused(
     run: Run, hub: HubServer, files: dict[str, bytes]
 ) -> None:
     del files["eagle3-some-F32.gguf"]
@@ -132,7 +132,7 @@ SPEC_CLI = ["-c", "from specllama_light.command import spec_cli; spec_cli()"]
 PROMPT = ["-p", "\n", "-n", "4", "-ngl", "0", "-t", "1"]
 
 
-def test_spec_cli_takes_the_head_of_the_repository(run: Run, hub: HubServer) -> None:
+def test_spec_cli_uses_the_head_of_the_repository(run: Run, hub: HubServer) -> None:
     process = run(*SPEC_CLI, "-hf", "org/some:F32", "-hfd", "auto", *PROMPT)
     assert process.returncode == 0, process.stderr
     assert sorted(downloaded(hub)) == ["eagle3-some-F32.gguf", "some-F32.gguf"]

@@ -52,7 +52,7 @@ def test_no_projector_is_downloaded_for_text_only(run: Run, hub: HubServer) -> N
     assert downloaded(hub) == ["some-F32.gguf"]
 
 
-def test_a_projector_that_cannot_be_downloaded_is_done_without(run: Run, hub: HubServer) -> None:
+def test_a_failed_download_of_a_projector_leaves_a_text_model(run: Run, hub: HubServer) -> None:
     hub.missing.add("mmproj-BF16.gguf")
     process = run("-c", SESSION)
     assert process.stdout == "reads\n", process.stderr

@@ -1,4 +1,4 @@
-"""Filling in: prompts in the form of llama.cpp's server, what they omit, and the API."""
+"""Infilling: prompts in the format of llama.cpp's server, what they leave out, and the API."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BEFORE, BEHIND = "def add(a, b):\n    return ", "\n\nprint(add(1, 2))\n"
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundled model; some of its tokens are to mean gaps."""
+    """The bundled model, with some tokens marked as infill tokens."""
     path = tmp_path_factory.mktemp("infill") / "infill.gguf"
     names = dict(zip(("pre", "suf", "mid", "rep", "sep"), range(PRE, SEP + 1), strict=True))
     options = [
@@ -71,7 +71,7 @@ def test_infill_prompts_follow_the_models_format(model: Path, open_session: Open
 
 
 def test_long_infill_prompts_keep_the_text_near_the_gap() -> None:
-    """On a vocabulary of characters."""
+    """With a vocabulary of characters."""
     prompts = InfillPrompts(FimTokens(-1, -2, -3, -1, -1)._replace(prefix=1, suffix=2, middle=3),
                             [], lambda text: [ord(one) for one in text])  # fmt: skip
     for n_before, n_behind, most in ((30, 30, 63), (30, 30, 43), (90, 5, 43), (5, 90, 43)):
@@ -124,11 +124,11 @@ def test_infill_generates_from_the_rendered_prompt(model: Path, open_session: Op
             call(BEFORE, BEHIND, files=[("a.py", "x")])
 
 
-def test_text_left_out_of_the_prompt_is_drafted_from(model: Path, open_session: Open) -> None:
+def test_text_left_out_of_an_infill_prompt_is_drafted_from(model: Path, open_session: Open) -> None:
     session = open_session(model, n_ctx=256)
     text = session.generate("def g(a, b):\n", max_tokens=60).text
     plain = session.infill(BEFORE, BEHIND, max_tokens=40)
-    # A file with what comes, too long for the prompt.
+    # A file with the right continuation, too long for the prompt.
     file = plain.text + "\n# " + "much more " * 200 + text
     helped = session.infill(BEFORE, BEHIND, files={"a.py": file}, max_tokens=40)
     assert helped.tokens == plain.tokens
@@ -149,7 +149,7 @@ def test_a_model_without_infill_tokens_is_refused(open_session: Open) -> None:
         assert "no tokens for filling" in answer.json()["error"]["message"]
 
 
-def test_completions_with_a_suffix_fill_in(server: Server) -> None:
+def test_completions_with_a_suffix_use_infill(server: Server) -> None:
     options: dict[str, Any] = {"model": "m", "max_tokens": 12, "temperature": 0, "suffix": BEHIND}
     answer = server.openai().completions.create(prompt=BEFORE, **options)
     expected = server.session.infill(BEFORE, BEHIND, max_tokens=12)
@@ -190,7 +190,7 @@ def test_infill_endpoint_answers_as_llama_server(server: Server) -> None:
         assert field in refused.json()["error"]["param"]
 
 
-def test_infill_endpoint_keeps_to_max_prompt(server: Server) -> None:
+def test_infill_endpoint_respects_max_prompt(server: Server) -> None:
     body = {"input_prefix": "x = 1\n" * 200, "input_suffix": BEHIND, "n_predict": 2}
     with serve(server.session, max_prompt=40) as limited:
         answer = limited.post("/infill", body)
@@ -198,7 +198,7 @@ def test_infill_endpoint_keeps_to_max_prompt(server: Server) -> None:
 
 
 def test_infill_endpoint_bounds_n_predict_by_the_context(server: Server) -> None:
-    """No prompt makes room for tokens that hardly anybody means."""
+    """No part of the prompt is dropped for a huge n_predict."""
     body = {"input_prefix": BEFORE, "input_suffix": BEHIND, "temperature": 0}
     few = server.post("/infill", body | {"n_predict": 1}).json()
     many = server.post("/infill", body | {"n_predict": 10**6}).json()
@@ -207,8 +207,8 @@ def test_infill_endpoint_bounds_n_predict_by_the_context(server: Server) -> None
     assert many["tokens_evaluated"] + many["tokens_predicted"] <= server.session.n_ctx
 
 
-def test_an_extra_file_is_included_if_it_fits() -> None:
-    """On a vocabulary of characters. The names of repository and file take room, too."""
+def test_an_extra_file_is_included_in_an_infill_prompt_if_it_fits() -> None:
+    """With a vocabulary of characters. The names of the repository and the file count, too."""
     prompts = InfillPrompts(FimTokens(1, 2, 3, 4, 5), [6], lambda text: [ord(one) for one in text])
     n_all = len(prompts.make("x", "y", [("a", "A" * 20)], 1000).tokens)
     for most in range(4, n_all + 5):
@@ -222,7 +222,7 @@ def test_infill_endpoint_drafts_from_text_left_out(server: Server) -> None:
     body = {"input_prefix": BEFORE, "input_suffix": BEHIND, "n_predict": 40, "temperature": 0}
     with serve(server.session, max_prompt=60) as limited:
         plain = limited.post("/infill", body).json()
-        # A file with what comes, too long for the prompt.
+        # A file with the right continuation, too long for the prompt.
         text = plain["content"] + "\n# " + "much more " * 200
         helped = limited.post("/infill", body | {"input_extra": [{"text": text}]}).json()
     assert (helped["content"], helped["tokens_evaluated"]) == (

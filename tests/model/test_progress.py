@@ -24,7 +24,7 @@ def test_the_progress_bar_is_cleared_when_loading_fails(monkeypatch: pytest.Monk
     def load() -> None:
         with Progress(True).load() as report:
             assert report is not None
-            time.sleep(0.35)  # only then it is shown
+            time.sleep(0.35)  # the bar appears after a delay
             report(0.5)
             assert "load  50 %" in screen.getvalue()
             raise KeyboardInterrupt
@@ -32,10 +32,10 @@ def test_the_progress_bar_is_cleared_when_loading_fails(monkeypatch: pytest.Monk
     with pytest.raises(KeyboardInterrupt):
         load()
     last = screen.getvalue().split("\r")[-2:]
-    assert [one.strip() for one in last] == ["", ""]  # blanks over it, and back
+    assert [one.strip() for one in last] == ["", ""]  # blanks over the bar, and back
 
 
-def test_notebooks_have_bars_although_their_stderr_is_no_terminal() -> None:
+def test_notebooks_show_progress_bars_without_a_terminal() -> None:
     script = """
 import sys, time
 sys.modules["ipykernel"] = sys  # what tells a notebook's kernel

@@ -1,4 +1,4 @@
-"""Which projector belongs to a model."""
+"""Which projector is used with a model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REPOSITORY = [
         ("deep/model-Q8_0.gguf", "mmproj-Q8_0.gguf"),
     ],
 )
-def test_the_nearest_projector_of_a_repository_is_its_best(model: str, expected: str) -> None:
+def test_the_nearest_projector_of_a_repository_is_chosen(model: str, expected: str) -> None:
     assert best_projector(REPOSITORY, model) == expected
     assert best_projector(REPOSITORY[:4], model) is None
 
@@ -68,13 +68,13 @@ def test_a_projector_without_a_name_is_that_of_the_only_model(tmp_path: Path) ->
     assert beside(tmp_path / "a-Q8_0.gguf") is None
 
 
-def test_a_projector_that_does_not_fit_is_passed_over(tmp_path: Path) -> None:
+def test_a_projector_that_does_not_fit_is_ignored(tmp_path: Path) -> None:
     folder(tmp_path, "a-Q8_0.gguf", "mmproj-F16.gguf")
     (tmp_path / "mmproj-F16.gguf").write_bytes(b"another width")
     assert beside(tmp_path / "a-Q8_0.gguf") is None
 
 
-def test_folders_above_are_searched_in_the_hubs_cache_only(tmp_path: Path) -> None:
+def test_parent_folders_are_searched_only_in_the_hubs_cache(tmp_path: Path) -> None:
     place = "models--org--a/snapshots/0123/Q8_0"
     folder(tmp_path, f"{place}/a-Q8_0.gguf", "models--org--a/snapshots/0123/mmproj-F16.gguf")
     assert beside(tmp_path / place / "a-Q8_0.gguf") == "mmproj-F16.gguf"
@@ -82,5 +82,5 @@ def test_folders_above_are_searched_in_the_hubs_cache_only(tmp_path: Path) -> No
     assert beside(tmp_path / "x/Q8_0/a-Q8_0.gguf") is None
 
 
-def test_a_folder_that_is_not_there_has_no_projector(tmp_path: Path) -> None:
+def test_a_missing_folder_has_no_projector(tmp_path: Path) -> None:
     assert projector_beside(str(tmp_path / "nothing" / "a.gguf")) is None

@@ -1,4 +1,4 @@
-"""Templates that show only contents that are lists of parts, as some of models that see do."""
+"""Templates that show a content only if it is a list of parts, as some vision models have."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from specllama.model.chat_template import ChatTemplate
 
-# As that of SmolVLM.
+# As in SmolVLM.
 ONLY_PARTS = (
     "{% for m in messages %}<{{ m.role }}>"
     "{% for part in m.content %}{% if part.type == 'text' %}{{ part.text }}"
     "{% elif part.type == 'image' %}[image]{% endif %}{% endfor %}|{% endfor %}"
 )
-# As those of Gemma 3 and Qwen2.5-VL.
+# As in Gemma 3 and Qwen2.5-VL.
 BOTH = "{% for m in messages %}<{{ m.role }}>{% if m.content is string %}{{ m.content }}{% else %}"
 BOTH += ONLY_PARTS.partition("<{{ m.role }}>")[2].replace("|", "{% endif %}|", 1)
-# Raises for contents that are texts.
+# Fails for contents that are texts.
 STRICT = ONLY_PARTS.replace("{% for part", "{{ m.content[0].type.upper() }}{% for part", 1)
 
 
@@ -25,7 +25,7 @@ def rendered(source: str, messages: list[dict[str, Any]]) -> str:
 
 
 @pytest.mark.parametrize("source", [ONLY_PARTS, BOTH])
-def test_texts_are_shown_by_every_template(source: str) -> None:
+def test_templates_for_parts_show_contents_that_are_texts(source: str) -> None:
     messages = [
         {"role": "system", "content": "a"},
         {"role": "user", "content": [{"type": "text", "text": "b"}, {"type": "text", "text": "c"}]},
@@ -35,5 +35,5 @@ def test_texts_are_shown_by_every_template(source: str) -> None:
     assert rendered(source, messages) == "<system>a|<user>b\nc|<assistant>|<user>d|"
 
 
-def test_texts_become_parts_where_the_template_refuses_texts() -> None:
+def test_texts_become_parts_if_the_template_refuses_texts() -> None:
     assert rendered(STRICT, [{"role": "user", "content": "a"}]) == "<user>TEXTa|"

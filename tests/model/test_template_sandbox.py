@@ -20,7 +20,7 @@ THOUSAND = repr("a" * 1000)
 
 
 def doubled(step: str, before: str = "x='aaaa', y=[1]") -> str:
-    """A template that does something sixty times."""
+    """Return a template that repeats a step sixty times."""
     return (
         f"{{% set ns = namespace({before}) %}}{{% for i in range(60) %}}{step}{{% endfor %}}"
         "{{ ns.x }}"
@@ -129,8 +129,8 @@ for name, source in json.load(sys.stdin).items():
 
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, tuple[str, int]]:
-    """What each template raises, and the MiB that the process had had in memory by then. The last
-    one is missing if it ended the process."""
+    """The error of each template, and the most MiB that the process has used by then. If a template
+    ends the process, it is missing, and so are those after it."""
     process = subprocess.run(
         [sys.executable, "-c", IN_A_CHILD],
         input=json.dumps({**LARGE, **LONG}), capture_output=True, encoding="utf-8", timeout=300,
@@ -141,12 +141,12 @@ def outcomes() -> dict[str, tuple[str, int]]:
 
 
 @pytest.mark.parametrize("name", LARGE)
-def test_a_template_that_makes_too_much_is_stopped(
+def test_a_template_that_uses_too_much_memory_is_stopped(
     outcomes: dict[str, tuple[str, int]], name: str
 ) -> None:
     said, peak = outcomes[name]
     assert said.startswith(("TemplateLimitError: ", "ModelError: ")), said
-    assert peak < 800  # of which Python and its packages are less than 100
+    assert peak < 800  # Python and its packages use less than 100
 
 
 @pytest.mark.parametrize("name", LONG)
@@ -172,8 +172,7 @@ def test_forbidden_operations_of_a_template_refuse_the_messages(name: str) -> No
 
 
 def test_a_session_reports_a_template_that_takes_too_long(scripted: Callable[..., Path]) -> None:
-    """The text and the sentence are those of the template, whoever asks; later messages of the same
-    session get the same answer."""
+    """The error is the template's own; later messages of the session get the same one."""
     model = scripted(["yes", "no"], chat_template=LONG["macros"])
     with SpecSession(model, None, n_ctx=256, n_threads=1, n_gpu_layers=0) as session:
         for _ in range(2):
@@ -181,7 +180,7 @@ def test_a_session_reports_a_template_that_takes_too_long(scripted: Callable[...
                 session.chat(ASKED, max_tokens=1)
 
 
-def test_a_large_conversation_is_within_the_limits() -> None:
+def test_a_large_conversation_is_within_the_template_limits() -> None:
     source = (
         "{% set ns = namespace(all='') %}{% for m in messages %}{% set ns.all = m.role ~ ': ' ~ "
         "m.content|trim + '\n' %}{{ ns.all }}{% endfor %}{{ messages|tojson|length }} "
@@ -194,7 +193,7 @@ def test_a_large_conversation_is_within_the_limits() -> None:
 
 
 @pytest.mark.parametrize("source", ["{{ messages|length }}{{ loop }}", "{{ messages[0].content }}"])
-def test_several_threads_render_at_once(source: str) -> None:
+def test_several_threads_can_render_a_template_at_once(source: str) -> None:
     template = ChatTemplate(source, bos="", eos="")
     with ThreadPoolExecutor(4) as pool:
         texts = set(pool.map(lambda _: template.render(ASKED), range(200)))

@@ -1,5 +1,5 @@
-"""Control tokens that are written in messages are no control tokens, whatever a chat template makes
-of the messages."""
+"""Control tokens written in messages stay plain text, whatever a chat template does to the
+messages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def conversation(text: str, calls: bool) -> tuple[list[dict[str, Any]], dict[str
 
 
 def rendered(template: ChatTemplate, text: str) -> str:
-    """Render a conversation: with calls, if the template takes that, and a system message."""
+    """Render a conversation: with calls if the template accepts them, and a system message."""
     for calls, first in ((True, 0), (False, 0), (False, 1)):
         messages, arguments = conversation(text, calls)
         try:
@@ -65,28 +65,30 @@ def rendered(template: ChatTemplate, text: str) -> str:
 
 
 def by_template(prompt: str) -> str:
-    """Return the characters that the template wrote."""
+    """Return the characters that come from the template."""
     assert isinstance(prompt, TaintedText)
     return "".join(one for one, mark in zip(str(prompt), prompt.mask, strict=True) if mark == "0")
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
-def test_templates_know_what_they_wrote(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_control_tokens_in_messages_are_told_apart_from_the_templates(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = path.read_text(encoding="utf-8")
     tokens = "".join(sorted(set(TOKEN.findall(source)))) + "<s></s>"
     template = ChatTemplate(source, bos="<s>", eos="</s>")
     hostile, harmless = rendered(template, tokens), rendered(template, "zz")
-    # Each control token in the messages counts as theirs, and each of the template's as its own.
+    # Control tokens in messages count as the user's, all others as the template's.
     if path.stem not in READS_CONTENTS:
         assert by_template(hostile) == by_template(harmless)
-    # Nothing but that is known of a text changes.
+    # Tracking does not change the text.
     monkeypatch.setattr("specllama.model.chat_template.tainted", lambda value: value)
     untainted = rendered(template, tokens)
     assert not isinstance(untainted, TaintedText)
     assert str.__str__(hostile) == untainted
 
 
-def test_there_are_templates() -> None:
+def test_at_least_ten_templates_are_tested() -> None:
     assert len(TEMPLATES) >= 10
 
 
@@ -116,8 +118,8 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_templates_do_to_texts(kind: str) -> None:
-    """Letters of a content stay known, and none of the template's is taken for one."""
+def test_template_operations_keep_track_of_message_text(kind: str) -> None:
+    """Letters of a content keep their mark, and no letter of the template gets it."""
     source = "{% set c = messages[0].content %}" + KINDS[kind]
     prompt = ChatTemplate(source, bos="", eos="").render([{"role": "user", "content": " AXAB "}])
     assert isinstance(prompt, TaintedText)
@@ -125,11 +127,11 @@ def test_what_templates_do_to_texts(kind: str) -> None:
         if one.upper() in "ABX":
             assert mark == "1", kind
     written = re.findall("</?s>", by_template(prompt))
-    plain = kind in ("format",)  # what is filled into a form is known as a whole only
+    plain = kind in ("format",)  # after formatting, the whole text is marked
     assert written == ([] if plain else re.findall("</?s>", str.__str__(prompt))), kind
 
 
-def test_ranges_count_bytes() -> None:
+def test_plain_ranges_count_bytes() -> None:
     prompt = ChatTemplate("é{{ messages[0].content }}é", bos="", eos="").render([
         {"role": "user", "content": "üü"}
     ])  # fmt: skip
@@ -152,7 +154,7 @@ def test_control_tokens_in_messages_are_plain_text(chatting: SpecSession) -> Non
         tokens = chatting.render_chat(messages)
         assert tokens.count(start) == 3  # system, user, assistant
         assert chatting.detokenize(tokens, special=True) == chatting.chat_template.render(messages)
-    # In a prompt that is given raw, they are what they say.
+    # In a raw prompt they are control tokens.
     assert chatting.tokenize(attack).count(start) == 2
 
 
@@ -165,7 +167,7 @@ def test_harmless_messages_are_tokenized_with_the_text_around_them(chatting: Spe
 
 
 def test_prompts_do_not_end_with_eos(tmp_path: Path) -> None:
-    """Also of a model whose file wants texts to: it would end the generation before it begins."""
+    """Also if the model's file says add_eos: EOS would end the text before generation begins."""
     write_scripted_model(tmp_path / "model.gguf", ["a", "b"], add_eos=True)
     with SpecSession(tmp_path / "model.gguf", n_threads=1, n_gpu_layers=0) as session:
         assert session.tokenize("a") == [BOS, FIRST]
@@ -175,7 +177,7 @@ def test_prompts_do_not_end_with_eos(tmp_path: Path) -> None:
         assert session.tokenize(long) == [BOS, *[FIRST, FIRST + 1] * 5000]
 
 
-def test_plain_parts_must_be_parts(chatting: SpecSession) -> None:
+def test_invalid_plain_ranges_are_refused(chatting: SpecSession) -> None:
     for plain in ([(0, 4)], [(2, 1)], [(1, 2), (0, 1)]):
         with pytest.raises(ArgumentError, match="plain"):
             chatting.tokenize("abc", plain=plain)

@@ -1,4 +1,4 @@
-"""The block drafter that models/ trains, written as GGUF: llama.cpp drafts what PyTorch does."""
+"""The block drafter that models/ trains, written as GGUF: llama.cpp drafts the same as PyTorch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOLERANCE = 0.01
 
 @pytest.fixture
 def modules(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """`block` and what it needs; matrices are multiplied in float32."""
+    """The module `block` and its imports; matrices are multiplied in float32."""
     monkeypatch.syspath_prepend(MODELS)
     import block
     import export
@@ -32,7 +32,7 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def randomised(drafter: Any) -> Any:
-    """Everything that training changes, drawn at random."""
+    """Randomise everything that training changes."""
     torch.manual_seed(2)
     with torch.no_grad():
         for name, parameter in drafter.named_parameters():
@@ -56,7 +56,7 @@ def test_llama_cpp_drafts_what_the_network_drafts(
     n_known: int | None,
     n_heads_kv: int,
 ) -> None:
-    """All tokens or some of them; heads of keys and values of their own or shared."""
+    """With all tokens or a reduced vocabulary; with separate or shared key and value heads."""
     block, export, network = modules
     monkeypatch.setattr(random_model, "FLOATS", ("weight",))
     model = dense_model(seed=1)
@@ -90,7 +90,7 @@ def test_llama_cpp_drafts_what_the_network_drafts(
 
 @pytest.mark.slow
 def test_the_network_begins_as_a_drafter_of_its_targets_sizes(tmp_path: Path, modules: Any) -> None:
-    """Also what it reads back from its file."""
+    """The same for a drafter read back from its file."""
     block, export, network = modules
     path = random_model.write_dense(tmp_path / "target.gguf", n_layers=3)
     target = network.load_gguf(path)
@@ -108,9 +108,9 @@ def test_the_network_begins_as_a_drafter_of_its_targets_sizes(tmp_path: Path, mo
 
 
 def compare(one: RoundTrace, text: list[int], target: Any, drafter: Any, block: Any) -> int:
-    """Check a draft after a text; how many tokens were compared."""
+    """Check a draft after a text; return how many tokens were compared."""
     drafted = [token.token for token in one.draft]
-    # The network adds the bias of the draft's own tokens, which are those of the text to it.
+    # The network adds the bias of the draft's own tokens; for it, these are tokens of the text.
     tokens = torch.tensor([[*text, *drafted, *[0] * (block.BLOCK - 1 - len(drafted))]])
     with torch.no_grad():
         _, features = drafter.read(target, tokens)

@@ -1,4 +1,4 @@
-"""The bundled pair: llama.cpp computes from the files the results of the training."""
+"""The bundled pair: llama.cpp computes the results of the training from the files."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def bundled(role: str) -> Path:
 
 
 def logits(path: Path) -> NDArray[np.float32]:
-    """Logits (positions, vocabulary) of the reference prompt, with an unrounded KV cache."""
+    """Return logits (positions, vocabulary) of the reference prompt, with a float32 KV memory."""
     llama = Llama(
         str(path),
         n_ctx=512,
@@ -93,7 +93,7 @@ def test_logits_of_the_bundled_files_are_near_the_reference(role: str) -> None:
 
 @both
 def test_logits_in_float32_equal_the_reference(role: str, tmp_path: Path) -> None:
-    """The same weights in float32, by way of models/pad.py: no rounding left to hide behind."""
+    """The same weights in float32, converted by models/pad.py, so that nothing is rounded."""
     path = tmp_path / "float32.gguf"
     command = [sys.executable, MODELS / "pad.py", bundled(role), path, "--size=26M", "--type=f32"]
     subprocess.run([*map(str, command)], check=True)
@@ -103,7 +103,7 @@ def test_logits_in_float32_equal_the_reference(role: str, tmp_path: Path) -> Non
 
 
 def tensor_bytes(path: Path) -> dict[str, NDArray[Any]]:
-    """Tensors of a GGUF file by name, as arrays (rows, bytes) that write through to the file."""
+    """Return the tensors of a GGUF file by name, as writable arrays (rows, bytes) of the file."""
     return {tensor.name: tensor.data for tensor in gguf.GGUFReader(path, "r+").tensors}
 
 
@@ -119,7 +119,7 @@ def test_swapped_layers_change_the_logits(role: str, tmp_path: Path) -> None:
 
 @both
 def test_another_rope_convention_changes_the_logits(role: str, tmp_path: Path) -> None:
-    """Order queries and keys as rotary pairs (i, i + half) would want them."""
+    """Queries and keys are ordered for rotary pairs (i, i + half)."""
     path = tmp_path / "half.gguf"
     shutil.copy(bundled(role), path)
     heads = 4

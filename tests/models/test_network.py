@@ -1,4 +1,4 @@
-"""The PyTorch network of models/, read from GGUF, compared with llama.cpp."""
+"""The PyTorch network of models/, read from GGUF and compared with llama.cpp."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def load_gguf(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def by_llama_cpp(path: Path, tokens: list[int]) -> Floats:
-    """Logits (positions, vocabulary), with an unrounded KV memory."""
+    """Return logits (positions, vocabulary), with a float32 KV memory."""
     memory = {"type_k": GGML_TYPE_F32, "type_v": GGML_TYPE_F32}
     llama = Llama(str(path), n_ctx=512, n_gpu_layers=0, logits_all=True, verbose=False, **memory)
     llama.eval(tokens)
@@ -52,7 +52,7 @@ def by_network(network: Any, tokens: list[int]) -> Floats:
 
 
 def grouped(model: RandomModel) -> dict[str, Any]:
-    """Keys and values of one head serve both."""
+    """Two query heads share the keys and values of one head."""
     for layer, name in ((layer, name) for layer in range(2) for name in ("attn_k", "attn_v")):
         model.tensors[f"blk.{layer}.{name}.weight"] = model.matrix(HEAD, WIDTH)
     return {"attention.head_count_kv": 1}
@@ -81,7 +81,7 @@ KINDS: dict[str, Callable[[RandomModel], dict[str, Any]]] = {
 def test_the_network_computes_llama_cpps_logits(
     kind: str, tmp_path: Path, load_gguf: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(random_model, "FLOATS", ("weight",))  # nothing is rounded to Q8_0
+    monkeypatch.setattr(random_model, "FLOATS", ("weight",))  # no weight is rounded to Q8_0
     model = dense_model(seed=1)
     facts = {"rope.dimension_count": HEAD} | KINDS[kind](model)
     path = model.write(tmp_path / "model.gguf", "llama", 2, facts)
@@ -93,7 +93,7 @@ def test_the_network_computes_llama_cpps_logits(
 
 
 def test_the_network_computes_the_logits_of_a_real_model(load_gguf: Any) -> None:
-    """Q4_1 weights, for which llama.cpp rounds activations to eight bits."""
+    """Its weights are Q4_1, for which llama.cpp rounds activations to eight bits."""
     path = real_model("smollm2")
     tokens = [1, *range(1000, 30000, 700)]
     expected, found = by_llama_cpp(path, tokens), by_network(load_gguf(path), tokens)
@@ -109,15 +109,17 @@ def test_the_network_computes_the_logits_of_a_real_model(load_gguf: Any) -> None
         (lambda path: write_dense(path, **{"rope.dimension_count": HEAD // 2}), "rotary positions"),
     ],
 )
-def test_other_architectures_are_refused(
+def test_the_network_refuses_other_architectures(
     write: Callable[[Path], Path], why: str, tmp_path: Path, load_gguf: Any
 ) -> None:
     with pytest.raises(SystemExit, match=why):
         load_gguf(write(tmp_path / "model.gguf"))
 
 
-def test_texts_of_different_lengths_grow_as_alone(tmp_path: Path, load_gguf: Any) -> None:
-    """Token by token, with padding before the shorter ones, as alone and at once."""
+def test_padded_texts_of_different_lengths_get_the_logits_of_each_alone(
+    tmp_path: Path, load_gguf: Any
+) -> None:
+    """Shorter texts are padded in front; token by token, and all tokens at once."""
     import network as module
 
     model = dense_model(seed=1)

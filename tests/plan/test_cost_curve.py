@@ -1,4 +1,4 @@
-"""The cost curve: learns v(n) from decodes, and keeps its shape."""
+"""The cost curve learns v(n) from decodes and keeps its shape."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_points_between_measured_widths_are_interpolated(name: str) -> None:
         assert 0.8 * around.min() < curve.seconds(n) < 1.25 * around.max()
 
 
-def test_a_stair_is_learned_as_a_stair() -> None:
+def test_a_stair_of_the_cost_curve_is_learned() -> None:
     curve = learned("staircase", list(range(1, 34)), times=4)
     truth = CURVES["staircase"]
     for n in range(1, 34):
@@ -62,7 +62,7 @@ def test_the_first_measurement_sets_the_speed(second: float) -> None:
     assert 1.2 * second < curve.seconds(2) < 2 * second
 
 
-def test_an_outlier_moves_little() -> None:
+def test_an_outlier_changes_the_curve_little() -> None:
     curve = learned("q8_0", [1, 2, 4, 8], times=20)
     before = np.array([curve.seconds(n) for n in range(1, 66)])
     curve.observe(4, 0, 50 * float(CURVES["q8_0"][4]))
@@ -70,7 +70,7 @@ def test_an_outlier_moves_little() -> None:
     assert np.abs(after / before - 1).max() < 0.1
 
 
-def test_a_slower_machine_moves_all_points_together() -> None:
+def test_a_slower_machine_raises_all_points_of_the_curve() -> None:
     curve = learned("q8_0", [1, 2, 4, 8, 16, 32], times=5)
     before = np.array([curve.seconds(n) for n in (1, 2, 4, 8, 16, 32)])
     for _ in range(60):
@@ -80,7 +80,7 @@ def test_a_slower_machine_moves_all_points_together() -> None:
     assert (after / before > 1.6).all()
 
 
-def test_a_curve_that_changes_its_shape_is_relearned() -> None:
+def test_a_cost_curve_of_another_shape_is_relearned() -> None:
     curve = learned("flat", [1, 2, 4, 8, 16], times=20)
     for _ in range(400):
         for n in (1, 8):
@@ -127,7 +127,7 @@ def test_saved_points_restore_the_curve() -> None:
     for n in (1, 2, 4, 8, 16, 32):
         assert second.seconds(n) == pytest.approx(first.seconds(n), rel=0.03)
     assert second.next_probe(32) not in (1, 2, 4, 8, 16, 32)
-    # The machine is busy now: one decode says so for all.
+    # If the machine is busy, one slow decode raises the whole curve.
     second.observe(1, 0, 2 * first.seconds(1))
     assert second.seconds(8) > 1.6 * first.seconds(8)
 
@@ -157,7 +157,7 @@ def test_impossible_times_are_ignored(seconds: float) -> None:
 
 @pytest.mark.parametrize("damage", [2.0, 1e308, math.inf, math.nan, -1.0])
 def test_impossible_values_of_a_saved_curve_are_ignored(damage: float) -> None:
-    """A token of context takes less than a decode."""
+    """A token of context costs less than a decode."""
     sound = CostCurve()
     sound.restore(CurvePoints([1.0] * 65))
     for points in (
@@ -189,7 +189,7 @@ def test_impossible_widths_and_contexts_are_ignored() -> None:
 
 
 def test_wider_decodes_are_cheaper_only_with_clear_evidence() -> None:
-    """As on a processor with a slow kernel for single rows; but not by noise."""
+    """On a processor with a slow kernel for single rows; noise is not enough."""
     rng = np.random.default_rng(0)
     slow, noisy = CostCurve(), CostCurve()
     for _ in range(30):

@@ -1,4 +1,4 @@
-"""Sequences that share a decode: what the planner chooses for each, and whom it charges."""
+"""Sequences that share a decode: what the planner chooses for each, and what each is charged."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def test_drafts_become_shorter_next_to_drafts_of_others() -> None:
     assert alone > max(lengths(turns_of(planner, [SURE] * 4)))
 
 
-def test_the_likelier_draft_is_longer() -> None:
+def test_the_more_confident_draft_is_longer() -> None:
     sure, vague = lengths(turns_of(calibrated(CURVES["bf16"]), [SURE, VAGUE]))
     assert sure > vague
 
 
 def test_a_required_draft_is_verified_whole() -> None:
-    """A drawn draft is verified in every case, or the distribution of the text is wrong."""
+    """A drawn draft must be verified, or the distribution of the text is wrong."""
     planner = calibrated(CURVES["steep"])
     one, other = PlannedRound(planner.begin(), 0), PlannedRound(planner.begin(), 0)
     one.add(SURE)
@@ -75,7 +75,7 @@ def test_a_drawn_draft_is_verified_whole_or_not_at_all() -> None:
 
 
 @pytest.mark.parametrize("curve", CURVES)
-def test_sequences_of_a_split_memory_draft_equally_or_not_at_all(curve: str) -> None:
+def test_sequences_with_separate_memories_draft_equally_or_not_at_all(curve: str) -> None:
     planner = Planner(per_sequence_streams=True)
     for _ in range(5):
         taught(planner, curve)
@@ -83,7 +83,7 @@ def test_sequences_of_a_split_memory_draft_equally_or_not_at_all(curve: str) -> 
 
 
 def test_a_sequence_without_drafts_is_not_charged_for_others() -> None:
-    """A neighbour's wrong drafts are the neighbour's."""
+    """A sequence's wrong drafts are charged to that sequence only."""
     planner = calibrated(CURVES["linear"])
     silent, wrong = planner.begin(), planner.begin()
     draft = [Evidence(Source.ngram, 4, 0.7)] * MAX_DRAFT
@@ -106,8 +106,8 @@ def test_a_sequence_without_drafts_is_not_charged_for_others() -> None:
     assert saved(wrong) < before[1]
 
 
-def test_drafts_of_many_sequences_keep_to_the_most_rows() -> None:
-    """One that decodes alone need not."""
+def test_drafts_of_many_sequences_stay_within_most_rows() -> None:
+    """The limit does not apply to a single sequence."""
     planner = taught(Planner(most_rows=7), "flat")
     assert sum(lengths(turns_of(planner, [SURE] * 4))) == 7 - 4
     assert lengths(turns_of(planner, [SURE])) == [len(SURE)]

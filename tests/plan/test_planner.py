@@ -1,5 +1,5 @@
-"""The planner against the best that can be known in hindsight, by arithmetic: one set of constants,
-many machines and texts."""
+"""The planner, compared with the best that is possible in hindsight. Everything is computed, with
+one set of constants, for many machines and texts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from specllama._core import Source
 from specllama._core.plan import Evidence, Planner
 
 CURVES = curves()
-# How often a token is right after a match of this length, on greedy text.
+# The share of right tokens after a match of this length, on greedy text.
 GREEDY = ([1, 2, 3, 4, 8, 12, 16], [0.3, 0.5, 0.62, 0.7, 0.87, 0.92, 0.95])
 WARM_UP = 1000
 
@@ -32,7 +32,7 @@ def planner_for(curve: str) -> Planner:
 
 
 def n_tokens(rate: float) -> int:
-    """So long a text that chance does not decide which draft length is best."""
+    """Return a length at which chance does not decide which draft length is best."""
     return int(min(6000 / (1 - rate), 30_000))
 
 
@@ -70,7 +70,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("curve", CURVES)
 @pytest.mark.parametrize("text", TEXTS)
-def test_the_planner_is_as_fast_as_the_best_fixed_length(curve: str, text: str) -> None:
+def test_the_planner_is_nearly_as_fast_as_the_best_fixed_length(curve: str, text: str) -> None:
     run = planned(TEXTS[text], CURVES[curve], planner_for(curve), start=WARM_UP)
     best = best_fixed(TEXTS[text], CURVES[curve], WARM_UP)
     assert best / run.seconds_per_token >= (0.96 if curve in ("f16", "q4_k_m_amx") else 0.97)
@@ -90,30 +90,30 @@ def test_drafts_that_are_never_accepted_cost_at_most_a_percent(
 
 @pytest.mark.parametrize("curve", CURVES)
 def test_the_planner_follows_changes_between_copying_and_free_text(curve: str) -> None:
-    """Copying for 64 tokens, free for 64, and the drafter sees no difference."""
+    """64 tokens of copying, then 64 of free text; the evidence is the same for both."""
     text = alternating(24_000, 64, 6)
     run = planned(text, CURVES[curve], planner_for(curve), start=WARM_UP)
     best = best_fixed(text, CURVES[curve], WARM_UP)
     oracle = phase_oracle(text, CURVES[curve], WARM_UP)
     assert best / run.seconds_per_token >= 0.99
     if best / oracle < 1.02:
-        return  # a fixed length is as good as knowing
+        return  # knowing the text would gain nothing
     way = (1 / run.seconds_per_token - 1 / best) / (1 / oracle - 1 / best)
-    # On the last two, who is told both rates and how often they change comes to 0.86 and 0.78.
+    # With both rates and their period known, the last two curves reach 0.86 and 0.78.
     assert way >= {"q4_0": 0.6, "cuda_like": 0.65}.get(
         curve, 0.77 if curve in ("metal_like", "q4_k_m") else 0.8
     )
 
 
 def test_the_planner_crosses_a_stair_of_the_curve() -> None:
-    """A planner that stops at the first token that does not pay would stop at 1 here, at 1.04 x."""
+    """A planner that stops at the first token that does not pay would draft 1 token, at 1.04 x."""
     text = text_of(np.full(20_000, 0.97), 7)
     run = planned(text, CURVES["metal_like"], planner_for("metal_like"), start=WARM_UP)
     assert fixed(text, CURVES["metal_like"], 0, WARM_UP) / run.seconds_per_token > 3.5
 
 
 @pytest.mark.parametrize("curve", CURVES)
-def test_the_planner_is_as_fast_without_calibration(curve: str) -> None:
+def test_the_planner_is_nearly_as_fast_without_calibration(curve: str) -> None:
     text = TEXTS["copied"]
     run = planned(text, CURVES[curve], Planner(), start=WARM_UP)
     assert best_fixed(text, CURVES[curve], WARM_UP) / run.seconds_per_token >= 0.97
@@ -138,7 +138,7 @@ def test_the_planner_adapts_to_a_slower_machine(curve: str) -> None:
 
 
 def model_text(rate: np.ndarray, seed: int, *, telling: bool) -> Text:
-    """A draft model's luck; its probabilities tell the rates, or are all alike."""
+    """Return a draft model's outcomes; its probabilities equal the rates, or are all the same."""
     right = np.random.default_rng(seed).random(len(rate)) < rate
     said = np.concatenate([rate if telling else np.full(len(rate), 0.7), np.full(MAX_DRAFT, 0.7)])
     evidence = [Evidence(Source.model, 0, float(c)) for c in said]
@@ -148,7 +148,7 @@ def model_text(rate: np.ndarray, seed: int, *, telling: bool) -> Text:
 @pytest.mark.parametrize("curve", ["linear", "staircase", "bf16", "f16", "q4_0", "cuda_like"])
 @pytest.mark.parametrize("rate", [0.0, 0.3, 0.6, 0.8])
 @pytest.mark.parametrize("c", [0.03, 0.1])
-def test_the_planner_with_a_draft_model_is_as_fast_as_the_best_fixed_length(
+def test_the_planner_with_a_draft_model_is_nearly_as_fast_as_the_best_fixed_length(
     curve: str, rate: float, c: float
 ) -> None:
     text = model_text(np.full(8000, rate), 1, telling=False)
@@ -159,8 +159,8 @@ def test_the_planner_with_a_draft_model_is_as_fast_as_the_best_fixed_length(
 
 
 @pytest.mark.parametrize("curve", ["linear", "bf16", "cuda_like"])
-def test_a_useless_draft_model_is_not_asked(curve: str) -> None:
-    """The longer it was silent, the more a look at it costs."""
+def test_a_useless_draft_model_slows_generation_by_at_most_a_percent(curve: str) -> None:
+    """A try costs more the longer the draft model was not used."""
     plain = float(CURVES[curve][1])
     text = model_text(np.zeros(8000), 1, telling=False)
     planner = planner_for(curve)
@@ -174,7 +174,7 @@ def test_a_useless_draft_model_is_not_asked(curve: str) -> None:
 
 @pytest.mark.parametrize("curve", ["linear", "bf16", "cuda_like"])
 def test_confident_draft_models_beat_the_best_fixed_length(curve: str) -> None:
-    """Its probabilities are worth more than any fixed length."""
+    """Its probabilities are worth more than a fixed length."""
     rate = np.random.default_rng(0).beta(1.5, 0.6, 8000)
     text = model_text(rate, 2, telling=True)
     step = 0.1 * float(CURVES[curve][1])

@@ -25,7 +25,7 @@ def planner_for(curve: str) -> Planner:
 def turn_of(
     planner: Planner, regime: TextRegime, drafts: list[list[Evidence]], n_tokens: int = 0, **at: Any
 ) -> PlannedRound:
-    """A planned, chosen."""
+    """Return a planned round with its choice."""
     planned = PlannedRound(regime, n_tokens, **at)
     for draft in drafts:
         planned.add(draft)
@@ -54,7 +54,7 @@ def test_a_draft_model_stops_when_no_continuation_can_pay() -> None:
     assert not asked(planner, [sure] * MAX_DRAFT)
 
 
-def test_a_draft_model_is_not_asked_if_a_copy_is_better() -> None:
+def test_a_draft_model_is_not_used_if_a_copy_is_better() -> None:
     planner = planner_for("bf16")
     planner.draft_cost.observe(1, 0, 0.03)
     copy = [Evidence(Source.match, 40 + i) for i in range(MAX_DRAFT)]
@@ -74,7 +74,7 @@ def learn(planner: Planner, regime: TextRegime, draft: list[Evidence], rate: flo
 def judge(
     planner: Planner, regime: TextRegime, i: int, draft: list[Evidence], n_right: int, n_judged: int
 ) -> None:
-    """The planner hears of a draft that was not verified."""
+    """Report a draft that was not verified."""
     planned = PlannedRound(regime, i)
     planned.add(draft)
     planned.on_result(0, [n_right], n_judged)
@@ -82,7 +82,7 @@ def judge(
 
 
 def verify(planner: Planner, regime: TextRegime, n_draft: int, n_accepted: int) -> None:
-    """The draft is verified in every case."""
+    """Verify a draft in every case."""
     planned = PlannedRound(regime, 0)
     planned.add(PERFECT[:n_draft], drawn=True, required=True)
     planner.choose([planned])
@@ -93,8 +93,9 @@ def verify(planner: Planner, regime: TextRegime, n_draft: int, n_accepted: int) 
 
 @pytest.mark.parametrize("n_tokens", [0, 1200])
 def test_a_width_beyond_the_budget_does_not_prevent_a_shorter_draft(n_tokens: int) -> None:
-    """Of 4-bit weights on a processor with one thread: the widest decode has the cheapest tokens,
-    but is too much to bet; far into the context, too."""
+    """The costs are those of 4-bit weights with one thread. The widest decode has the cheapest
+    tokens
+    but exceeds the budget; also far into the context."""
     widths = {1: 1, 2: 2, 4: 3.3, 8: 6.1, 12: 7.5, 16: 6.5, 17: 8.1, 32: 11.2, 64: 13.3, 65: 18}
     planner = Planner()
     seconds = [0.048 * widths.get(n, 0) for n in range(1, 66)]
@@ -103,19 +104,19 @@ def test_a_width_beyond_the_budget_does_not_prevent_a_shorter_draft(n_tokens: in
     )
     copy = [Evidence(Source.match, min(20 + i, 64)) for i in range(MAX_DRAFT)]
     regime = planner.begin()
-    for i in range(80):  # decoded plainly, each of them as the copy says: it is surer and surer
+    for i in range(80):  # plain rounds confirm the copy, so its confidence grows
         judge(planner, regime, n_tokens + i, copy, 1, 1)
         for overhead in (0.0, 0.04):
             chosen = choose(planner, regime, [copy], n_tokens + 1 + i, overhead=overhead)
             assert chosen.n_draft >= 15 or i == 0
 
 
-def test_no_draft_grows_towards_a_width_beyond_the_budget() -> None:
+def test_a_draft_model_does_not_draft_towards_a_width_beyond_the_budget() -> None:
     sure = [Evidence(Source.model, 0, 0.99)] * 8
     planner = calibrated_planner(curve_of({1: 1, 2: 4, 9: 4, 10: 14, MAX_DRAFT + 1: 14}))
     planner.draft_cost.observe(1, 0, 0.001 * planner.cost.seconds(1, 0))
     learn(planner, planner.begin(), sure, 1.0, 400)
-    for _ in range(1000):  # plain ones, so that there is time for a look
+    for _ in range(1000):  # plain decodes give a budget for a try
         planner.observe_decode(1, 0, planner.cost.seconds(1, 0))
     assert planner.should_continue(PlannedRound(planner.begin(), 0), sure[:6], 0)
     assert not planner.should_continue(PlannedRound(planner.begin(), 0), sure, 0)
@@ -139,7 +140,7 @@ def test_the_better_draft_is_chosen() -> None:
 
 
 @pytest.mark.parametrize("most", [-1, 0, 1, 3, 64, 1000])
-def test_max_draft_is_kept(most: int) -> None:
+def test_the_maximum_draft_length_is_respected(most: int) -> None:
     planner = planner_for("flat")
     planned = turn_of(planner, planner.begin(), [PERFECT * 2], max_draft=most)
     choice = planned.choice
@@ -150,19 +151,19 @@ def test_max_draft_is_kept(most: int) -> None:
 
 
 def test_pending_tokens_shift_the_cost() -> None:
-    """With 5 tokens to decode first, 8 are on the first stair: room for 3 drafted."""
+    """The first stair has 8 rows; 5 pending tokens leave 3 for the draft."""
     planner = planner_for("staircase")
     draft = [Evidence(Source.ngram, 4, 1.0)] * 20
     regime = planner.begin()
     learn(planner, regime, draft, 0.7, 300)
     assert choose(planner, regime, [draft], 300).n_draft == 7
     assert choose(planner, regime, [draft], 300, n_pending=5).n_draft == 3
-    # Beyond 65 rows each costs as much as any other; how many are worth it is what they promise.
+    # Beyond 65 rows, each costs the same; the draft's confidence decides its length.
     assert 0 < choose(planner, regime, [PERFECT], 300, n_pending=65).n_draft < len(PERFECT)
 
 
 def test_overhead_of_a_round_makes_drafts_longer() -> None:
-    """A network round trip is paid per round."""
+    """A network round trip is paid once per round."""
     planner = planner_for("linear")
     draft = [Evidence(Source.ngram, 4, 1.0)] * MAX_DRAFT
     regime = planner.begin()
@@ -173,7 +174,7 @@ def test_overhead_of_a_round_makes_drafts_longer() -> None:
 
 
 def test_a_request_that_lost_time_drafts_less() -> None:
-    """Only drafts with a clear gain are made, until the lost time is made up."""
+    """Until the lost time is made up, only drafts with a clear gain are made."""
     planner = planner_for("linear")
     regime = planner.begin()
     draft = [Evidence(Source.ngram, 4, 0.7)] * MAX_DRAFT
@@ -184,7 +185,7 @@ def test_a_request_that_lost_time_drafts_less() -> None:
     during = choose(planner, regime, [draft])
     assert during.n_draft < before.n_draft
     assert during.time_saved < before.time_saved
-    # The next request begins with that.
+    # The next request begins with that regret.
     assert choose(planner, planner.begin(), [draft]).time_saved < before.time_saved
     for _ in range(30):
         verify(planner, regime, 8, 8)
@@ -193,7 +194,7 @@ def test_a_request_that_lost_time_drafts_less() -> None:
 
 
 def test_certain_drafts_are_kept_after_losses() -> None:
-    """Where sixteen tokens cost eight, a copy that counted half would never be drafted again."""
+    """Sixteen tokens cost eight here; a copy of half the value would never be drafted again."""
     planner = planner_for("q4_0")
     copy = [Evidence(Source.match, 60 + i) for i in range(MAX_DRAFT)]
     learn(planner, planner.begin(), copy, 1.0, 3000)
@@ -242,7 +243,7 @@ def test_longer_matches_get_longer_drafts() -> None:
     assert lengths[-1] > lengths[0] + 4
 
 
-def test_the_token_that_broke_off_a_copy_is_distrusted_at_first() -> None:
+def test_the_token_that_broke_off_a_copy_starts_with_low_confidence() -> None:
     planner = planner_for("bf16")
     copy = [Evidence(Source.match, 8 + i) for i in range(MAX_DRAFT)]
     doubtful = [Evidence(Source.match, 8, confidence=0), *copy[1:]]
@@ -251,15 +252,15 @@ def test_the_token_that_broke_off_a_copy_is_distrusted_at_first() -> None:
         return choose(planner, planner.begin(), [draft]).n_draft
 
     assert n_draft(doubtful) < n_draft(copy)
-    # Where such a token is right after all, as in a text that is copied once more; and where not.
+    # It is trusted if such tokens turn out right, as in a text copied again, and not otherwise.
     learn(planner, planner.begin(), doubtful, 1.0, 400)
     assert n_draft(doubtful) >= n_draft(copy)
     learn(planner, planner.begin(), doubtful, 0.0, 400)
     assert n_draft(doubtful) == 0
 
 
-def test_no_draft_risks_more_than_its_budget_and_the_time_saved() -> None:
-    for stair, dares in ((7.0, True), (11.0, False)):  # that all drafts cost, however long
+def test_a_draft_costs_at_most_its_budget_and_the_time_saved() -> None:
+    for stair, dares in ((7.0, True), (11.0, False)):  # the cost of every draft, however long
         planner = calibrated_planner(curve_of({1: 1, 2: 1 + stair, MAX_DRAFT + 1: 1 + stair}))
         learn(planner, planner.begin(), PERFECT, 1.0, 400)
         regime = planner.begin()
@@ -282,7 +283,7 @@ def test_temperatures_are_learned_separately() -> None:
 
 
 def test_tokens_after_a_rejected_one_are_not_learned_from() -> None:
-    """A draft of which the first token was wrong says nothing of the others."""
+    """A draft whose first token is wrong says nothing about its other tokens."""
     planner = planner_for("bf16")
     first, second = Evidence(Source.ngram, 2, 1.0), Evidence(Source.ngram, 8, 1.0)
     regime = planner.begin()

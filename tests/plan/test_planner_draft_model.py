@@ -1,4 +1,4 @@
-"""When the planner asks a draft model, and what it learns from mixed drafts."""
+"""When the planner uses a draft model, and what it learns from mixed drafts."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ CURVES = DATA / "curves.json"
 
 
 def planner(seconds: list[float], step: float, row: float = 0.02) -> Planner:
-    """One that knows what decodes take, and a step of the draft model, to which each row more adds
-    so many steps."""
+    """Return a planner with known decode costs and a draft model's step cost; each further row
+    costs
+    `row` steps."""
     one = Planner()
     one.cost.restore(CurvePoints(seconds))
     for n in (1, 64):
@@ -35,7 +36,7 @@ def chosen(one: Planner, draft: list[Evidence], n_tokens: int = 100) -> PlannedR
 
 
 def learn_of_model(one: Planner, n_right: int) -> None:
-    """Have the first n_right of four of its tokens right, again and again."""
+    """Report the first n_right of four of its tokens as right, many times."""
     regime = one.begin(0.0, 0)
     draft = [Evidence(Source.model, 0, 0.9)] * 4
     for i in range(300):
@@ -46,7 +47,7 @@ def learn_of_model(one: Planner, n_right: int) -> None:
         one.learn(planned)
 
 
-def test_draft_model_checks_copies_if_rows_are_cheaper_than_steps() -> None:
+def test_the_draft_model_verifies_copies_if_rows_are_cheaper_than_steps() -> None:
     cheap = planner(FLAT, 0.02)
     assert cheap.n_to_check(chosen(cheap, copy(40), 2000)) == 8
     dear = planner(FLAT, 0.02, row=2)
@@ -55,7 +56,7 @@ def test_draft_model_checks_copies_if_rows_are_cheaper_than_steps() -> None:
     assert dear.n_to_check(planned) == 0
 
 
-def test_a_copy_is_checked_by_a_draft_model_that_is_up_to_date() -> None:
+def test_a_copy_is_verified_only_by_a_draft_model_that_has_read_the_text() -> None:
     one = planner(FLAT, 0.02)
     near = chosen(one, copy(40), 2000)
     near.n_to_check = near.choice.n_draft
@@ -67,8 +68,9 @@ def test_a_copy_is_checked_by_a_draft_model_that_is_up_to_date() -> None:
     assert not one.should_continue(far, [])
 
 
-def test_checks_of_a_draft_model_are_charged_to_it() -> None:
-    """Copies are right. One that agrees costs its steps; one that does not loses them, too."""
+def test_verifying_copies_is_charged_to_the_draft_model() -> None:
+    """Copies are right. A draft model that agrees costs its steps; one that does not loses them,
+    too."""
 
     def n_checks(n_agreed: int) -> int:
         one = planner(FLAT, 0.1)
@@ -131,8 +133,9 @@ def answer(
     n_prompt: int = 400,
     max_tokens: int = 1000,
 ) -> tuple[list[float], list[float]]:
-    """Of each request, of n_tokens behind a prompt and at most max_tokens: seconds that went into
-    asking a draft model, which is always right, and the speed. A plain decode takes a second."""
+    """Return, for each request of n_prompt prompt tokens and at most max_tokens answer tokens, the
+    seconds
+    spent on a draft model that is always right, and the speed. A plain decode takes a second."""
     asking, speeds = [], []
     for _ in range(n_requests):
         regime = one.begin(0.0, n_prompt)
@@ -172,9 +175,9 @@ def test_a_useless_draft_model_does_not_read_every_prompt() -> None:
     a_prompt = one.draft_cost.seconds(251, 0)
     assert a_prompt > 4
     asking, _ = answer(one, 60, 3, n_prompt=250)
-    assert sum(asking) == 0  # three tokens are over too soon
+    assert sum(asking) == 0  # three tokens end too soon
     asking, _ = answer(one, 60, 10, n_prompt=250)
-    assert asking[0] > a_prompt - 1  # and of ten too few are left
+    assert asking[0] > a_prompt - 1  # ten tokens leave too few to pay
     assert sum(asking) < 10 * a_prompt
     assert sum(seconds > 0 for seconds in asking) < 10
 
@@ -197,7 +200,7 @@ def test_a_draft_model_does_not_read_a_prompt_beyond_its_budget() -> None:
 
 
 def test_a_draft_model_reads_a_prompt_only_if_the_answer_does_not_copy() -> None:
-    """Of two texts, the one whose first rounds copy eight tokens each is left to the copies."""
+    """It is not used if the first rounds copy."""
 
     def reads(n_copied: int) -> bool:
         one = planner(FLAT, 0.1)
@@ -218,14 +221,14 @@ def test_a_draft_model_reads_a_prompt_only_if_the_answer_does_not_copy() -> None
     assert not reads(16)
 
 
-def test_a_good_draft_model_is_asked_for_every_prompt() -> None:
+def test_a_good_draft_model_is_used_for_every_prompt() -> None:
     asking, speeds = answer(planner(FLAT, 0.1), 20, 60)
     assert min(asking) > 0
     assert min(speeds) > 2
 
 
 def test_empty_drafts_of_a_draft_model_count_as_wrong_ones() -> None:
-    """As one with a least probability (draft_p_min), or that is still taking in a prompt."""
+    """Drafts are empty below draft_p_min, and while the draft model reads a prompt."""
 
     def n_asked(n_drafted: int) -> int:
         one = planner(STEEP, 0.1)
@@ -246,12 +249,12 @@ def test_empty_drafts_of_a_draft_model_count_as_wrong_ones() -> None:
         return n
 
     assert n_asked(1) > 1
-    assert n_asked(0) < 1.1 * n_asked(1)  # what is judged, too, changes what is believed
+    assert n_asked(0) < 1.1 * n_asked(1)  # a verified token changes the estimate, too
 
 
 @pytest.mark.parametrize("curve", ["q4_k_m", "q4_0", "metal_like"])
 def test_a_draft_model_that_seems_useless_is_still_tried(curve: str) -> None:
-    """Of tokens believed as at first no draft pays there, of tokens that are right long ones do."""
+    """With its initial estimate no draft pays; if its tokens are right, long drafts do."""
     stairs = [*read_curves(CURVES)[curve]]
     _, speeds = answer(planner(stairs, 0.05), 2, 120, max_draft=20)
     assert speeds[0] > 1
