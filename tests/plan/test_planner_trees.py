@@ -22,7 +22,7 @@ def model(*confidences: float) -> list[Evidence]:
 
 
 def comb(draft: list[Evidence], confidence: float) -> list[tuple[Evidence, int]]:
-    """A second guess at every position."""
+    """Return an alternative for every position of a draft."""
     return [(Evidence(Source.model, 0, confidence), parent) for parent in range(-1, len(draft) - 1)]
 
 
@@ -38,7 +38,8 @@ def turn_of(
 
 
 def teach(one: Planner, first: float, second: float, n: int = 2000) -> TextRegime:
-    """Have first guesses right so often, and second ones so often where the first are wrong."""
+    """Report first candidates right with this probability, and second ones where the first are
+    wrong."""
     rng = np.random.default_rng(1)
     regime = one.begin(0.0, 0)
     draft = model(0.5)
@@ -74,7 +75,7 @@ def test_branches_are_not_verified_if_wrong_or_expensive(curve: str) -> None:
     draft = model(0.5, 0.5)
     planned = turn_of(regime, draft, comb(draft, 0.7), 3000)
     one.choose([planned])
-    # What is never right is worth next to nothing, whatever it costs.
+    # An alternative that is never right adds almost nothing, whatever it costs.
     sides = [row for row in planned.rows if row >= 2]
     assert curve == "flat" or sides == []
     chain = turn_of(regime, draft, [], 3000)

@@ -1,4 +1,4 @@
-"""Which rows are verified, against trying everything."""
+"""Which rows are verified, compared with trying every choice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COMMITTED = -1
 
 
 def survivals(rng: random.Random, longest: int) -> list[float]:
-    """Probability of each token of a draft, with those before it."""
+    """Return the probability that each token of a draft is accepted with all those before it."""
     rates = [rng.uniform(0.2, 1) for _ in range(rng.randrange(longest + 1))]
     return [float(p) for p in np.cumprod(rates)]
 
@@ -41,7 +41,7 @@ def add_chain(
 
 
 def lengths(batch: VerificationBatch, n: int) -> list[int]:
-    """How many rows of each of n sequences are verified."""
+    """Return the number of verified rows of each of n sequences."""
     return [sum(row.sequence == i for row in batch.chosen) for i in range(n)]
 
 
@@ -118,7 +118,8 @@ def test_the_value_of_a_row_is_at_most_that_of_the_one_before_it() -> None:
 @pytest.mark.parametrize("slope", [0.05, 0.3, 0.6, 1.0])
 @pytest.mark.parametrize("seed", range(8))
 def test_selection_is_optimal_beyond_the_learned_widths(slope: float, seed: int) -> None:
-    """Stairs up to 65 rows, a straight line beyond: as many of the best rows as save the most."""
+    """Stairs up to 65 rows, then a straight line: as many of the best rows as save the most
+    time."""
     rng = random.Random(seed)
 
     def seconds(n: int) -> float:
@@ -142,12 +143,12 @@ def test_draft_budgets_bound_the_extra_time_of_a_decode() -> None:
     for draft_budget, length in ((0.5, 2), (1.1, 4), (0.0, 0)):
         batch = VerificationBatch()
         add_chain(batch, [0.9] * 6, draft_budget=draft_budget)
-        add_chain(batch, [], draft_budget=100)  # it drafts nothing, and so lends nothing
+        add_chain(batch, [], draft_budget=100)  # drafts nothing, so its budget is not used
         batch.select(CURVES["in between"])
         assert lengths(batch, 2) == [length, 0]
 
 
-def test_selection_keeps_to_the_limit_of_a_sequence() -> None:
+def test_selection_respects_the_limit_of_a_sequence() -> None:
     batch = VerificationBatch()
     batch.add_sequence(most=3)
     first = batch.add_row(COMMITTED, 0.9, 0.9)
@@ -162,7 +163,7 @@ def test_selection_keeps_to_the_limit_of_a_sequence() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_per_sequence_memories_get_drafts_of_equal_length(seed: int) -> None:
+def test_sequences_with_separate_memories_get_drafts_of_equal_length(seed: int) -> None:
     rng = random.Random(seed)
     chains = [survivals(rng, 5) for _ in range(6)]
 
@@ -173,7 +174,7 @@ def test_per_sequence_memories_get_drafts_of_equal_length(seed: int) -> None:
 
     def saved(g: int) -> float:
         drafted = [g if len(own) >= g else 0 for own in chains]
-        at = dict(zip(places, drafted, strict=True))  # a free place has no length
+        at = dict(zip(places, drafted, strict=True))  # an unused slot has no length
         runs = itertools.groupby(range(8), key=at.get)
         widths = [len([*run]) * (1 + n) for n, run in runs if n is not None]
         gained = sum(sum(own[:n]) for own, n in zip(chains, drafted, strict=True))
@@ -193,7 +194,7 @@ def test_drafts_become_shorter_with_more_sequences() -> None:
     draft = [0.8 ** (i + 1) for i in range(16)]
 
     def drafted(n: int) -> float:
-        # The more take part, the less a token costs elsewhere.
+        # The more sequences share a decode, the less their tokens gain.
         worth = CURVES["in between"](n) / n
         return sum(select([[worth * p for p in draft]] * n, "in between")) / n
 
@@ -203,7 +204,7 @@ def test_drafts_become_shorter_with_more_sequences() -> None:
     assert sum(select([[0.9 * p for p in draft]] * 64, "linear")) == 0
 
 
-def test_the_likelier_draft_gets_more_rows() -> None:
+def test_the_more_likely_draft_gets_more_rows() -> None:
     a, b = select([[1.0] * 8, [0.5 ** (i + 1) for i in range(8)]], "in between")
     assert a == 8
     assert b < 4

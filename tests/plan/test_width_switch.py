@@ -1,4 +1,4 @@
-"""Where it costs something that a decode has another number of tokens than the one before."""
+"""Decodes that cost more if the one before had another number of tokens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GPUS = CURVES.parent / "gpu.json"
 
 
 def planner_of(change: float, **options: bool) -> Planner:
-    """Wide decodes cost little more than those of two tokens, and plain ones a second."""
+    """A plain decode takes a second; wider ones take little more than one of two tokens."""
     planner = Planner()
     planner.cost.restore(CurvePoints([1.0, *(1.2 + 0.01 * n for n in range(MAX_DRAFT))]))
     planner.cost.set_width_switch(change, **options)
@@ -24,7 +24,7 @@ def planner_of(change: float, **options: bool) -> Planner:
 
 
 def choose(planner: Planner, draft: list[Evidence]) -> tuple[int, int]:
-    """Tokens of the draft, and of the padding."""
+    """Return the tokens of the draft and of the padding."""
     planned = PlannedRound(planner.begin(), 0)
     planned.add(draft)
     planner.choose([planned])
@@ -35,7 +35,7 @@ def copy(n: int, length: int) -> list[Evidence]:
     return [Evidence(Source.match, length + i) for i in range(n)]
 
 
-def test_a_doubtful_draft_does_not_change_the_width() -> None:
+def test_an_uncertain_draft_does_not_change_the_width() -> None:
     doubtful, sure = copy(3, 2), copy(MAX_DRAFT, 60)
     assert choose(planner_of(0), doubtful) == (3, 0)
     assert choose(planner_of(2), doubtful) == (0, 0)
@@ -44,12 +44,12 @@ def test_a_doubtful_draft_does_not_change_the_width() -> None:
     assert n_padding == 0
 
 
-def test_a_doubtful_draft_is_padded_to_the_base_width() -> None:
+def test_an_uncertain_draft_is_padded_to_the_base_width() -> None:
     doubtful = copy(3, 2)
     planner = planner_of(2)
     planner.observe_decode(17, 0, 1.32)
     assert choose(planner, doubtful) == (3, 13)
-    assert choose(planner, []) == (0, 0)  # back home
+    assert choose(planner, []) == (0, 0)  # back to width 1
     unpadded = planner_of(2, pads=False)
     unpadded.observe_decode(17, 0, 1.32)
     assert choose(unpadded, doubtful)[1] == 0
@@ -77,14 +77,14 @@ def test_the_width_change_cost_is_saved_with_the_curve() -> None:
 
 
 def speeds(costs: Costs) -> tuple[float, float]:
-    """Geometric mean, and the 5th percentile, of requests alone."""
+    """Return the geometric mean and the 5th percentile for single requests."""
     times = [time_of(one, Machine(costs, 0)) for one in answers("first")]
     found = [len(one) / one[-1] for one in times]
     return float(np.exp(np.log(found).mean())), float(np.percentile(found, 5))
 
 
 @pytest.mark.parametrize("name", ["h100_7b", "h100_1.5b"])
-def test_knowing_the_width_change_cost_is_faster(name: str) -> None:
+def test_a_planner_that_knows_the_width_change_cost_is_faster(name: str) -> None:
     told, untold = (speeds(read_costs(GPUS, told=one)[name]) for one in (True, False))
     assert told[0] > 1.03 * untold[0]
     assert told[1] > 1.1 * untold[1]

@@ -1,4 +1,4 @@
-"""bench_peers.py: a run with the peer that is always installed, and its summary."""
+"""bench_peers.py: a run with the peer that is always installed, and the summary."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def setting(peer: str, name: str) -> Setting:
     return Setting(peer, name, lambda: nullcontext(lambda prompt, n: Run([], 0, 0.0, 0.0)))
 
 
-def test_the_best_setting_is_chosen_by_the_median() -> None:
+def test_bench_peers_chooses_the_best_setting_by_the_median() -> None:
     def turns(*times: float) -> list[list[Run]]:
         return [
             [Run([1, 2], 10, seconds, 2 * seconds), Run([3], 30, 3 * seconds, 6 * seconds)]
@@ -72,14 +72,14 @@ def test_the_best_setting_is_chosen_by_the_median() -> None:
     assert against_best(runs, mine, [lucky], whole_speeds) == pytest.approx(3)
 
 
-def test_whole_answers_are_compared_if_timed() -> None:
+def test_bench_peers_compares_whole_answers_if_timed() -> None:
     tells, silent = setting("peer", "tells"), setting("peer", "silent")
     runs = {"code": {tells: [[Run([1], 1, 1.0, 2.0)]], silent: [[Run(None, 1, 1.0, None)]]}}
     assert tells_whole(tells, runs)
     assert not tells_whole(silent, runs)
 
 
-def test_settings_near_the_best_of_their_peer_are_kept() -> None:
+def test_bench_peers_keeps_settings_near_the_best_of_their_peer() -> None:
     times = {
         setting("a", "best"): 1.0,
         setting("a", "near"): 1.05,
@@ -94,7 +94,7 @@ def test_settings_near_the_best_of_their_peer_are_kept() -> None:
     ]
 
 
-def test_difference_names_the_texts_that_differ() -> None:
+def test_bench_peers_names_the_texts_that_differ() -> None:
     plain = [Run([1, 2, 3], 2, 1.0, 1.0), Run([4, 5, 6], 2, 1.0, 1.0)]
     assert difference([Run([1, 2], 1, 1.0, 1.0), Run(None, 2, 1.0, 1.0)], plain) == ""
     assert "differ from 1" in difference([plain[0], Run([4, 9], 1, 1.0, 1.0)], plain)

@@ -25,6 +25,8 @@ SESSION = 'from specllama import SpecSession\nsession = SpecSession("model.gguf"
         ('SpecSession("x", chat_', ["chat_template="]),
     ],
 )
-def test_jedi_completes_options(typed: str, expected: list[str]) -> None:
+def test_jedi_completes_the_options_of_sessions_and_generations(
+    typed: str, expected: list[str]
+) -> None:
     completions = jedi.Script(SESSION + typed).complete()
     assert sorted(one.name for one in completions if one.name.endswith("=")) == expected

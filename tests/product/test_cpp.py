@@ -13,14 +13,14 @@ from folders import ROOT
 
 
 def passed(output: str) -> int:
-    """How many tests ran, of which none failed."""
+    """Return the number of tests that ran; none of them failed."""
     ran = re.search(r"(\d+) tests, 0 failed", output)
     assert ran is not None, output
     return int(ran[1])
 
 
 def test_cpp_tests_without_llama_cpp_pass() -> None:
-    build = ROOT / "build" / "tests"  # stays, so that only what has changed is compiled
+    build = ROOT / "build" / "tests"  # kept, so that only changed files are compiled
     configure(
         ROOT,
         build,

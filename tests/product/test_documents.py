@@ -1,4 +1,4 @@
-"""The examples in the documents run, and what pages for developers name is there."""
+"""The examples in the documents run, and what pages for developers name exists."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SOURCES = {
 
 
 def paths_in(page: str) -> set[str]:
-    """Links, paths in backticks, and what the list of rooms begins its lines with."""
+    """Return links, paths in backticks, and the paths in the list of rooms."""
     text = (ROOT / page).read_text()
     links = re.findall(r"\]\(([^)#:]+)", text)
     listed = re.findall(r"^ {4}(?: {2})?([a-z][\w/]*(?:, \w+)*) {2,}\S", text, re.MULTILINE)
@@ -82,7 +82,7 @@ def test_the_site_has_every_page_of_the_documents() -> None:
     assert {str(page.relative_to(docs)) for page in docs.rglob("*.md")} <= listed
 
 
-def test_every_folder_of_source_is_among_the_rooms() -> None:
+def test_contributing_lists_every_folder_of_source() -> None:
     rooms = paths_in("CONTRIBUTING.md")
     folders = [f"csrc/{one.name}" for one in (ROOT / "csrc").glob("*/") if one.name != "include"]
     folders += [one.parent.name for one in (ROOT / "python/specllama").glob("*/__init__.py")]

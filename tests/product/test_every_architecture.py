@@ -1,8 +1,11 @@
-"""Other architectures of llama.cpp: neither drafts nor earlier or other requests change a token.
+"""Other architectures of llama.cpp: drafts, earlier requests and concurrent requests change no
+token.
 
-Small random models (any_model) that think of their memory, their positions or their states in
-another way than a Llama. Sessions are exact, and log-probabilities the same to the last bit, where
-that is possible; elsewhere sums may be rounded differently in decodes of another width.
+The models are small, random ones (any_model.py) whose memory, positions or states differ from a
+Llama's.
+Where possible, sessions are exact and log-probabilities are equal to the last bit; elsewhere sums
+may be
+rounded differently in decodes of another width.
 """
 
 from __future__ import annotations
@@ -56,7 +59,7 @@ def model(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def exact(name: str) -> bool:
     if name == "gemma3n" and EXACT_HERE is not True:
-        pytest.skip("22 random layers of Gemma 3n make much of rounding; exact sessions are needed")
+        pytest.skip("22 random layers of Gemma 3n amplify rounding; exact sessions are needed")
     return EXACT_HERE is True and not has_states(name)
 
 
@@ -76,14 +79,14 @@ def opened(model: Path, exact: bool) -> Iterator[Open]:
 
 @pytest.fixture(scope="module")
 def expected(opened: Open) -> list[Generation]:
-    """The tokens after each prompt, one after another and without drafts."""
+    """The tokens after each prompt, one request after another and without drafts."""
     session = opened()
     return [session.generate(prompt, **OPTIONS) for prompt in PROMPTS]
 
 
 @pytest.fixture(scope="module")
 def check(exact: bool, expected: list[Generation]) -> Check:
-    """Checks an answer to prompt i, which began with n_said tokens of the expected answer."""
+    """Compares an answer to prompt i that begins after n_said tokens of the expected answer."""
 
     def same(found: Generation, i: int, n_said: int = 0) -> None:
         rest = expected[i].tokens[n_said:]
@@ -111,10 +114,9 @@ def test_drafts_next_to_other_requests_change_no_token(
     assert 0 < n_accepted < sum(generation.stats.drafted for generation in generations)
 
 
-def test_a_model_drafts_for_itself_unless_it_is_recurrent(
+def test_a_model_drafts_for_itself_or_is_refused_if_recurrent(
     model: Path, opened: Open, check: Check, name: str, expected: list[Generation]
 ) -> None:
-    """The model drafts for itself, or is refused."""
     if has_states(name):
         with pytest.raises(ModelError, match="cannot draft: its memory"):
             opened(model)
@@ -129,7 +131,7 @@ def test_a_model_drafts_for_itself_unless_it_is_recurrent(
 def test_reused_and_cached_prompts_change_no_token(
     opened: Open, check: Check, expected: list[Generation]
 ) -> None:
-    """From its end; from where it is edited; after another text, with a copy in main memory."""
+    """Continued, edited, and continued from a copy in main memory after another text."""
     session = opened("ngram", spec_length=4, cache_ram=-1)
     for i in (3, 5):
         check(session.generate(PROMPTS[i], **OPTIONS | {"max_tokens": 12}), i)
@@ -144,7 +146,7 @@ def test_reused_and_cached_prompts_change_no_token(
 def test_requests_with_a_common_prefix_change_no_token(
     opened: Open, check: Check, expected: list[Generation]
 ) -> None:
-    """The first is not done when the others take over its prefix."""
+    """The first request is unfinished when the others reuse its prefix."""
     session = opened("ngram", spec_length=4, n_seq=4)
     first = session.stream(PROMPTS[5], **OPTIONS)
     next(first)

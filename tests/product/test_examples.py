@@ -1,4 +1,4 @@
-"""The examples run: those in C++ against an installed library."""
+"""The examples run; those in C++ use an installed library."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ PROMPT = PROMPTS["module"]
 
 
 def said(command: list[str | Path]) -> tuple[str, str]:
-    """The output of a program, and the last line of its stderr."""
+    """Return the output of a program and the last line of its stderr."""
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr
     return process.stdout, process.stderr.splitlines()[-1]
 
 
 def counted(line: str) -> dict[str, float]:
-    """The numbers of "drafted 3, accepted 2, ..."."""
+    """Return the numbers of "drafted 3, accepted 2, ..."."""
     return {
         name: float(number) for name, number in (pair.rsplit(" ", 1) for pair in line.split(", "))
     }

@@ -1,4 +1,4 @@
-"""Starts import only what they use: other packages take longer to load than a small model."""
+"""A start imports only what it uses: other packages take longer to load than a small model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEAVY = {
 
 
 def modules_of(script: str) -> set[str]:
-    """Return the modules that a script has imported in the end."""
+    """Return the modules that a script has imported at its end."""
     show = "\nimport sys; print(*sys.modules, sep='\\n')"
     process = subprocess.run(
         [sys.executable, "-c", script + show], capture_output=True, text=True, check=True
@@ -59,8 +59,8 @@ with contextlib.suppress(SystemExit):
     assert not HEAVY & modules
 
 
-def test_llama_cpp_may_be_imported_later() -> None:
-    """It sets a log of its own, which would print everything that llama.cpp says."""
+def test_importing_llama_cpp_later_prints_no_log() -> None:
+    """llama_cpp sets its own log callback, which would print all messages of llama.cpp."""
     script = """
 from specllama import SpecSession
 SpecSession(n_threads=1, n_gpu_layers=0).close()

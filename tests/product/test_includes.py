@@ -1,7 +1,7 @@
-"""Which folders of C++ may include which: arrows point one way.
+"""Which folders of C++ may include which; all dependencies point one way.
 
-cli, python -> session -> engine -> {draft, plan, sample, runtime}; no other way.
-runtime -> device -> gguf -> llama.
+cli, python -> session -> engine -> {draft, plan, sample, runtime}
+runtime -> device -> gguf -> llama
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ SEES_LLAMA_CPP = {
 }
 LLAMA_CPP = re.compile(r"(llama|llama-cpp|ggml[-a-z]*|gguf|mtmd|mtmd-helper)\.h")
 
-# Besides what all may include: the public headers, SHARED, and what is named without a folder
-# beside the file.
+# Every file may also include the public headers, SHARED, and headers named without a folder,
+# which are in its own folder.
 MAY_INCLUDE = {
     "csrc": set[str](),
     "csrc/include/specllama": set[str](),
@@ -116,10 +116,10 @@ MAY_INCLUDE = {
         "vision",
         *PURE,
     },
-    # The command line knows the public headers.
+    # The command line uses public headers.
     "csrc/cli": {"cli", "text/utf8.h"},
-    # Python also knows what is pure, and spec-cli; and, for the whole process, whether AMX works,
-    # where llguidance is and where things are remembered.
+    # Python also uses the pure rooms and spec-cli, and settings of the process: whether AMX works,
+    # where llguidance is, and the cache folder.
     "python/src": {
         "cli/flags.h",
         "cli/options.h",
@@ -143,7 +143,7 @@ MAY_INCLUDE = {
 
 
 def room_of(path: Path) -> str:
-    """The narrowest room of the table that a file is in."""
+    """Return the innermost room of the table that contains a file."""
     place = path.relative_to(ROOT)
     stem = place.with_suffix("").as_posix()
     return stem if stem in MAY_INCLUDE else place.parent.as_posix()
@@ -184,12 +184,12 @@ def test_rooms_include_only_allowed_headers(room: str) -> None:
     assert n_seen > 0
 
 
-def test_every_file_is_in_a_room() -> None:
+def test_every_cpp_file_is_in_a_room() -> None:
     assert {room_of(path) for path in sources()} == set(MAY_INCLUDE)
 
 
 def test_headers_are_included_by_their_path() -> None:
-    """No "../", and our own headers in quotes, so that the rules above see them."""
+    """Paths have no "../", and our headers are in quotes; the rules above rely on both."""
     for path in sources():
         for line in path.read_text().splitlines():
             if line.startswith("#include"):
@@ -208,7 +208,7 @@ def test_pure_rooms_are_built_without_llama_cpp() -> None:
         for path in (CSRC / room).rglob("*.cpp")
     }
     assert on_disk <= set(pure)
-    # Of the drafters, all but those that a pattern takes out.
+    # All drafters except those that a pattern excludes.
     assert "${pure_drafters}" in pure
     assert set(re.findall(r'set\(on_runtime "(.*)"\)', listed)) == {
         "draft/(block/|head/|model/(assistant|model)_drafter)"

@@ -42,14 +42,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"__main__"},
     "": SESSION,
     "__main__": {"", "_core", "commands", "errors"},
-    # What loads fast has the package only inside functions.
+    # The fast entry point imports the package only inside functions.
     "specllama_light": {"", "__main__", "commands", "specllama_light"},
 }
 """By the name of a folder or a module at the root; "" is `specllama` itself."""
 
 
 def modules() -> dict[str, Path]:
-    """All modules by name; a folder has the name of its __init__."""
+    """Return all modules by name; a folder has the name of its __init__."""
     found = {}
     for path in sorted([*PYTHON.glob("*/**/*.py"), *PYTHON.glob("*/**/*.pyi")]):
         parts = path.relative_to(PYTHON).with_suffix("").parts
@@ -61,7 +61,7 @@ MODULES = modules()
 
 
 def imports(path: Path) -> Iterator[tuple[str, bool]]:
-    """The modules of ours that a file imports, anywhere in it, and whether that is at its top."""
+    """Yield the package's modules that a file imports, and whether the import is at its top."""
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -77,13 +77,13 @@ def imports(path: Path) -> Iterator[tuple[str, bool]]:
 
 
 def room(module: str) -> str:
-    """The room of a module, as in `MAY_IMPORT`."""
+    """Return the room of a module, as in `MAY_IMPORT`."""
     package, _, rest = module.partition(".")
     return package if package == "specllama_light" else rest.partition(".")[0]
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_rooms_import_downwards(module: str) -> None:
+def test_rooms_import_only_lower_rooms(module: str) -> None:
     allowed = MAY_IMPORT[room(module)]
     above = [name for name, _ in imports(MODULES[module]) if room(name) not in allowed]
     assert above == []
@@ -96,12 +96,14 @@ def test_specllama_light_imports_nothing_else_at_once() -> None:
 
 
 def test_imports_of_modules_have_no_cycles() -> None:
-    # A package counts as what it imports; who imports a part of it needs no more than the part.
+    # A package counts as its own imports, because a module that imports a part of it needs only
+    # that.
     graph = {name: {one for one, _ in imports(path)} - {name} for name, path in MODULES.items()}
-    graph["specllama._core"] = set()  # C++: its stub names types of Python's
-    # What loads fast calls the command, which finds models by it: in a function, not at once.
+    graph["specllama._core"] = set()  # C++: its stub imports types of the Python package
+    # The fast entry point calls the command, which uses it to find models; its import is in a
+    # function.
     graph["specllama_light.command"] = set()
-    order = list(TopologicalSorter(graph).static_order())  # raises CycleError, which names it
+    order = list(TopologicalSorter(graph).static_order())  # CycleError names the cycle
     assert len(order) == len(MODULES) > 100
 
 

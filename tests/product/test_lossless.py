@@ -20,8 +20,8 @@ N_TOKENS = 200
 
 
 class Known(Drafter):
-    """Knows what the target will say, and proposes it (shift 0: an oracle), or always something
-    else (shift 1: an adversary)."""
+    """Proposes the target's tokens (shift 0: an oracle), or always others (shift 1: an
+    adversary)."""
 
     def __init__(
         self, expected: dict[tuple[int, ...], list[int]], shift: int, n_vocab: int
@@ -39,7 +39,7 @@ class Known(Drafter):
         return [(token + self.shift) % self.n_vocab for token in self.generated[at:][:max_tokens]]
 
 
-def test_there_are_at_least_24_prompts() -> None:
+def test_at_least_24_prompts_are_compared() -> None:
     assert len(PROMPTS) >= 24
 
 
@@ -79,7 +79,7 @@ def test_ngram_drafts_change_no_token(
         generation = session.generate(prompt, max_tokens=most_tokens(session, prompt, N_TOKENS))
         assert generation.tokens == plain_tokens[name], name
         accepted += generation.stats.accepted
-    assert accepted > 500  # it did speculate
+    assert accepted > 500  # drafts were accepted
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_random_drafts_are_accepted_with_probability_1_over_v(
     tmp_path: Path,
     open_session: Callable[..., SpecSession],
 ) -> None:
-    """A token drafted uniformly is the target's with probability 1 / V, whatever the target's
-    distribution: the sum of p(x) / V over x."""
+    """A uniformly drafted token is the target's with probability 1 / V, the sum of p(x) / V over x,
+    whatever the target's distribution is."""
     model = write_dense(tmp_path / "model.gguf")
     plain = open_session(model, None)
     session = open_session(model, Random(N_VOCAB), spec_length=2)

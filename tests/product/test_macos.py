@@ -1,4 +1,4 @@
-"""The C++ compiles for macOS, with a clang, a libc++ and headers from PyPI."""
+"""The C++ compiles for macOS with a clang, a libc++ and headers from PyPI."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from cmake_build import configure, run
 from folders import ROOT
 
-# As for the wheels, see .github/workflows/wheels.yml.
+# As in the wheels: .github/workflows/wheels.yml.
 TARGET = "aarch64-macos.13.3"
 
 needs_cross_compiler = pytest.mark.skipif(
@@ -20,7 +20,7 @@ needs_cross_compiler = pytest.mark.skipif(
 
 @needs_cross_compiler
 def test_cpp_sources_compile_for_macos(monkeypatch: pytest.MonkeyPatch) -> None:
-    build = ROOT / "build" / "macos"  # stays, so that only what has changed is compiled
+    build = ROOT / "build" / "macos"  # kept, so that only changed files are compiled
     monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(build / "cache"))
     compiler = f"{sys.executable};-m;ziglang;{{}};-target;{TARGET}"
     configure(
@@ -30,7 +30,7 @@ def test_cpp_sources_compile_for_macos(monkeypatch: pytest.MonkeyPatch) -> None:
         CMAKE_SYSTEM_PROCESSOR="arm64",
         CMAKE_C_COMPILER=compiler.format("cc"),
         CMAKE_CXX_COMPILER=compiler.format("c++"),
-        # Nothing is linked: llama.cpp is there for this machine alone.
+        # Nothing is linked, because llama.cpp is built for this machine only.
         CMAKE_CXX_LINKER_LAUNCHER="true",
         CMAKE_BUILD_TYPE="Debug",
         SPECLLAMA_PYTHON="ON",

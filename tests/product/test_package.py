@@ -20,9 +20,9 @@ def mapped_libraries() -> set[str]:
 
 
 @pytest.mark.skipif(
-    sys.platform == "darwin", reason="in a wheel its two names are two files, which dyld maps both"
+    sys.platform == "darwin", reason="a wheel has two files of it, and dyld maps both"
 )
-def test_one_libllama_is_mapped() -> None:
+def test_only_one_libllama_is_mapped() -> None:
     llama_cpp.llama_backend_init()
     with SpecSession(n_threads=1, n_gpu_layers=0) as session:
         session.generate("x", max_tokens=1)
@@ -66,7 +66,7 @@ def test_list_devices_includes_the_cpu() -> None:
     assert all(device.memory_free <= device.memory_total for device in devices)
 
 
-def test_the_command_prints_help() -> None:
+def test_the_command_without_arguments_prints_the_help() -> None:
     process = subprocess.run(
         [sys.executable, "-m", "specllama", "--help"], capture_output=True, text=True, check=True
     )
@@ -77,7 +77,7 @@ def test_the_command_prints_help() -> None:
     assert bare.stdout == process.stdout
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 @pytest.mark.parametrize("arguments", [["models"], ["--help"], ["--version"], ["corpus", "-h"]])
 def test_a_full_output_device_gives_one_sentence(arguments: list[str]) -> None:
     command = [sys.executable, "-m", "specllama", *arguments]

@@ -1,4 +1,4 @@
-"""Options drawn at random: the tokens are those of plain decoding with every drafter."""
+"""Random options: with every drafter, the tokens are those of plain decoding."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Comparison:
-    """A session that drafts, and plain decoding beside it.
+    """A drafting session, compared with plain decoding.
 
     Args:
-        folder: Where models lie.
-        seed: Of all that is drawn.
+        folder: Folder for models.
+        seed: Seed of all random choices.
     """
 
     def __init__(self, folder: Path, seed: int) -> None:
@@ -40,7 +40,7 @@ class Comparison:
         self.before: list[int] = []
 
     def run(self) -> int:
-        """Compare some requests; return how many tokens of drafts were accepted."""
+        """Compare some requests; return the number of accepted draft tokens."""
         model, drafts, words = self.draws.model()
         shared, own = self.draws.session(drafts)
         self.can_search = "snapshots" not in model.stem and "qwen" not in model.stem
@@ -73,7 +73,8 @@ class Comparison:
         assert found(generation) == found(expected)
         assert generation.stats.exact
         if self.drafter is None and generation.stats.drafter_errors > 0:
-            # What a grammar foresees, the few words of a random model may not be able to write.
+            # A grammar may force text for which the small vocabulary of a random model has no
+            # tokens.
             assert "no tokens for some of this text" in generation.stats.last_drafter_error
         self.n_accepted += generation.stats.accepted
 
@@ -86,7 +87,7 @@ class Comparison:
         self.same(stream.result(), expected)
 
     def some(self, tokens: list[int], options: Any) -> Any:
-        """Take some chunks of a stream."""
+        """Read some chunks of a stream."""
         stream = self.session.stream(tokens, **options)
         for _ in range(self.rng.randrange(1, 6)):
             next(stream, None)
@@ -129,7 +130,7 @@ class Comparison:
         self.same(handles[2].result(), expected)
 
     def rejected(self, tokens: list[int], options: Any, expected: Generation) -> None:
-        """Which gives other texts; what follows it must not change."""
+        """This gives other texts; a later generation must be unchanged."""
         how = {"acceptance": "rejection", "lenience": self.rng.choice([1.0, 0.5])}
         self.session.generate(tokens, **(options | how))
         self.generated(tokens, options, expected)

@@ -1,7 +1,8 @@
 """Speculation changes no token: seeds x temperatures x truncations x drafters x kinds of models.
 
-`make test` runs a sample, in which every combination of a temperature and a truncation comes up,
-every kind of model and every drafter; `make test-all` runs the whole.
+`make test` runs a sample with every combination of temperature and truncation, every kind of model
+and
+every drafter; `make test-all` runs all.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ DRAFTERS = ["ngram", "draft model", "Python"]
 N_TOKENS = 40
 N_SEEDS = 4
 
-# Float weights in a memory that cannot be cut: exact=True refuses these.
+# Float weights with a memory that cannot be rewound: exact=True refuses these.
 NEVER_EXACT = {"recurrent", "hybrid"}
 IS_X86 = platform.machine() in ("x86_64", "AMD64")
 
 
 class Bench:
-    """A kind of model with every drafter, beside plain decoding."""
+    """One kind of model with every drafter, compared with plain decoding."""
 
     def __init__(self, kind: str, folder: Path, open_session: Open) -> None:
         self.kind = kind
@@ -57,7 +58,7 @@ class Bench:
         self.is_exact = IS_X86 and kind not in NEVER_EXACT
         options: dict[str, Any] = {"exact": True} if self.is_exact else {}
         self.plain = open_session(model, None, **options)
-        # The first two are seldom right about random models; planned, they might not draft at all.
+        # The first two are rarely right about random models; a planner might not draft at all.
         self.sessions = {
             "ngram": open_session(model, "ngram", spec_length=12, **options),
             "draft model": open_session(model, draft, spec_length=4, **options),
@@ -65,7 +66,7 @@ class Bench:
         }
 
     def prompt(self, seed: int) -> list[int]:
-        """One of the prompts, or tokens with repetitions."""
+        """Return one of the prompts, or tokens with repetitions."""
         if self.kind == "bundled":
             names = sorted(set(PROMPTS) - {"near the limit"})
             return self.plain.tokenize(PROMPTS[names[seed % len(names)]])
@@ -74,13 +75,13 @@ class Bench:
         return [1, *(phrase * 20)][: rng.randrange(1, 60)]
 
     def compare(self, settings: Iterable[tuple[int, Setting]]) -> int:
-        """Returns how many tokens of each drafter were compared with those of plain decoding."""
+        """Return how many tokens of each drafter were compared with plain decoding."""
         compared = 0
         drafted = dict.fromkeys(DRAFTERS, 0)
         accepted = dict.fromkeys(DRAFTERS, 0)
         for seed, setting in settings:
             prompt = self.prompt(seed)
-            # Without an end before the limit.
+            # No end token before the limit.
             options = setting | {"seed": seed, "max_tokens": N_TOKENS}
             options["logit_bias"] = {self.eos: -math.inf}
             expected = self.plain.generate(prompt, **options)
@@ -103,7 +104,7 @@ class Bench:
 def test_drafts_change_no_token_in_a_sample_of_settings(
     kind: str, tmp_path: Path, open_session: Open
 ) -> None:
-    """The settings, shuffled and dealt out to the kinds; each kind gets three more."""
+    """The shuffled settings are distributed over the kinds; each kind gets three more."""
     shuffled = random.Random(0).sample(SETTINGS, len(SETTINGS))
     dealt = shuffled[KINDS.index(kind) :: len(KINDS)]
     more = random.Random(kind).sample(SETTINGS, 3)

@@ -10,7 +10,7 @@ from specllama import Drafter
 
 
 @pytest.mark.parametrize("n_seq", [1, 2])
-def test_an_error_of_every_round_is_logged_once(
+def test_a_drafter_error_in_every_round_is_logged_once(
     open_session: Open, caplog: pytest.LogCaptureFixture, n_seq: int
 ) -> None:
     class Failing(Drafter):
@@ -27,7 +27,7 @@ def test_an_error_of_every_round_is_logged_once(
     assert f"boom for {n_seq}" in said
 
 
-def test_a_drafter_that_fails_now_and_then_is_not_logged(
+def test_occasional_drafter_errors_are_not_logged(
     open_session: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Sometimes(Drafter):

@@ -1,4 +1,4 @@
-"""Sessions and generations with random options: refused, or they run."""
+"""Sessions and generations with random options are refused, or they run."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ WRITE = {
 
 
 def test_the_fuzz_test_covers_all_session_options() -> None:
-    """Except for those that reach beyond this process, or name files, devices and callbacks."""
+    """Except for those that affect other processes, or name files, devices and callbacks."""
     beyond = {"model", "draft", "device", "draft_device", "rpc", "lora", "corpus", "target"}
     beyond |= {"target_key", "target_timeout", "tokenizer", "tensor_split", "memory_file"}
     beyond |= {"n_gpu_layers", "n_cpu_moe", "draft_n_gpu_layers", "chat_template"}
@@ -106,7 +106,7 @@ def drawn(rng: Random, values: dict[str, list[Any]], most: int) -> dict[str, Any
 
 
 def models(folder: Path, rng: Random) -> tuple[Path, Any]:
-    """A model, and its drafter."""
+    """Return a model and its drafter."""
     if rng.random() < 0.3:
         return BUNDLED_MODEL, rng.choice([None, "ngram", "auto", BUNDLED_DRAFT])
     for name, write in WRITE.items():
@@ -137,7 +137,7 @@ def try_case(index: int, folder: Path) -> None:
     sizes = {name: SESSION[name] for name in ("n_ctx", "n_batch", "n_seq", "spec_length")}
     given = {"n_threads": 1, "n_ctx": 64} | drawn(rng, sizes, 5) | drawn(rng, SESSION, 10)
     values = {name: GENERATION.get(name, NUMBERS) for name in FIELDS}
-    # What explains a crash.
+    # The options explain a crash.
     fuzz.note(model.stem, draft, given)
     with (
         fuzz.refusals_allowed(),

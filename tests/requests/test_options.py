@@ -27,7 +27,7 @@ from specllama.server.settings import Settings
 SAMPLED = [
     one
     for one in _core.sampling_options()
-    if one.kind in ("integer", "number") and one.name != "seed"  # which Python checks
+    if one.kind in ("integer", "number") and one.name != "seed"  # Python checks the seed
 ]
 OF_KIND = {
     "flag": "bool",
@@ -43,7 +43,7 @@ OF_KIND = {
 
 
 def accept(name: str, value: float) -> None:
-    """Have the core's sampler take a value."""
+    """Pass a value to the core's sampler."""
     options: dict[str, Any] = {name: value}
     if name == "lenience":
         options["acceptance"] = "rejection"
@@ -95,11 +95,11 @@ def test_errors_name_the_range_special_values_and_the_value(
 def test_typed_options_equal_the_table_of_the_core(
     typed: type, fields: dict[str, Field], lines: list[_core.Option]
 ) -> None:
-    """Editors complete the one, and the other is used."""
+    """Editors complete the typed options; the core uses its table."""
     hints = get_type_hints(typed)
     assert list(fields) == list(hints)
     for line in lines:
-        if line.name != "verifies":  # which is for the server
+        if line.name != "verifies":  # the server's option
             assert (line.name in hints) == bool(line.help), line.name
         if line.name not in hints or not line.kind:
             continue
@@ -132,26 +132,26 @@ def test_an_unknown_option_raises_type_error() -> None:
         ("tools", "are for chat"),
     ],
 )
-def test_names_of_other_libraries_give_a_hint(name: str, message: str) -> None:
+def test_option_names_of_other_libraries_give_a_hint(name: str, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         checked({name: 1})  # type: ignore[misc]
 
 
 def test_minus_one_means_no_limit_and_a_fresh_seed() -> None:
-    """As llama.cpp has it: no limit, and a fresh seed."""
+    """As in llama.cpp."""
     assert checked({"max_tokens": -1, "seed": -1})["max_tokens"] == -1
     assert checked({"max_tokens": -1, "seed": -1})["seed"] is None
 
 
-def test_docstrings_have_every_option() -> None:
+def test_docstrings_document_every_option() -> None:
     for typed, fields in ((GenerateOptions, FIELDS), (SessionOptions, SESSION)):
         text = " ".join((typed.__doc__ or "").split())
         for name, field in fields.items():
             assert " ".join(f"{name}: {field.help} (Default: {field.by_default}".split()) in text
 
 
-def test_docs_have_the_tables_of_the_commands() -> None:
-    """If not, run tools/write_options.py."""
+def test_docs_have_the_option_tables_of_the_commands() -> None:
+    """If this fails, run tools/write_options.py."""
     path = DOCS.parent / "tools" / "write_options.py"
     found = importlib.util.spec_from_file_location("write_options", path)
     assert found is not None
@@ -188,7 +188,7 @@ def test_server_fields_that_are_flags_must_be_booleans(name: str) -> None:
         read_options(Fields({name: 1}), {})
 
 
-def test_server_takes_dry_sequence_breakers_as_list_or_json() -> None:
+def test_server_accepts_dry_sequence_breakers_as_list_or_json() -> None:
     for given in (["\n", "x"], '["\\n", "x"]'):
         options = read_options(Fields({"dry_sequence_breakers": given}), {})
         assert options["dry_sequence_breakers"] == ["\n", "x"]
@@ -231,7 +231,7 @@ def test_errors_name_options_by_their_flags() -> None:
         assert with_flags(message, parser) == said
 
 
-def test_an_unknown_option_is_answered_by_the_one_that_was_meant(open_session: Open) -> None:
+def test_a_mistyped_option_gets_a_suggestion(open_session: Open) -> None:
     session = open_session()
     with pytest.raises(TypeError, match=r"option 'max_token' of a .*mean max_tokens\?"):
         session.generate("x", max_token=3)  # type: ignore[call-overload]

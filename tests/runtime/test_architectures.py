@@ -1,6 +1,7 @@
-"""Kinds of models whose memory behaves differently: small random ones, decoded by llama.cpp.
+"""Kinds of models with different memories: small, random ones, decoded by llama.cpp.
 
-Q8_0 weights and Q8_0 KV memory, as in the exact configuration, but for what is float32 in real
+Weights and KV memory are Q8_0, as in the exact configuration, except for parts that are float32 in
+real
 files, too (routers, convolutions, states).
 """
 
@@ -40,7 +41,7 @@ def model(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def prompts(n: int) -> list[list[int]]:
-    """Token ids with repetitions in them, of lengths around the window and the batch."""
+    """Return token ids with repetitions, of lengths around the window and the batch."""
     rng = random.Random(7)
     out = []
     for length in (1, 5, WINDOW - 1, WINDOW + 1, 60, 150, 200)[:n]:
@@ -50,18 +51,19 @@ def prompts(n: int) -> list[list[int]]:
 
 
 class Fresh:
-    """The answer of a session that has not seen the prompt."""
+    """Answers from a session that has not seen the prompt."""
 
     def __init__(self, session: SpecSession, kind: str) -> None:
         self.session = session
         self.bound = BOUND.get(kind, 0.0)
 
     def generate(self, prompt: list[int], **options: Any) -> Generation:
-        self.session.generate([8], max_tokens=1)  # has nothing in common with the next
+        self.session.generate([8], max_tokens=1)  # no common prefix with the next one
         return self.session.generate(prompt, **options)
 
     def check(self, prompt: list[int], found: Any) -> None:
-        """The log-probabilities of the token after a prompt, and of the twenty likeliest."""
+        """Compare the log-probabilities of the token after a prompt, and of the twenty most
+        likely."""
         generation = self.generate(prompt, max_tokens=1, logprobs=20, logit_bias={2: -math.inf})
         assert generation.stats.reused_tokens == 0
         expected = generation.logprobs[0]
@@ -73,7 +75,8 @@ class Fresh:
 
 @pytest.fixture
 def open_session(open_session: Open, kind: str) -> Open:
-    """Opens sessions; exact ones of experts, whose float32 router gives other bits to a token
+    """Opens sessions; for experts, exact ones, because their float32 router gives other bits to a
+    token
     decoded alone."""
     exact = {"exact": EXACT_HERE} if kind == "experts" else {}
     return lambda *arguments, **options: open_session(*arguments, **exact, **options)
@@ -108,7 +111,7 @@ def test_drafts_change_no_token(
 def test_partly_accepted_drafts_change_no_token(
     model: Path, open_session: Open, temperature: float
 ) -> None:
-    """Every round goes back to somewhere inside what it decoded."""
+    """Every round is rewound to a position inside its batch."""
     plain = open_session(model, None, n_batch=48)
     drafter = SometimesRight(N_VOCAB)
     drafted = accepted = 0
@@ -125,7 +128,7 @@ def test_partly_accepted_drafts_change_no_token(
     assert 100 < accepted < drafted
 
 
-def test_logits_after_a_rejected_draft_are_those_of_a_fresh_session(
+def test_logits_after_a_rejected_draft_are_those_of_a_new_session(
     model: Path, open_session: Open, fresh: Fresh
 ) -> None:
     drafter = SometimesRight(N_VOCAB)
@@ -148,7 +151,7 @@ def test_logits_after_a_rejected_draft_are_those_of_a_fresh_session(
 def test_memories_without_rewind_redecode_few_tokens(
     model: Path, kind: str, open_session: Open
 ) -> None:
-    """A memory that cannot be cut catches up now and then, in a round without a draft."""
+    """A memory that cannot be rewound decodes again in some rounds, which have no draft."""
     session = open_session(model, Wrong(), spec_length=4)
     rounds = session.generate([1, 5, 6], max_tokens=80, logit_bias={2: -math.inf}).stats.by_round
     longest = max(
@@ -164,10 +167,10 @@ def test_memories_without_rewind_redecode_few_tokens(
 
 @pytest.mark.parametrize(
     ("n_batch", "longest"),
-    # As many as there are snapshots; too small a batch for one, and a state is saved; no draft.
+    # As many as snapshots; in too small a batch one, after a saved state; then no draft.
     [(512, 16), (10, 8), (3, 1), (2, 1), (1, 0)],
 )
-def test_drafts_keep_to_the_number_of_snapshots(
+def test_drafts_are_at_most_as_long_as_the_number_of_snapshots(
     tmp_path: Path, open_session: Open, n_batch: int, longest: int
 ) -> None:
     model = WRITERS["hybrid with snapshots"](tmp_path / "random.gguf")
@@ -178,10 +181,10 @@ def test_drafts_keep_to_the_number_of_snapshots(
     assert max(drafted for drafted, _ in generation.stats.by_round) == longest
 
 
-def test_the_next_prompt_gives_the_tokens_of_a_fresh_session(
+def test_the_next_prompt_gives_the_tokens_of_a_new_session(
     model: Path, kind: str, open_session: Open, fresh: Fresh
 ) -> None:
-    """Also where the common prefix is shorter than what a window still reaches."""
+    """Also if the common prefix is shorter than what the window keeps."""
     options: dict[str, Any] = {"max_tokens": 40, "logprobs": 20, "logit_bias": {2: -math.inf}}
     session = open_session(model, n_batch=48, spec_length=8)
     long = prompts(7)[-1]
@@ -195,7 +198,7 @@ def test_the_next_prompt_gives_the_tokens_of_a_fresh_session(
             assert generation.stats.reused_tokens == (196 if keep >= 196 else 0)
         elif kind != "sliding window":
             assert generation.stats.reused_tokens >= keep
-        elif keep <= WINDOW:  # what it needs has left the window: all is decoded again
+        elif keep <= WINDOW:  # it has left the window, so all is decoded again
             assert generation.stats.reused_tokens == 0
         session.generate(long, max_tokens=60)
 
@@ -203,7 +206,7 @@ def test_the_next_prompt_gives_the_tokens_of_a_fresh_session(
 def test_a_continued_conversation_is_reused(
     model: Path, kind: str, open_session: Open, fresh: Fresh
 ) -> None:
-    """The generated text stays in the memory, also in one that cannot be cut."""
+    """The generated text stays in the memory, also in one that cannot be rewound."""
     session = open_session(model)
     tokens = prompts(5)[-1]
     for _ in range(3):
@@ -211,10 +214,10 @@ def test_a_continued_conversation_is_reused(
         assert generation.tokens == fresh.generate(tokens, max_tokens=20).tokens
         tokens = [*tokens, *generation.tokens, 9, 10]
     reused = session.generate(tokens, max_tokens=1).stats.reused_tokens
-    # All but the last token, which had not been decoded.
+    # All but the last token, which was not decoded.
     held = len(tokens) - 3
     if kind in RESTORED:
-        assert held - 9 <= reused <= held  # or, as well, what has come since the saved state
+        assert held - 9 <= reused <= held  # or less: up to the saved state
     else:
         assert reused == held
 

@@ -1,4 +1,4 @@
-"""Decodes that fail half way, by llama.cpp's own abort: no generated token is lost."""
+"""Decodes that fail half way, by llama.cpp's own abort; no generated token is lost."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ pytestmark = needs_compiler
 
 @dataclass
 class Outcome:
-    """What came of three requests while decodes failed.
+    """The outcome of three requests during failing decodes.
 
     Attributes:
-        n_failed: Decodes that failed.
-        errors: What each ended with, if not well.
+        n_failed: Number of failed decodes.
+        errors: Error of each request (None: no error).
         found: Tokens generated until then.
-        rest: Tokens that followed, once decodes succeeded again.
-        of_saved: The same in a session that took up the first one's saved state; None: it had none
-            to save.
-        expected: Tokens that each should have had.
-        n_drafter_errors: Drafts that failed.
-        right: Part of the drafts for the rest that was accepted.
+        rest: Tokens generated after decodes succeeded again.
+        of_saved: The same in a session that loaded the first one's saved state (None: it had none
+    to
+            save).
+        expected: Expected tokens of each request.
+        n_drafter_errors: Number of failed drafts.
+        right: Share of the drafts for the rest that was accepted.
     """
 
     n_failed: int
@@ -75,7 +76,7 @@ def model(kind: str, tmp_path: Path) -> Path:
 def test_a_failed_decode_ends_its_requests_and_keeps_their_tokens(
     library: Path, model: Path, kind: str, n_seq: int
 ) -> None:
-    """Each keeps its tokens, and the memory is consistent afterwards."""
+    """The memory is consistent afterwards."""
     exact = n_seq > 1 and platform.machine() == "x86_64" and kind not in ("recurrent", "hybrid")
     outcome = run(library, model, 1, "begun", n_seq=n_seq, exact=exact or "auto")
     for i, expected in enumerate(outcome.expected):
@@ -83,7 +84,7 @@ def test_a_failed_decode_ends_its_requests_and_keeps_their_tokens(
         assert outcome.found[i] == expected[: len(outcome.found[i])]
         assert outcome.found[i] + outcome.rest[i] == expected
     assert sum(len(tokens) > 0 for tokens in outcome.found) >= n_seq
-    if outcome.of_saved is None:  # a state that cannot be cut back is lost with the decode
+    if outcome.of_saved is None:  # a state that cannot be rewound is lost with the decode
         assert kind not in ("dense", "experts", "sliding window")
     else:
         assert outcome.of_saved == outcome.rest
@@ -97,7 +98,7 @@ def test_requests_that_fail_together_are_retried_alone(
     for i, expected in enumerate(outcome.expected):
         assert outcome.found[i] == expected[: len(outcome.found[i])]
         assert outcome.found[i] + outcome.rest[i] == expected
-        # A state that cannot be cut back is lost with the decode.
+        # A state that cannot be rewound is lost with the decode.
         assert outcome.errors[i] is None or "aborted" in outcome.errors[i]
     if kind in ("dense", "experts", "sliding window"):
         assert outcome.errors == [None] * 3
@@ -120,7 +121,7 @@ def test_a_failed_decode_does_not_corrupt_a_heads_memory(
 def test_a_failed_decode_does_not_corrupt_the_draft_models_memory(
     library: Path, tmp_path: Path
 ) -> None:
-    """The model drafts for itself: drafts are right as long as its memory is."""
+    """The model drafts for itself, so drafts are right if its memory is."""
     model = write_dense(tmp_path / "random.gguf")
     exact = platform.machine() == "x86_64"
     outcome = run(library, model, 1, "begun", n_seq=3, exact=exact or "auto", draft=str(model))
@@ -133,7 +134,7 @@ def test_a_failed_decode_does_not_corrupt_the_draft_models_memory(
 
 def test_requests_of_a_shared_memory_are_retried_alone(library: Path, tmp_path: Path) -> None:
     model = WRITERS["dense"](tmp_path / "random.gguf")
-    # Prompts are decoded together there, too.
+    # There, prompts are also decoded together.
     options = {"n_seq": 3, "n_batch": 128, "exact": False, "kv_type": "f16"}
     outcome = run(library, model, 2, "start", **options)
     assert outcome.errors == [None] * 3
@@ -141,7 +142,7 @@ def test_requests_of_a_shared_memory_are_retried_alone(library: Path, tmp_path: 
 
 
 def test_a_decode_that_fails_inside_a_tree_keeps_the_tokens(library: Path, tmp_path: Path) -> None:
-    """Each of its branches is a sequence to llama.cpp, so that it fails and a chain does not."""
+    """For llama.cpp each branch is a sequence, so the tree fails where a chain does not."""
     model = WRITERS["dense"](tmp_path / "random.gguf")
     draft = str(write_dense(tmp_path / "draft.gguf", seed=9))
     exact = platform.machine() == "x86_64"
@@ -154,7 +155,7 @@ def test_a_decode_that_fails_inside_a_tree_keeps_the_tokens(library: Path, tmp_p
 
 
 def test_a_device_error_reported_only_in_the_log_is_raised(library: Path) -> None:
-    """A GPU computes when its decode has returned already."""
+    """On a GPU, decode returns before the computation ends."""
     script = f"""if True:
         import ctypes
         failing = ctypes.CDLL({str(library)!r}, ctypes.RTLD_GLOBAL)

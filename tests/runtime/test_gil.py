@@ -1,4 +1,4 @@
-"""Python threads run while the garbage collector frees a model: see freeing_llama.c."""
+"""Python threads continue while the garbage collector frees a model: see freeing_llama.c."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("script", "n_models"),
     [
         ("session = SpecSession(n_ctx=64, n_threads=1)\ndel session", 2),
-        # The stream holds what is left of its session.
+        # The stream keeps the session's objects alive.
         ("stream = SpecSession(None, None, n_ctx=64, n_threads=1).stream('x')\ndel stream", 1),
         ("_core.Tokenizer(str(BUNDLED_MODEL))", 1),
     ],

@@ -12,7 +12,7 @@ from specllama.session import BUNDLED_DRAFT
 
 @pytest.fixture(scope="module")
 def recursing(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model whose texts are split as BLOOM's: by std::regex."""
+    """A model that splits texts like BLOOM, by std::regex."""
     content = BUNDLED_DRAFT.read_bytes()
     key = content.index(b"tokenizer.ggml.pre")
     value = content.index(b"gpt-2", key)
@@ -35,8 +35,10 @@ def test_a_word_longer_than_the_context_is_refused(recursing: Path) -> None:
         assert session.generate("import", max_tokens=2).stats.generated_tokens == 2
 
 
-def test_characters_without_a_token_are_bounded(scripted: Callable[..., Path]) -> None:
-    """SentencePiece, in llama.cpp, takes time in the square of their number: a MiB took minutes."""
+def test_a_text_of_too_many_characters_without_a_token_is_refused(
+    scripted: Callable[..., Path],
+) -> None:
+    """llama.cpp's SentencePiece takes time quadratic in their number: minutes for a MiB."""
     model = scripted(["a"], any_text=True)
     with SpecSession(model, None, n_ctx=256, n_threads=1, n_gpu_layers=0) as session:
         assert len(session.tokenize("a" * 500_000, add_special=False)) == 500_000

@@ -1,4 +1,4 @@
-"""LoRA adapters: tokens equal those of the merged model, with every drafter."""
+"""LoRA adapters: with every drafter, tokens are those of the merged model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def adapter(tmp_path: Path, bundled_model: Path) -> Path:
 
 
 def same(plain: Generation, tokens: list[int]) -> bool:
-    """Whether tokens are those of a plain run, up to a near tie."""
+    """Return whether tokens are those of a plain run, up to a near-tie."""
     distance = tie(plain, tokens)
     return distance is None or distance < NEAR
 
@@ -72,7 +72,7 @@ def test_tokens_with_an_adapter_are_those_of_llama_cpp_python(
 def test_an_adapter_equals_the_merged_model(
     tmp_path: Path, write: Callable[[Path], Path], dtype: Any, open_session: Open
 ) -> None:
-    """A change in numpy, of experts, too: the log-probabilities are the same."""
+    """It is merged with numpy, in experts, too; the log-probabilities are the same."""
     base = write_merged(tmp_path / "base.gguf", write(tmp_path / "q8.gguf"), {})
     pairs = random_pairs(base, rank=8)
     adapter = write_adapter(tmp_path / "adapter.gguf", pairs, dtype=dtype)
@@ -95,7 +95,7 @@ def test_an_adapter_equals_the_merged_model(
 def test_several_adapters_are_summed(
     tmp_path: Path, bundled_model: Path, open_session: Open
 ) -> None:
-    """So one and its opposite are nothing, and none has an effect at scale 0."""
+    """An adapter and its negative cancel out, and scale 0 has no effect."""
     pairs = random_pairs(bundled_model, size=0.05)
     paths = [
         write_adapter(tmp_path / f"{i}.gguf", random_pairs(bundled_model, seed=i, size=0.05))
@@ -163,10 +163,10 @@ def test_no_session_with_adapters_is_exact(adapter: Path) -> None:
         SpecSession(lora=adapter, exact=True)
 
 
-def test_commands_take_adapters(
+def test_commands_accept_adapters(
     adapter: Path, open_session: Open, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Both read the same lists, and refuse the same."""
+    """spec-cli and Python's commands read the same lists and refuse the same ones."""
     options = ["-n", "12", "-ngl", "0", "-t", "1", "-kv", "q8_0", "-fa", "on", "--draft", "none"]
     prompt = PROMPTS["story"]
     texts = set()
@@ -207,7 +207,7 @@ def test_commands_take_adapters(
         assert run.stderr.count("\n") == 1
         try:
             code = main(["trace", "-p", "x", "-t", "1", flag, value])
-        except SystemExit as end:  # argparse's
+        except SystemExit as end:  # from argparse
             code = int(end.code or 0)
         assert code == 2
         assert message in capsys.readouterr().err
@@ -242,7 +242,7 @@ def test_adapters_that_do_not_fit_are_refused(tmp_path: Path, bundled_model: Pat
     assert shape in refusal({name: (a, np.repeat(b, 2, axis=1))})
     assert shape in refusal({name: (np.stack([a, a]), np.stack([b, b]))})
     assert shape in refusal({name: (a[:0], b[:, :0])})
-    # llama.cpp would end the process in the first decode.
+    # In llama.cpp, the first decode would end the process.
     both = "it changes token_embd.weight, which is the output of"
     assert both in refusal({"token_embd.weight": (b, a.T.copy())})
     norm = "blk.0.attn_norm.weight"
@@ -294,8 +294,9 @@ def test_adapters_of_mtp_layers_need_these_layers_loaded(
 def test_the_largest_number_of_adapters_works(
     tmp_path: Path, write: Callable[[Path], Path], open_session: Open
 ) -> None:
-    """Of all that is changed in `random_pairs`, in small batches: llama.cpp counts the nodes of the
-    graph by these."""
+    """They change all that `random_pairs` changes, in small batches: llama.cpp sizes its graph by
+    the
+    number of adapters."""
     model = write(tmp_path / "model.gguf")
     architecture = gguf.GGUFReader(model).fields["general.architecture"].contents()
     adapters = [

@@ -1,4 +1,4 @@
-"""Decodes are padded if a change of their width costs much; no token changes."""
+"""Decodes are padded if a change of their width costs much; tokens do not change."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ SCRIPT = SUPPORT / "padding.py"
 
 @dataclass
 class Answers:
-    """
+    """The answers of several requests.
+
     Attributes:
-        distances: Of each, how far its first token that is no plain one was from being the plain
-            one, in nats; 0: all are plain ones.
-        widths: Tokens of each decode.
+        distances: For each, the difference in nats between its first token that is not plain
+    decoding's
+            and plain decoding's token (0: no difference).
+        widths: Number of tokens of each decode.
     """
 
     distances: list[float]
@@ -52,8 +54,7 @@ PADDED = {"dense", "experts", "sliding window"}
 """Kinds whose memory can be cut anywhere."""
 
 
-# Sums for several that share a memory are rounded in another order, by which a router would choose
-# other experts.
+# In a shared memory, sums are rounded in another order, and a router would choose other experts.
 @pytest.mark.parametrize(
     ("kind", "n_seq"),
     [*((kind, 1) for kind in WRITERS), *((kind, 4) for kind in WRITERS if kind != "experts")],

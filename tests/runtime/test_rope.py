@@ -1,4 +1,4 @@
-"""Contexts stretched beyond a model's training, and ways to load its weights."""
+"""Contexts longer than a model's training, and ways to load its weights."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_drafts_change_no_token_with_rope_scaling(draft: str | Path, open_sessio
 
 
 def test_rope_scaling_applies_to_heads(tmp_path: Path, open_session: Open) -> None:
-    """It predicts the next token only if it rotates positions as its target does."""
+    """It predicts the next token only if its RoPE is that of its target."""
     write_knowing_pair(tmp_path, shares=False)
     options: dict[str, Any] = {"draft": tmp_path / "head.gguf", "spec_length": 4}
     session = open_session(tmp_path / "target.gguf", rope_scale=2, **options)
@@ -120,7 +120,7 @@ def spec_cli(*arguments: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run([executable(), *arguments], capture_output=True, check=False, timeout=120)
 
 
-def test_commands_take_rope_flags(open_session: Open, capfd: pytest.CaptureFixture[str]) -> None:
+def test_commands_accept_rope_flags(open_session: Open, capfd: pytest.CaptureFixture[str]) -> None:
     ours, _ = WAYS["yarn"]
     expected = open_session(draft=None, **ours).generate(PROMPT, max_tokens=N).text
     flags = ["--rope-scaling", "yarn", "--rope-scale", "4", "--yarn-orig-ctx", "128"]

@@ -1,5 +1,6 @@
-"""Models that turn positions otherwise in long contexts than in short ones, as Phi-3 does: whose
-keys lie in a memory of one kind are of no use in one of the other."""
+"""Models such as Phi-3, with other RoPE factors in long contexts than in short ones. A memory with
+keys
+of one kind cannot be reused in a context of the other."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ AN_ANSWER: dict[str, Any] = {"max_tokens": 30, "logit_bias": {2: -1e9}}
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    """A Phi-3, which does not name the kind of its scaling, as the files that people have."""
+    """A Phi-3 that does not state its kind of RoPE scaling, like published files."""
     drawn = RandomModel(8)
     for layer in range(2):
         drawn.attention(layer)
@@ -38,7 +39,7 @@ def model(tmp_path: Path) -> Path:
 def test_n_seq_does_not_change_the_rope_factors(model: Path, open_session: Open) -> None:
     alone = open_session(model, n_ctx=SHORT).generate(PROMPT, **AN_ANSWER).tokens
     assert open_session(model, n_ctx=SHORT, n_seq=4).generate(PROMPT, **AN_ANSWER).tokens == alone
-    # Or this test would say nothing.
+    # The factors do differ.
     assert open_session(model, n_ctx=LONG).generate(PROMPT, **AN_ANSWER).tokens != alone
 
 

@@ -1,5 +1,6 @@
-"""Requests that come and go in any order, where the memory has snapshots: what one has left serves
-the next only as far as nobody else's decode has moved it."""
+"""Requests in any order, with snapshots in the memory. A request reuses what an earlier one left
+only
+if no other decode has moved it."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ NEAR = 0.15
 
 
 class Knows(Drafter):
-    """Knows all texts."""
+    """Drafts the right tokens of all texts."""
 
     def __init__(self) -> None:
         self.texts: list[list[int]] = []
@@ -35,7 +36,7 @@ class Knows(Drafter):
 
 
 def prompt(texts: list[list[int]], rng: random.Random) -> list[int]:
-    """A prompt that begins like one of the texts, up to nearly its end or any place."""
+    """Return a prompt that begins like one of the texts, up to nearly its end or any position."""
     text = rng.choice(texts)
     end = len(text) - rng.randrange(5) if rng.random() < 0.7 else rng.randrange(1, len(text))
     return [*text[: max(end, 1)], *(rng.randrange(3, N_VOCAB) for _ in range(rng.randint(1, 2)))]
@@ -46,7 +47,7 @@ def is_the_same(found: Generation, expected: Generation) -> bool:
     return distance is None or distance < NEAR
 
 
-@pytest.mark.parametrize("seed", [*range(20), 3436, 4254])  # the last two once went wrong
+@pytest.mark.parametrize("seed", [*range(20), 3436, 4254])  # seeds that found defects
 @pytest.mark.parametrize("kind", ["hybrid with snapshots", "delta net"])
 def test_requests_in_any_order_get_their_own_tokens_with_snapshots(
     open_session: Open, tmp_path: Path, kind: str, seed: int
@@ -76,7 +77,7 @@ def test_requests_in_any_order_get_their_own_tokens_with_snapshots(
 def test_sliding_windows_with_snapshots_give_the_same_tokens(
     open_session: Open, tmp_path: Path, seed: int
 ) -> None:
-    """Two requests with one prompt, of which the window has forgotten the beginning."""
+    """Two requests have the same prompt, whose beginning has left the window."""
     fields = {"attention.sliding_window": WINDOW}
     model = write_hybrid_with_snapshots(tmp_path / "random.gguf", **fields)
     asked, options = words(200, seed), AN_ANSWER | {"max_tokens": 30}
@@ -93,10 +94,10 @@ def test_sliding_windows_with_snapshots_give_the_same_tokens(
 
 @pytest.mark.parametrize("draft", [None, "ngram"])
 @pytest.mark.parametrize("kind", ["hybrid with snapshots", "delta net"])
-def test_the_shortest_contexts_are_filled(
+def test_the_shortest_contexts_are_filled_with_snapshots(
     open_session: Open, tmp_path: Path, kind: str, draft: Any
 ) -> None:
-    """llama.cpp cuts a batch to the context asked for, and wants more rows in it than snapshots."""
+    """llama.cpp limits a batch to the context, and needs more rows in it than snapshots."""
     model = WRITERS[kind](tmp_path / "random.gguf")
     for n_ctx in range(2, 20):
         session = open_session(model, draft, **OPTIONS | {"n_ctx": n_ctx, "n_batch": 64})

@@ -1,4 +1,4 @@
-"""The number of threads that decode: a given one stays, otherwise it follows the machine's load."""
+"""The number of decoding threads: as given, or else by the machine's load."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_fewer_threads_decode_while_other_programs_use_the_processor(open_sessio
     session = open_session(n_threads=None)
     most = session.n_threads
     if most == 1:
-        pytest.skip("there is one processor")
+        pytest.skip("this machine has one processor")
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(most)]
     try:
         deadline = time.monotonic() + 60
@@ -52,7 +52,7 @@ def test_an_exact_session_computes_the_same_bits_with_any_number_of_threads(
     assert [each.logprob for each in one.logprobs] == [each.logprob for each in three.logprobs]
 
 
-def test_threads_of_openmp_spin_briefly_unless_the_user_decides(
+def test_openmp_threads_spin_briefly_unless_the_environment_says_otherwise(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):

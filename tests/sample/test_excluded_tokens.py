@@ -37,7 +37,7 @@ def test_lenience_accepts_no_excluded_token(
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_alternatives_exclude_tokens_as_the_first_choice_does(temperature: float) -> None:
-    """In the order in which they would, if those before were forbidden."""
+    """Each is the next choice after all earlier ones are forbidden."""
     row = np.log(np.array([0.3, 0.25, 0.2, 0.15, 0.06, 0.04])).astype(np.float32)
     one = sampler(6, temperature=temperature, xtc_probability=1.0, xtc_threshold=0.12)
     found = one.speculate_many(row, row, 1, 200, n_guesses=4)
@@ -48,7 +48,7 @@ def test_alternatives_exclude_tokens_as_the_first_choice_does(temperature: float
 
 @pytest.mark.parametrize("name", ["top_p", "typical_p", "xtc_probability"])
 def test_generated_tokens_have_finite_logprobs(name: str, open_session: Open) -> None:
-    """Also where a grammar refused what was chosen first."""
+    """Also if a grammar refused the first choice."""
     options: dict[str, Any] = {name: 0.5, "temperature": 1.0, "logprobs": 3, "max_tokens": 30}
     session = open_session(draft="ngram")
     for seed in range(8):
@@ -62,7 +62,7 @@ def test_generated_tokens_have_finite_logprobs(name: str, open_session: Open) ->
 
 
 def test_dry_and_xtc_apply_to_the_draft_model(open_session: Open) -> None:
-    """The target drafts for itself, by the same samplers: all it drafts is accepted."""
+    """The target drafts for itself with the same samplers, so all drafts are accepted."""
     session = open_session(draft=BUNDLED_MODEL, spec_length=4)
     options: dict[str, Any] = {
         "dry_multiplier": 4.0, "dry_penalty_last_n": -1, "dry_sequence_breakers": ["e", "\n"],

@@ -50,7 +50,7 @@ def freed(chain: Chain) -> Iterator[None]:
 
 
 def applied(chain: Chain, logits: Row) -> dict[int, float]:
-    """The logits of the tokens that a chain leaves: neither removed nor minus infinity."""
+    """Return the logits of the tokens that a chain keeps: not removed, not minus infinity."""
     data = (llama_cpp.llama_token_data * len(logits))()
     for token, logit in enumerate(logits):
         data[token] = llama_cpp.llama_token_data(token, float(logit), 0.0)
@@ -62,7 +62,7 @@ def applied(chain: Chain, logits: Row) -> dict[int, float]:
 
 
 def chain_of(o: dict[str, Any]) -> Chain:
-    """llama.cpp's truncating samplers, in its order."""
+    """Return llama.cpp's truncating samplers, in its order."""
     steps = [
         llama_cpp.llama_sampler_init_top_n_sigma(o["top_n_sigma"]),
         llama_cpp.llama_sampler_init_top_k(o["top_k"]),
@@ -79,8 +79,8 @@ def some_cut(rng: np.random.Generator) -> dict[str, Any]:
     def maybe(value: Any, off: Any) -> Any:
         return value if rng.random() < 0.4 else off
 
-    # llama.cpp's top-n-sigma leaves logits of minus infinity, whose entropy is no number: what it
-    # takes for typical after that is left out.
+    # llama.cpp's top-n-sigma leaves logits of minus infinity, which have no entropy. So typical_p
+    # is not combined with it.
     top_n_sigma = maybe(float(rng.uniform(0.3, 3)), 0.0)
     typical_p = maybe(float(rng.uniform(0.05, 0.99)), 1.0)
     return OFF | {
@@ -112,7 +112,7 @@ def test_samplers_keep_the_tokens_of_llama_cpps_chain() -> None:
     assert n_cut > 300
 
 
-def test_greedy_choice_is_the_likeliest_kept_token() -> None:
+def test_the_greedy_choice_is_the_most_likely_kept_token() -> None:
     rng = np.random.default_rng(6)
     n_others = 0
     for case in range(300):
@@ -130,7 +130,7 @@ def test_greedy_choice_is_the_likeliest_kept_token() -> None:
 
 
 def dry(vocab: Any, context: list[int], logits: Row, o: dict[str, Any]) -> NDArray[np.float64]:
-    """The DRY penalty of llama.cpp for each logit."""
+    """Return llama.cpp's DRY penalty for each logit."""
     breakers = [breaker.encode() for breaker in o["dry_sequence_breakers"]]
     one = llama_cpp.llama_sampler_init_dry(
         vocab, o["dry_multiplier"], o["dry_base"], o["dry_allowed_length"],
@@ -144,7 +144,7 @@ def dry(vocab: Any, context: list[int], logits: Row, o: dict[str, Any]) -> NDArr
 
 
 def test_dry_penalties_equal_llama_cpps(vocab: Any, texts: list[bytes]) -> None:
-    """With breakers that are tokens, which llama.cpp finds as exactly as texts are searched."""
+    """The breakers are tokens, because llama.cpp finds these as exactly as texts."""
     rng = np.random.default_rng(7)
     n_vocab = len(texts)
     newline = next(i for i, text in enumerate(texts) if text == b"\n")
@@ -170,7 +170,7 @@ def test_dry_penalties_equal_llama_cpps(vocab: Any, texts: list[bytes]) -> None:
         n_broken += repetitions(context, texts, o) != repetitions(
             context, texts, o | {"dry_sequence_breakers": []}
         )
-        # The likeliest token, where all that may be penalised are.
+        # The most likely token, if all tokens that may be penalised are favoured.
         favoured = logits.copy()
         favoured[common] += 10
         best = int(np.argmax(favoured.astype(np.float64) - theirs))

@@ -66,7 +66,7 @@ def test_processed_logprobs_are_the_sampled_distribution(open_session: Open) -> 
     for after, before in zip(cut, own, strict=True):
         assert len(after.top) == 4
         assert sum(math.exp(p) for _, p in after.top) == pytest.approx(1, abs=1e-5)
-        # The same four tokens, at another temperature.
+        # The same four tokens at another temperature.
         assert [t for t, _ in after.top] == [t for t, _ in before.top[:4]]
         ratio = (before.top[0][1] - before.top[3][1]) / 1.5
         assert after.top[0][1] - after.top[3][1] == pytest.approx(ratio, abs=1e-4)
@@ -97,7 +97,7 @@ def test_bad_logprobs_are_refused(open_session: Open, value: Any) -> None:
 
 
 def test_tokens_forbidden_by_a_grammar_are_not_in_top_logprobs(open_session: Open) -> None:
-    """Its probability is 0, and minus infinity cannot be written in JSON."""
+    """Their probability is 0, and JSON has no minus infinity."""
     generation = open_session().generate(
         "x = 1\n",
         max_tokens=8,

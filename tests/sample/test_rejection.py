@@ -46,7 +46,7 @@ CUTS: list[dict[str, Any]] = [
 def speculate(
     pair: str, n: int = N_DRAWS, *, first: int = 1, point_mass: bool = False, **options: Any
 ) -> tuple[NDArray[np.int32], Probabilities, Probabilities]:
-    """Drafted and resulting tokens [n, 2], p and q."""
+    """Return drafted and resulting tokens [n, 2], p and q."""
     target, draft = PAIRS[pair]
     options = REJECTION | options
     both = sampler(len(target), **options).speculate_many(target, draft, first, n, point_mass)
@@ -62,7 +62,7 @@ def test_rejection_sampling_follows_the_target_distribution(
     both, p, q = speculate(pair, **options)
     assert follows(both[:, 0], q)
     assert follows(both[:, 1], p)
-    # Acceptance is sum min(p, q), within 4 standard errors.
+    # The acceptance rate is sum min(p, q), up to 4 standard errors.
     rate, expected = (both[:, 0] == both[:, 1]).mean(), np.minimum(p, q).sum()
     assert abs(rate - expected) <= 4 * math.sqrt(expected * (1 - expected) / len(both)) + 1e-9
 
@@ -81,7 +81,8 @@ def test_rejection_of_point_mass_drafts_follows_the_target_distribution(pair: st
 def test_rejection_of_several_candidates_follows_the_target_distribution(
     pair: str, k: int, options: dict[str, Any]
 ) -> None:
-    """Drawn without replacement; more than there are tokens left; and nothing of one in common."""
+    """Candidates are drawn without replacement. Some cases have fewer tokens, or no token in
+    common."""
     options = REJECTION | options
     target, draft = PAIRS[pair]
     all_of = sampler(len(target), **options).speculate_many(
@@ -96,7 +97,7 @@ def test_rejection_of_several_candidates_follows_the_target_distribution(
     for i, j in itertools.combinations(range(n_left), 2):
         assert (guesses[:, i] != guesses[:, j]).all()
     if k == 4 and len(options) == len(REJECTION):
-        return  # the formula looks at every order
+        return  # the formula would go through every order
     rate = (guesses == came[:, None]).any(axis=1).mean()
     kept = (p > 0) | (q > 0)
     expected = float(theory.acceptance_of_several(p[kept], q[kept], k))
@@ -116,14 +117,14 @@ def test_coupled_candidates_change_no_choice(pair: str, k: int) -> None:
     rate = (all_of[:, :-1] == all_of[:, -1:]).any(axis=1).mean()
     expected = float(theory.coupled_acceptance_of_several(p, q, k))
     assert abs(rate - expected) <= 4 * math.sqrt(0.25 / len(all_of))
-    # At temperature 0 they are the likeliest.
+    # At temperature 0, the candidates are the most likely tokens.
     greedy = sampler(len(target)).speculate_many(target, draft, 1, 1, n_guesses=k)[0]
     finite = np.isfinite(draft).sum()
     assert greedy[: min(k, finite)].tolist() == np.argsort(-draft)[: min(k, finite)].tolist()
 
 
 def test_the_distribution_test_detects_drafts_that_are_not_drawn() -> None:
-    """Accepting the likeliest token of the draft with p / q, instead of drawing it, is wrong."""
+    """It is wrong to accept the most likely token of the draft with p / q instead of drawing it."""
     target, draft = PAIRS["alike"]
     p, q = (kept_probabilities(x, [], OFF | REJECTION) for x in (target, draft))
     rng = np.random.default_rng(5)
@@ -134,7 +135,7 @@ def test_the_distribution_test_detects_drafts_that_are_not_drawn() -> None:
     assert not follows(tokens, p)
 
 
-def test_the_error_falls_with_the_root_of_the_sample_size() -> None:
+def test_the_sampling_error_falls_with_the_root_of_the_sample_size() -> None:
     def error(n: int, first: int) -> float:
         both, p, _ = speculate("unlike", n, first=first)
         return float(np.linalg.norm(np.bincount(both[:, 1], minlength=len(p)) / n - p))

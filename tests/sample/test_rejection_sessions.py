@@ -1,4 +1,4 @@
-"""Rejection sampling in sessions, whose target and draft model know nothing of each other."""
+"""Rejection sampling in sessions whose target and draft model are unrelated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REJECTION: dict[str, Any] = {"temperature": 1.0, "acceptance": "rejection"}
 
 
 class Judge:
-    """p by llama-cpp-python's logits and numpy."""
+    """Computes p from llama-cpp-python's logits with numpy."""
 
     def __init__(self, path: Path, options: dict[str, Any]) -> None:
         self.options = OFF | {k: v for k, v in options.items() if k in OFF and k != "grammar"}
@@ -54,7 +54,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return write_dense(folder / "target.gguf"), write_dense(folder / "draft.gguf", seed=9)
 
 
-PROMPT = [1, 41, 55, 5, 41, 25, 6, 41, 49, 41]  # 55, 25 and 49 are likely to come again
+PROMPT = [1, 41, 55, 5, 41, 25, 6, 41, 49, 41]  # 55, 25 and 49 are likely to follow again
 WORDS = range(0, 10, 2)
 SETUPS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "model": ("model", {}, {}),
@@ -79,7 +79,7 @@ SETUPS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
 def test_generated_texts_follow_the_target_distribution(
     setup: str, pair: tuple[Path, Path], open_session: Open
 ) -> None:
-    """First tokens; and second tokens, given each of the likeliest first ones."""
+    """First tokens, and second tokens after each of the most likely first ones."""
     who, session_options, options = SETUPS[setup]
     options = {"temperature": 1.5, "acceptance": "rejection"} | options
     target, draft = pair
@@ -134,7 +134,7 @@ def test_rejection_accepts_more_than_coupled(open_session: Open) -> None:
 
 
 def test_drawn_ngrams_are_accepted_more_often(open_session: Open) -> None:
-    """Where two tokens are likely: sum min(p, q) is more than p of the most frequent one."""
+    """With two likely tokens, sum min(p, q) is larger than p of the most frequent one."""
     prompt = "0 1 1 0 1 0 0 0 1 1 1 0 1 0 1 1 0 0 1 0 0 1 0 1 1 1 0 1 1 0 0 1 0" * 4
 
     def rate(draw: bool) -> float:
@@ -153,8 +153,9 @@ def test_drawn_ngrams_are_accepted_more_often(open_session: Open) -> None:
 def test_verification_does_not_depend_on_the_drawn_token(
     open_session: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the planner decides, it has one token, though behind one of the two tokens that may be
-    drawn the text has a long copy to go on with, and behind the other none."""
+    """The planner decides on one token, although one of the two tokens that may be drawn continues
+    with
+    a long copy in the text, and the other does not."""
     monkeypatch.setenv("SPECLLAMA_CACHE", str(tmp_path))
     options: dict[str, Any] = {"spec_length": "auto", "n_threads": 1, "ngram_draw": True}
     with open_session(**options) as session:
@@ -237,11 +238,12 @@ def test_bad_options_of_drawn_drafts_are_refused(
         open_session(draft=BUNDLED_DRAFT, **options)
 
 
-def test_a_draft_model_that_draws_alone_keeps_to_the_batch(tmp_path: Path) -> None:
-    """The target does not draw, its draft model does: what was drawn is verified whole, so nothing
-    may stand beside it, or more would be decoded at once than there is room for."""
+def test_a_draft_model_that_draws_for_a_greedy_target_fits_the_batch(tmp_path: Path) -> None:
+    """Only the draft model draws, and drawn drafts are verified whole. So a round has no
+    alternatives,
+    which would not fit into the batch."""
     model = write_dense(tmp_path / "target.gguf", n_layers=24)
-    draft = write_dense(tmp_path / "draft.gguf", n_layers=1)  # so cheap that it is tried
+    draft = write_dense(tmp_path / "draft.gguf", n_layers=1)  # cheap enough to be tried
     small: dict[str, Any] = {
         "exact": EXACT_HERE, "n_threads": 1, "n_gpu_layers": 0, "n_ctx": 256, "n_batch": 8,
     }  # fmt: skip
@@ -250,7 +252,7 @@ def test_a_draft_model_that_draws_alone_keeps_to_the_batch(tmp_path: Path) -> No
     with SpecSession(model, None, **small) as plain:
         expected = plain.generate(**asked).tokens
     drafted = 0
-    for _ in range(5):  # if a decode was disturbed while it was timed, nothing is drafted
+    for _ in range(5):  # a decode that is disturbed while timed prevents drafts
         with SpecSession(model, draft, **drawing, **small) as session:
             found = session.generate(acceptance="rejection", **asked)
         assert found.tokens == expected

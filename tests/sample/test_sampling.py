@@ -47,7 +47,7 @@ def some_options(rng: np.random.Generator, n_vocab: int) -> dict[str, Any]:
     }
 
 
-def test_choices_equal_those_of_the_reference() -> None:
+def test_sampled_choices_equal_those_of_the_reference() -> None:
     rng = np.random.default_rng(1)
     for case in range(2000):
         n_vocab = int(rng.choice([2, 5, 33, 300]))
@@ -80,7 +80,7 @@ def test_rows_and_contexts_of_another_size_are_refused() -> None:
         one.speculate_many(np.zeros(8, np.float32), np.zeros(9, np.float32), 1, 1)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="its limit is Linux's")
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux only: limits memory")
 def test_a_long_penalty_window_allocates_nothing_in_advance() -> None:
     limited = """if True:
         import resource
@@ -134,7 +134,7 @@ def test_draws_follow_softmax(options: dict[str, Any], over: str) -> None:
 
 
 def test_the_chi_square_test_detects_a_slightly_wrong_temperature() -> None:
-    """Draws from a slightly different distribution fail it."""
+    """Draws from a slightly different distribution fail the test."""
     logits = np.random.default_rng(2).normal(0, 2, 40).astype(np.float32)
     draws = sampler(40, temperature=1.0).choose_many(logits, 1, N_DRAWS)
     wrong = kept_probabilities(logits, [], OFF | {"temperature": 1.03})
@@ -190,7 +190,7 @@ def test_probabilities_are_those_of_softmax(n_vocab: int) -> None:
         _core.probability(logits, -1)
 
 
-# Independence of who drafts, in the exact configuration.
+# The drafter does not matter, in the exact configuration.
 
 TRUNCATIONS: list[dict[str, Any]] = [
     {},
@@ -206,7 +206,7 @@ SETTINGS = [
 
 
 class Guesser(Drafter):
-    """Repeats the token four positions before."""
+    """Repeats the token four positions earlier."""
 
     def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> Iterable[int]:
         return itertools.islice(itertools.cycle(tokens[-4:].tolist()), max_tokens)

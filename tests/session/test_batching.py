@@ -26,7 +26,8 @@ N_SEQ = 5
 
 @dataclass
 class Request:
-    """A prompt, its options, and after how many tokens its reader leaves, if before the end."""
+    """A prompt, its options, and the number of tokens after which its reader leaves (None: at the
+    end)."""
 
     prompt: list[int]
     options: dict[str, Any] = field(default_factory=dict)
@@ -34,8 +35,9 @@ class Request:
 
 
 def mixed(n_vocab: int) -> list[Request]:
-    """Short and long, some shorter than a batch's share and some longer than a batch; greedy and
-    sampled; some repetitive, so that drafts come; some that begin alike."""
+    """Return short and long prompts, some within a batch's share, some longer than a batch; greedy
+    and
+    sampled; some repetitive, so that drafts are made; some with a common beginning."""
     rng = random.Random(5)
     phrase = [rng.randrange(3, n_vocab - 1) for _ in range(12)]
     requests = []
@@ -54,7 +56,7 @@ def mixed(n_vocab: int) -> list[Request]:
 
 
 def read(stream: Stream, patience: int | None) -> Iterator[None]:
-    """Read chunk by chunk, and leave early if patience ends."""
+    """Read chunk by chunk, and leave after `patience` chunks (None: at the end)."""
     for n_read, _ in enumerate(stream, 1):
         if n_read == patience:
             stream.close()
@@ -72,7 +74,7 @@ def alone(session: SpecSession, requests: list[Request]) -> list[list[int]]:
 
 
 def together(session: SpecSession, requests: list[Request]) -> list[Stream]:
-    """Keep the session full: the next one enters when one leaves."""
+    """Keep the session full: when one request ends, the next begins."""
     waiting = deque(requests)
     streams: list[Stream] = []
     readers: deque[Iterator[None]] = deque()
@@ -88,9 +90,9 @@ def together(session: SpecSession, requests: list[Request]) -> list[Stream]:
 
 
 def check_independence(solo: SpecSession, session: SpecSession) -> int:
-    """How many tokens were drafted."""
+    """Return the number of drafted tokens."""
     requests = mixed(solo.n_vocab)
-    # A stop string from the middle of what would come.
+    # A stop string from the middle of the expected text.
     for i in (2, 9):
         whole = solo.generate(requests[i].prompt, **requests[i].options).text
         requests[i].options["stop"] = whole[len(whole) // 2 :][:3] or "none"
@@ -100,7 +102,7 @@ def check_independence(solo: SpecSession, session: SpecSession) -> int:
         found = stream.result()
         if requests[i].patience is None:
             assert found.tokens == tokens, i
-        else:  # where exactly a reader's leaving ends it is a matter of rounds
+        else:  # rounds decide where it ends after its reader has left
             n = min(len(found.tokens), len(tokens))
             assert n >= min(len(tokens), 7)
             assert found.tokens[:n] == tokens[:n], i
@@ -123,7 +125,7 @@ def test_requests_of_exact_sessions_get_the_tokens_of_each_alone(
     solo = open_session(draft=None, **options)
     session = open_session(draft=draft, n_ctx=300, n_seq=N_SEQ, **options)
     drafted = check_independence(solo, session)
-    assert drafted > 0 or spec_length == "auto"  # what pays, if anything, is the clock's to say
+    assert drafted > 0 or spec_length == "auto"  # measured times decide whether drafts pay
     assert session.generate([1], max_tokens=1).stats.exact
 
 
@@ -131,10 +133,11 @@ def test_requests_of_exact_sessions_get_the_tokens_of_each_alone(
 def test_requests_of_every_kind_of_model_are_independent(
     open_session: Open, tmp_path: Path, kind: str
 ) -> None:
-    """Float weights among them (a mixture of experts, snapshots): no token is decoded alone.
+    """No token is decoded alone in models with float weights (experts, snapshots).
 
-    Recurrent and hybrid models with float weights are not exact, but where this was measured their
-    tokens were the same, too.
+    Recurrent and hybrid models with float weights are not exact, but their measured tokens were the
+    same,
+    too.
     """
     model = WRITERS[kind](tmp_path / "random.gguf")
     exact = "auto" if kind in ("recurrent", "hybrid") else platform.machine() == "x86_64"
@@ -145,8 +148,9 @@ def test_requests_of_every_kind_of_model_are_independent(
 
 
 def test_logprobs_in_a_shared_memory_differ_by_rounding_only(open_session: Open) -> None:
-    """Near-ties may fall otherwise, by roundings of up to 0.3 nats (docs/internals/exactness.md);
-    tokens of others would change far more."""
+    """Rounding of up to 0.3 nats may decide near-ties (docs/internals/exactness.md); tokens of
+    other
+    requests would change far more."""
     solo = open_session(draft=None)
     session = open_session(n_seq=N_SEQ, n_batch=64)
     requests = [Request(r.prompt, r.options | {"logprobs": 0}) for r in mixed(solo.n_vocab)]
@@ -175,7 +179,7 @@ def test_a_long_prompt_does_not_stall_others(open_session: Open) -> None:
         assert session._backend.step()
         n_steps += 1
         assert len(quick.result().tokens) == 1 + n_steps
-        # The last tokens come with the round, as many as each of two may have.
+        # The last tokens share the round's batch, as many as each of two sequences may have.
         assert slow._state.stream.n_prefilled <= 16 * n_steps + 8
 
 
@@ -208,8 +212,9 @@ def test_a_prompt_gets_a_batch_next_to_the_round(open_session: Open) -> None:
 
 
 def test_the_tail_of_a_prompt_is_decoded_with_a_round(open_session: Open) -> None:
-    """Beside others' rows the last 23 of 109 tokens do, which do not fit into the batch; without
-    others they are left for the next step."""
+    """The last 19 of 109 tokens do not fit into the batch. Next to another request they are decoded
+    with
+    its round; alone, they wait for the next step."""
     session = open_session(draft=None, n_seq=2, n_batch=90)
     prompt = [2, *range(5, 113)]
     with session.stream(prompt, max_tokens=1) as alone:
@@ -223,7 +228,7 @@ def test_the_tail_of_a_prompt_is_decoded_with_a_round(open_session: Open) -> Non
     assert [len(stream.result().tokens) for stream in (first, second)] == [2, 1]
 
 
-def test_chunks_of_others_steps_are_kept_for_their_streams(open_session: Open) -> None:
+def test_chunks_from_steps_of_other_streams_are_kept(open_session: Open) -> None:
     session = open_session(draft=None, n_seq=3)
     core = session._backend
     assert core.n_seq == core.n_free == 3
@@ -251,7 +256,7 @@ def test_streams_beyond_n_seq_raise_busy_error(open_session: Open) -> None:
     streams = [session.stream([1, 5, n], max_tokens=20) for n in (6, 7)]
     with pytest.raises(BusyError, match="All 2 sequences of the session are in use"):
         session.stream([1, 8])
-    assert session.generate([1, 8], max_tokens=0).tokens == []  # needs none
+    assert session.generate([1, 8], max_tokens=0).tokens == []  # needs no slot
     streams[0].close()
     assert len(session.generate([1, 8], max_tokens=5).tokens) == 5
     assert len([chunk.token for chunk in streams[1]]) == 20
@@ -273,7 +278,7 @@ def test_an_error_ends_its_own_request_only(open_session: Open, tmp_path: Path) 
 
 
 class FailsForSome(Drafter):
-    """Raises for texts of one beginning; says the last word again of all others."""
+    """Fails for texts with one beginning; repeats the last token of all others."""
 
     def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
         if tokens[0] == 9:
@@ -320,7 +325,7 @@ def test_any_thread_can_generate(open_session: Open) -> None:
 
 
 class Calling(Drafter):
-    """Calls the session that is asking it."""
+    """Calls its session from inside `propose`."""
 
     def __init__(self) -> None:
         self.call: Callable[[], object] = lambda: None
@@ -343,7 +348,7 @@ def test_a_request_can_be_cancelled_during_a_step(open_session: Open) -> None:
     session = open_session(draft=drafter, n_seq=2)
     streams = [session.stream([1, 5, n], max_tokens=20) for n in (6, 7)]
     drafter.call = streams[0]._state.stream.cancel  # as another thread might
-    session._backend.step()  # of the prompts' ends, for which nobody is asked
+    session._backend.step()  # decodes the prompts' ends, which need no drafter
     session._backend.step()
     assert session._backend.n_free == 1
     assert len(list(streams[0])) == 2

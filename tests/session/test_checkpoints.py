@@ -1,5 +1,5 @@
-"""Conversations that are edited go on from a checkpoint at the end of an earlier message, where the
-memory cannot be cut back."""
+"""Edited conversations continue from a checkpoint at the end of an earlier message, if the memory
+cannot be rewound."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def prompt(messages: list[list[int]]) -> list[int]:
 
 
 def grown(session: SpecSession) -> None:
-    """Let a conversation grow by turns."""
+    """Let a conversation grow turn by turn."""
     for n in range(1, len(MESSAGES) + 1, 2):
         session.generate(prompt(MESSAGES[:n]), max_tokens=8, logit_bias={EOS: -100.0})
 
 
 def edited(back: int) -> list[int]:
-    """The conversation with another message `back` from its end, the last one."""
+    """Return the conversation with other text from its message `back` from the end on."""
     return prompt([*MESSAGES[:-back], words(40, seed=100 + back)])
 
 
@@ -45,7 +45,7 @@ def model(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("n_seq", [1, 4])
-def test_an_edited_conversation_gets_the_tokens_of_one_decoded_anew(
+def test_an_edited_conversation_gets_the_tokens_of_a_new_decode(
     model: Path, open_session: Open, n_seq: int
 ) -> None:
     session = open_session(model, n_seq=n_seq, n_batch=64)
@@ -62,7 +62,7 @@ def test_an_edited_conversation_gets_the_tokens_of_one_decoded_anew(
 
 @pytest.mark.parametrize("n_seq", [1, 4])
 @pytest.mark.parametrize("kind", ["sliding window", "delta net", "hybrid with snapshots"])
-def test_an_edited_conversation_is_exact_where_the_session_is(
+def test_an_edited_conversation_is_exact_in_exact_sessions(
     open_session: Open, tmp_path: Path, kind: str, n_seq: int
 ) -> None:
     model = WRITERS[kind](tmp_path / "random.gguf")
@@ -78,7 +78,7 @@ def test_an_edited_conversation_is_exact_where_the_session_is(
             assert [one.top for one in found.logprobs] == [one.top for one in expected.logprobs]
 
 
-def test_checkpoints_are_at_ends_of_messages_that_are_read_at_once(
+def test_a_whole_conversation_gets_checkpoints_at_ends_of_messages(
     model: Path, open_session: Open
 ) -> None:
     session = open_session(model)
@@ -90,7 +90,7 @@ def test_checkpoints_are_at_ends_of_messages_that_are_read_at_once(
         assert found.stats.reused_tokens == ends[len(MESSAGES) - back]
 
 
-def test_message_ends_can_be_given(model: Path, open_session: Open) -> None:
+def test_checkpoints_are_at_the_given_message_ends(model: Path, open_session: Open) -> None:
     session = open_session(model)
     text = words(400, seed=1)
     for place in (100, 250):
@@ -103,14 +103,14 @@ def test_message_ends_can_be_given(model: Path, open_session: Open) -> None:
 @pytest.mark.parametrize(
     ("ends", "said"), [([0], "has 0 "), ([5, 5], "has 5 "), ([11], "has 11 "), ("x", "list")]
 )
-def test_message_ends_that_are_none_are_refused(open_session: Open, ends: Any, said: str) -> None:
+def test_invalid_message_ends_are_refused(open_session: Open, ends: Any, said: str) -> None:
     with pytest.raises(ArgumentError, match=f"message_ends.*{said}"):
         open_session().generate([*range(5, 15)], max_tokens=1, message_ends=ends)
 
 
 def test_few_checkpoints_are_spread_over_the_text(model: Path, open_session: Open) -> None:
-    """However long it grows: what is decoded again is bounded by the length of the text through
-    their number."""
+    """However long the text grows: at most the text's length divided by their number is decoded
+    again."""
     most = 4
     session = open_session(model, ctx_checkpoints=most)
     for back in (1, 4, 7, 10):
@@ -122,7 +122,7 @@ def test_few_checkpoints_are_spread_over_the_text(model: Path, open_session: Ope
 
 
 @pytest.mark.parametrize("options", [{"ctx_checkpoints": 0}, {"checkpoint_ram": 0}], ids=str)
-def test_without_checkpoints_an_edited_conversation_is_decoded_anew(
+def test_without_checkpoints_an_edited_conversation_is_decoded_again(
     model: Path, open_session: Open, options: dict[str, Any]
 ) -> None:
     session = open_session(model, n_batch=64, **options)
@@ -131,8 +131,9 @@ def test_without_checkpoints_an_edited_conversation_is_decoded_anew(
     assert session.generate(prompt(MESSAGES), **AN_ANSWER).tokens
 
 
-def test_slots_share_the_memory_for_checkpoints(open_session: Open, tmp_path: Path) -> None:
-    """The one that has most gives way; the latest checkpoint of another stays."""
+def test_slots_share_the_ram_for_checkpoints(open_session: Open, tmp_path: Path) -> None:
+    """The slot with the most checkpoints loses some; the latest checkpoint of another slot is
+    kept."""
     model = WRITERS["sliding window"](tmp_path / "random.gguf")
     session = open_session(model, n_seq=2, checkpoint_ram=1)
     grown(session)

@@ -1,4 +1,4 @@
-"""What decodes take is kept from one session to the next."""
+"""Decode costs are kept from one session to the next."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def curve(session: SpecSession) -> list[float]:
-    """The decode costs of a session that has decoded a prompt only."""
+    """Return the decode costs of a session that has only decoded a prompt."""
     return session.generate("import", max_tokens=1).stats.decode_seconds
 
 
@@ -31,7 +31,7 @@ def test_learned_curves_are_saved_per_configuration(open_session: Open, cache: P
     assert not list(cache.glob("*.curve"))
     session.close()
     assert len(list(cache.glob("*.curve"))) == 1
-    # Other options, other times.
+    # Other options have other costs.
     with open_session(spec_length="auto", kv_type="f16") as other:
         curve(other)
     assert len(list(cache.glob("*.curve"))) == 2
@@ -45,11 +45,11 @@ def test_a_session_without_a_saved_curve_measures_widths(
     generation = session.generate("import", max_tokens=1)
     widths = [n for n, seconds in enumerate(generation.stats.decode_seconds, 1) if seconds > 0]
     most = min(options.get("n_ctx", 65), options.get("n_batch", 65))
-    # As many as there is time for, on a slow machine that is busy besides.
+    # A slow or busy machine has time for fewer widths.
     wanted = {n for n in (1, 2, 4, 8, 16, 32, 64) if n <= most}
     assert {n for n in wanted if n <= max(8, *widths)} <= set(widths)
     assert max(widths) <= most
-    # What was decoded for it is not in the text's way.
+    # The measured decodes do not change the text.
     assert generation.tokens == open_session(None).generate("import", max_tokens=1).tokens
 
 
@@ -65,8 +65,7 @@ def test_a_saved_curve_is_not_measured_again(open_session: Open, cache: Path) ->
 
 @pytest.mark.parametrize("part", [0.02, 50.0])
 def test_an_outdated_curve_is_measured_again(open_session: Open, cache: Path, part: float) -> None:
-    """As after a session on a busy machine: all but decodes of one were so much cheaper, or
-    dearer."""
+    """As after a session on a busy machine: wider decodes seem much cheaper or more expensive."""
     with open_session(spec_length="auto") as session:
         curve(session)
     (file,) = cache.glob("*.curve")
@@ -74,7 +73,7 @@ def test_an_outdated_curve_is_measured_again(open_session: Open, cache: Path, pa
     points = "\n".join(str(0.001 if n == 1 else 0.001 * n * part) for n in range(1, 66))
     file.write_text(f"{key}\n0 0 0\n{points}\n")
     known = curve(open_session(spec_length="auto"))
-    # On a busy machine a single decode may take anything, but not each just what was written.
+    # On a busy machine one decode may take any time, but not all can equal the saved ones.
     ratios = [known[n - 1] / (known[0] * n * part) for n in (2, 4, 8, 16)]
     assert min(ratios) > 0
     assert any(not 0.5 < ratio < 2 for ratio in ratios)
@@ -87,7 +86,7 @@ def test_a_draft_model_has_its_own_curve(open_session: Open, cache: Path) -> Non
 
 
 @pytest.mark.parametrize("seconds", [1e6, -1e6])
-def test_a_session_goes_on_from_the_net_gain_of_earlier_ones(
+def test_a_session_continues_with_the_net_gain_of_earlier_ones(
     open_session: Open, cache: Path, seconds: float
 ) -> None:
     def answer() -> tuple[Path, str, str]:
@@ -149,7 +148,7 @@ def test_pipes_and_huge_files_are_ignored_as_curves(
     put(file)
     with open_session(spec_length="auto") as session:
         assert session.generate("import os", max_tokens=20).stats.generated_tokens == 20
-    # It gives way to what was measured, except for a folder; nothing else is left.
+    # The file is replaced by the measured costs; a folder stays. No other file is left.
     assert list(cache.iterdir()) == [file]
     assert file.is_dir() or (file.is_file() and not file.is_symlink())
     assert file.stat().st_size < 1 << 20

@@ -1,4 +1,4 @@
-"""Forked processes have a session's memory but not its threads, and raise an error."""
+"""A forked process has a session's memory but not its threads, so calls raise an error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from prompts import ENDLESS, PROMPTS
 from session_options import Open
 from specllama import ClosedError, Drafter, Handle, SpecSession, Stream
 
-# So later Pythons say of every fork beside threads, which is what this is about.
+# Later versions of Python warn of every fork next to threads, which is tested here.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 
 SECONDS = 60
@@ -24,7 +24,7 @@ REFUSED = "ClosedError: The session belongs to the process that this one was for
 
 
 def in_child(call: Callable[[], object]) -> str:
-    """The result of a call, or its exception, in a forked process."""
+    """Return the result of a call, or its exception, in a forked process."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -48,7 +48,7 @@ def in_child(call: Callable[[], object]) -> str:
 
 
 class Slow(Drafter):
-    """Keeps the thread that works inside the session for most of the time."""
+    """Keeps the thread inside the session busy most of the time."""
 
     def propose(self, *_: Any) -> list[int]:
         time.sleep(0.05)
@@ -61,7 +61,7 @@ def at_work(open_session: Open, request: pytest.FixtureRequest) -> Iterator[Any]
     handle = session.submit(PROMPTS["module"], max_tokens=600, **ENDLESS)
     next(iter(handle))
     yield session, handle
-    # Nothing of it has come here.
+    # The forked process has changed nothing in this one.
     handle.cancel()
     assert handle.result(SECONDS).tokens
     assert len(session.submit("x", max_tokens=2).result(SECONDS).tokens) == 2
@@ -102,7 +102,7 @@ def test_a_working_session_is_refused_in_a_forked_process(
 
 
 def test_a_streaming_session_is_refused_in_a_forked_process(open_session: Open) -> None:
-    """OpenMP's threads are not in the forked process, either."""
+    """The forked process also lacks OpenMP's threads."""
     session = open_session(n_threads=2)
     stream = session.stream(PROMPTS["module"], max_tokens=30)
     next(stream)
@@ -175,7 +175,7 @@ def test_a_forked_process_can_open_its_own_session(open_session: Open) -> None:
 
 
 def test_a_forked_process_can_open_its_own_session_with_threads(open_session: Open) -> None:
-    """OpenMP would wait in the forked process for the threads that helped this thread here."""
+    """The forked process does not wait for this process's OpenMP threads."""
     expected = open_session(n_threads=2).generate("x", max_tokens=5).tokens
     found = in_child(lambda: open_session(n_threads=2).generate("x", max_tokens=5).tokens)
     assert found == f"gave {expected}"

@@ -1,4 +1,4 @@
-"""Forged state files and corpora: refused, or their texts are wrong; nothing else breaks."""
+"""Forged state files and corpora are refused, or give wrong texts; nothing else breaks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FNV_BASIS, _FNV_PRIME, _HEADER = 0xCBF29CE484222325, 0x100000001B3, 72
 
 
 class Kept:
-    """A session, a state that fits it, and what it says. It is used for many cases."""
+    """A session with a state that fits it and the expected text, used for many cases."""
 
     def __init__(self, folder: Path, kind: str, n_seq: int) -> None:
         model = BUNDLED_MODEL
@@ -45,7 +45,7 @@ class Kept:
         _, self.head, self.rest = self.path.read_bytes().split(b"\n", 2)
 
     def check(self, draws: random.Random) -> None:
-        """Load a forged state, and generate."""
+        """Load a forged state and generate."""
         self.path.write_bytes(_forged(draws, self.head, self.rest))
         try:
             self.session.load_state(self.path)
@@ -56,11 +56,11 @@ class Kept:
         try:
             found = self.session.generate(_PROMPT, max_tokens=8).tokens
             assert loaded or not self.is_exact or found == self.expected
-        except DecodeError as error:  # what the state says is no number
+        except DecodeError as error:  # a state may give NaN
             fuzz.note(error)
             assert loaded
             assert self.session.generate(_PROMPT, max_tokens=8).tokens == self.expected
-        # Of the state nothing remains in a text that is decoded from its beginning on.
+        # A text decoded from its beginning contains nothing of the state.
         fresh = self.session.generate(_PROMPT, max_tokens=8, cache_prompt=False).tokens
         assert fresh == self.expected
 
@@ -71,7 +71,7 @@ def _forged(draws: random.Random, head: bytes, rest: bytes) -> bytes:
     if draws.random() < 0.15:
         name = draws.choice(["n_tokens", "key", "model"])
         fields[name] = draws.choice([None, -1, 0, 1, 10**9, 10**30, "", "x", [], {}, 0.5, True])
-    if draws.random() < 0.2:  # other tokens, more of them, fewer
+    if draws.random() < 0.2:  # other tokens, more, or fewer
         fields["n_tokens"] = draws.choice([1, 69, 70, 76, 77, 78, 79, 500, 5000])
     body = bytearray(rest)
     how = draws.random()
@@ -82,7 +82,7 @@ def _forged(draws: random.Random, head: bytes, rest: bytes) -> bytes:
     elif how < 0.35:
         at = draws.randrange(len(body))
         del body[at : at + draws.choice([1, 4, 8, 12, 100])]
-    # Most of a state are values; what is fragile comes first, or between layers.
+    # Most of a state is values; the sensitive parts are at the beginning and between layers.
     end = draws.choice([400, 1500, 5000, len(body)])
     for _ in range(draws.choice([1, 1, 1, 2, 5])):
         at = draws.randrange(max(min(end, len(body)) // 4, 1)) * 4

@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment: the session works afterwards."""
+"""After Ctrl-C at any moment, the session works."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def renewed():
 """
 
 CALLS = {
-    "generate": "session.generate(['x', 'y', 'z', 'w'], max_tokens=1)",  # waits for room
+    "generate": "session.generate(['x', 'y', 'z', 'w'], max_tokens=1)",  # waits for space
     "read": "list(session.submit('x', max_tokens=2))",
     "wait": "session.submit('x', max_tokens=2).result()",
     "cancel": "[one.cancel() for one in session.submit('x', n=3, max_tokens=30).choices]",
@@ -36,7 +36,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_a_call_can_be_interrupted_anywhere(call: str) -> None:
+def test_a_session_works_after_a_call_is_interrupted_anywhere(call: str) -> None:
     script = f"""
 session.generate(["x"], max_tokens=1)
 n = 0
@@ -51,8 +51,8 @@ print("works", file=sys.stderr)
     assert (status, said) == (0, "works\n")
 
 
-def test_the_first_request_can_be_interrupted_anywhere() -> None:
-    """It starts the session's thread; closing the session waits for that."""
+def test_a_session_works_after_its_first_request_is_interrupted_anywhere() -> None:
+    """It starts the session's thread; closing the session waits for this thread."""
     script = """
 n = 0
 while True:
@@ -70,7 +70,7 @@ print("works")
     assert run_script(SCRIPT + script)[:2] == (0, "works\n")
 
 
-def test_closing_can_be_interrupted_anywhere() -> None:
+def test_a_session_can_be_closed_after_an_interrupted_close() -> None:
     script = """
 n = 0
 while True:
@@ -90,7 +90,7 @@ print("works")
 
 @pytest.mark.parametrize("before", [signal.SIG_IGN, signal.SIG_DFL, signal.default_int_handler])
 def test_the_previous_signal_handler_is_restored(before: Any) -> None:
-    """Where it is ignored, it is ignored all the time."""
+    """If Ctrl-C was ignored, it stays ignored throughout."""
     ends: list[bool] = []
     ours = signal.signal(signal.SIGINT, before)
     try:

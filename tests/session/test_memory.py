@@ -1,4 +1,4 @@
-"""A session's memory of earlier requests: fewer rounds, the same tokens."""
+"""A session's memory of earlier requests gives fewer rounds and the same tokens."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def answers(session: SpecSession, names: tuple[str, ...] = NAMES, **options: Any
 
 
 def from_memory(answer: Any) -> int:
-    """How many tokens of an answer were drafted from earlier requests, and accepted."""
+    """Return the number of accepted tokens that were drafted from earlier requests."""
     accepted: int = answer.stats.by_drafter["history"][1]
     return accepted
 
@@ -43,7 +43,7 @@ def test_a_memory_changes_no_token(
         for answer, expected in zip(answers(session, **sampling), plain, strict=True):
             assert answer.tokens == expected.tokens
             assert answer.stats.drafter_errors == 0
-            if spec_length == 4:  # what pays depends on the clock
+            if spec_length == 4:  # with "auto", measured times decide what is drafted
                 assert (from_memory(answer) > 20) == (turn == 1)
 
 
@@ -95,14 +95,14 @@ class Silent(Drafter):
         return []
 
 
-def test_a_memory_alone_drafts(bundled_model: Path) -> None:
+def test_the_memory_of_earlier_requests_drafts_alone(bundled_model: Path) -> None:
     with SpecSession(bundled_model, Silent(), memory=1, spec_length=4, **EXACT) as session:
         first, second = (session.generate(PROMPTS["english"], max_tokens=60) for _ in range(2))
         assert second.tokens == first.tokens
         assert from_memory(second) > 20
 
 
-def test_a_memory_drafts_for_a_target_elsewhere(bundled_model: Path) -> None:
+def test_the_memory_of_earlier_requests_drafts_for_a_remote_target(bundled_model: Path) -> None:
     there = open_exact(bundled_model, None, verifies=True)
     options: dict[str, Any] = {"spec_length": 4, "memory": 1, "n_threads": 1}
     with (
@@ -117,7 +117,7 @@ def test_a_memory_drafts_for_a_target_elsewhere(bundled_model: Path) -> None:
         assert from_memory(other) > 20
 
 
-def test_a_cancelled_request_is_remembered_as_far_as_it_got(open_session: Open) -> None:
+def test_the_tokens_of_a_cancelled_request_are_remembered(open_session: Open) -> None:
     session = open_session(spec_length=4, memory=1)
     stream = session.stream(PROMPTS["english"], max_tokens=60)
     for _, _chunk in zip(range(30), stream, strict=False):
@@ -159,7 +159,7 @@ def test_a_memory_file_serves_the_next_session_and_is_a_corpus(
         os.umask(old)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [one.name for one in tmp_path.iterdir()] == [path.name]
-    for _ in range(2):  # written anew at the end of each session
+    for _ in range(2):  # rewritten at the end of each session
         with open_session(spec_length=4, memory_file=path) as session:
             second = answers(session)
         for one, other in zip(first, second, strict=True):
@@ -184,7 +184,7 @@ def test_a_link_to_a_memory_file_stays_a_link(open_session: Open, tmp_path: Path
     assert sizes[1] > sizes[0] > 0
 
 
-def test_what_is_under_way_when_a_session_closes_is_written(
+def test_a_request_running_when_the_session_closes_is_written(
     open_session: Open, tmp_path: Path
 ) -> None:
     path = tmp_path / "said.memory"
@@ -196,7 +196,7 @@ def test_what_is_under_way_when_a_session_closes_is_written(
     assert from_memory(told) > 10
 
 
-def test_a_memory_file_that_cannot_be_used_is_refused_and_left_alone(
+def test_an_unusable_memory_file_is_refused_and_unchanged(
     open_session: Open, tmp_path: Path
 ) -> None:
     other = tmp_path / "notes.txt"
@@ -216,7 +216,7 @@ def test_a_memory_file_that_cannot_be_used_is_refused_and_left_alone(
     for memory in (-1, 3585):
         with pytest.raises(ArgumentError, match=f"memory must be from 0 to 3584.*, not {memory}"):
             open_session(memory=memory)
-    session = open_session(draft=None, memory_file=other)  # nobody drafts, so nobody reads it
+    session = open_session(draft=None, memory_file=other)  # without drafts, it is not read
     assert session.generate("x", max_tokens=2).tokens
     session.close()
     assert other.read_text() == "mine"
@@ -232,7 +232,7 @@ def test_a_memory_file_of_another_vocabulary_is_refused(
         open_session(memory_file=path)
 
 
-def test_spec_cli_remembers_in_a_file(tmp_path: Path) -> None:
+def test_spec_cli_drafts_from_a_memory_file(tmp_path: Path) -> None:
     path = tmp_path / "said.memory"
     command = [
         str(Path(sys.executable).with_name("spec-cli")),

@@ -1,4 +1,4 @@
-"""The KV memory of one request is reused for others with the same prefix."""
+"""The KV memory of one request is reused by others with the same prefix."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def sessions(kind: str, tmp_path: Path, open_session: Open) -> tuple[SpecSession, SpecSession]:
-    """One that has seen nothing, and one of several sequences that lie apart."""
+    """A session for fresh answers, and one of several sequences with separate memories."""
     model = WRITERS[kind](tmp_path / "random.gguf")
     options: dict[str, Any] = {"exact": EXACT_HERE if kind in CUTTABLE else "auto"}
     if kind == "sliding window":
@@ -36,14 +36,14 @@ def sessions(kind: str, tmp_path: Path, open_session: Open) -> tuple[SpecSession
 
 
 def fresh(session: SpecSession, prompt: list[int], n: int, **options: Any) -> list[int]:
-    session.generate([8], max_tokens=1)  # has nothing in common with the next
+    session.generate([8], max_tokens=1)  # no common prefix with the next one
     return session.generate(prompt, max_tokens=n, **options).tokens
 
 
 def test_cache_prompt_false_decodes_the_whole_prompt(
     sessions: tuple[SpecSession, SpecSession], kind: str
 ) -> None:
-    """Also if the memory holds its prefix; later requests use what it leaves."""
+    """Also if the memory contains its prefix; later requests reuse the result."""
     solo, session = sessions
     first = session.stream([*SYSTEM, 5, 6], max_tokens=40)
     next(first)
@@ -58,7 +58,7 @@ def test_cache_prompt_false_decodes_the_whole_prompt(
 
 
 def test_a_new_prompt_replaces_the_most_similar_one(tmp_path: Path, open_session: Open) -> None:
-    """Not that of another conversation, which goes on later."""
+    """Another conversation keeps its slot and can continue."""
     model = WRITERS["dense"](tmp_path / "random.gguf")
     session = open_session(model, None, n_seq=2, cache_ram=0)
     mine, other = [*SYSTEM, 5, 6], [1, *words(90, seed=2)]
@@ -68,17 +68,17 @@ def test_a_new_prompt_replaces_the_most_similar_one(tmp_path: Path, open_session
     assert session.generate(other, max_tokens=1).stats.reused_tokens == len(other) - 1
 
 
-def test_a_common_prefix_is_decoded_once(
+def test_a_common_prefix_of_two_requests_is_decoded_once(
     sessions: tuple[SpecSession, SpecSession], kind: str
 ) -> None:
-    """Of a request that is under way, and of one that is over."""
+    """The prefix of a running request, and that of an ended one."""
     solo, session = sessions
     first = session.stream([*SYSTEM, 5, 6], max_tokens=40)
     next(first)
     prompt = [*SYSTEM, 7, 8, 9]
     second = session.generate(prompt, max_tokens=20)
     assert second.tokens == fresh(solo, prompt, 20)
-    if kind in CUTTABLE:  # others by chance, a window as long as it has not moved on
+    if kind in CUTTABLE:  # others only by chance
         assert second.stats.reused_tokens == 100
     list(first)
     assert first.result().tokens == fresh(solo, [*SYSTEM, 5, 6], 40)
@@ -89,8 +89,7 @@ def test_a_common_prefix_is_decoded_once(
 
 
 def test_a_repeated_prompt_is_reused(sessions: tuple[SpecSession, SpecSession], kind: str) -> None:
-    """All kinds: where a memory cannot be cut, the state four tokens before a prompt's end is
-    kept."""
+    """In memories that cannot be rewound, the state four tokens before a prompt's end is saved."""
     solo, session = sessions
     n_reused = 99 if kind in (*CUTTABLE, "sliding window") else 96
     expected = fresh(solo, SYSTEM, 30)
@@ -110,8 +109,9 @@ def test_a_repeated_prompt_is_reused(sessions: tuple[SpecSession, SpecSession], 
 def test_a_prompt_without_the_previous_answer_is_reused(
     open_session: Open, tmp_path: Path, kind: str, n_seq: int
 ) -> None:
-    """All kinds: the next turn does not have what a model thought, nor the end of the prompt behind
-    which it began to think. A window has moved on by then."""
+    """The next turn leaves out a model's thought and the end of the prompt that began it. By then,
+    a
+    window has moved on."""
     model = WRITERS[kind](tmp_path / "random.gguf")
     options: dict[str, Any] = {"logit_bias": {EOS: -100.0}}
     session, solo = open_session(model, n_seq=n_seq, n_batch=64), open_session(model, n_batch=64)
@@ -129,7 +129,7 @@ def test_a_prompt_without_the_previous_answer_is_reused(
 def test_a_rewritten_turn_is_reused_up_to_the_change(
     open_session: Open, tmp_path: Path, kind: str, n_seq: int
 ) -> None:
-    """For all kinds of memory."""
+    """In all kinds of memory."""
     model = WRITERS[kind](tmp_path / "random.gguf")
     options: dict[str, Any] = {"logit_bias": {EOS: -100.0}}
     session, solo = open_session(model, n_seq=n_seq, n_batch=64), open_session(model, n_batch=64)
@@ -149,8 +149,9 @@ def answer_beside(session: SpecSession, prompt: list[int]) -> Stream:
 def test_a_sliding_window_is_copied_before_its_slot_is_reused(
     open_session: Open, tmp_path: Path
 ) -> None:
-    """llama.cpp copies with the next decode. Until then another request takes the place that is
-    copied from, whose window could go back to the end of its prompt."""
+    """llama.cpp copies with the next decode. Before that, another request takes the source slot,
+    whose
+    window could still be rewound to the end of its prompt."""
     model = WRITERS["sliding window"](tmp_path / "random.gguf")
     session, solo = open_session(model, None, n_seq=3, n_batch=64), open_session(model, None)
     first = session.stream(SYSTEM, max_tokens=360, logit_bias={EOS: -100.0})
@@ -174,7 +175,7 @@ def test_a_sliding_window_with_a_pending_copy_is_not_cached(
 ) -> None:
     model = WRITERS["sliding window"](tmp_path / "random.gguf")
     session, solo = open_session(model, None, n_seq=4, n_batch=64), open_session(model, None)
-    for seed in (11, 12, 13, 14):  # so that something else lies where copies go
+    for seed in (11, 12, 13, 14):  # so that the target slots of copies are not empty
         session.generate([4 + seed, *words(150, seed)], max_tokens=40)
     texts = [SYSTEM, [3, *words(99, seed=2)]]
     running = [session.stream(text, max_tokens=600, logit_bias={EOS: -100.0}) for text in texts]
@@ -194,10 +195,10 @@ def test_a_sliding_window_with_a_pending_copy_is_not_cached(
     assert distance is None or distance < NEAR
 
 
-def test_conversations_in_turns_keep_their_memory(
+def test_alternating_conversations_keep_their_kv_memory(
     sessions: tuple[SpecSession, SpecSession],
 ) -> None:
-    """Several in turns, each in its own sequence."""
+    """Each keeps its own sequence."""
     solo, session = sessions
     talks = [[1, *words(50, seed)] for seed in (5, 6)]
     for turn in range(3):
@@ -211,7 +212,7 @@ def test_conversations_in_turns_keep_their_memory(
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="not claimed elsewhere")
 def test_a_reused_sliding_window_is_bit_exact(open_session: Open, tmp_path: Path) -> None:
-    """To the last bit, also where another text was longer than the memory of a window."""
+    """Also after another text that was longer than the window's memory."""
     model = WRITERS["sliding window"](tmp_path / "random.gguf")
     solo = open_session(model, None, exact=True)
     session = open_session(model, exact=True, n_seq=2, n_batch=64)
@@ -236,7 +237,7 @@ def test_the_least_recently_used_slot_is_replaced(open_session: Open) -> None:
         return session.generate(prompts[i], max_tokens=2).stats.reused_tokens
 
     assert [reused(i) for i in (0, 1, 0)] == [0, 0, 100]
-    assert reused(2) == 0  # takes the place of 1
+    assert reused(2) == 0  # replaces 1
     assert reused(0) == 100
     assert reused(1) == 0
 
@@ -245,7 +246,7 @@ def test_a_short_common_prefix_does_not_evict_a_long_text(open_session: Open) ->
     session = open_session(draft=None, n_seq=2)
     long = [1, *range(5, 405)]
     session.generate(long, max_tokens=2)
-    # The beginning is copied; what was there stays.
+    # The prefix is copied; the slot keeps its text.
     assert session.generate([*long[:50], 9, 9], max_tokens=2).stats.reused_tokens == 50
     assert session.generate(long, max_tokens=2).stats.reused_tokens == 400
 

@@ -1,4 +1,4 @@
-"""Conversations whose slot others have taken continue from copies in main memory."""
+"""Conversations evicted from their slot continue from copies in main memory."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from specllama.session import BUNDLED_DRAFT
 
 
 def conversation(i: int, n: int = 100) -> list[int]:
-    """A prompt of n tokens that begins like no other."""
+    """Return a prompt of n tokens without a common prefix with others."""
     return [10 + i, *words(n - 1, seed=i)]
 
 
 def numbers(generation: Generation) -> list[Any]:
-    """The log-probabilities of an answer, whole."""
+    """Return the log-probabilities of an answer."""
     return [(one.logprob, one.top) for one in generation.logprobs]
 
 
@@ -33,8 +33,9 @@ def reused(session: SpecSession, prompt: list[int]) -> int:
 def test_evicted_conversations_continue_with_the_same_tokens(
     open_session: Open, tmp_path: Path, kind: str, n_seq: int
 ) -> None:
-    """All kinds of memory: a conversation goes on as if it had kept its place, to the last bit
-    where sessions are exact. More conversations take turns than there are places."""
+    """There are more conversations than slots. With every kind of memory, each continues as if it
+    had
+    kept its slot; in exact sessions, to the last bit."""
     exact = EXACT_HERE if kind in (*CUTTABLE, "sliding window") else "auto"
     model = WRITERS[kind](tmp_path / "random.gguf")
     solo = open_session(model, exact=exact, n_seq=n_seq)
@@ -46,7 +47,7 @@ def test_evicted_conversations_continue_with_the_same_tokens(
         for i, talk in enumerate(talks):
             found = session.generate(talk, **options)
             for _ in range(n_seq):
-                solo.generate([8], max_tokens=1)  # has nothing in common with the next
+                solo.generate([8], max_tokens=1)  # no common prefix with the next one
             expected = solo.generate(talk, **options)
             assert found.tokens == expected.tokens
             if exact is True:
@@ -61,9 +62,9 @@ def test_evicted_conversations_continue_with_the_same_tokens(
 def test_a_repeated_turn_is_reused_from_the_cache(
     open_session: Open, tmp_path: Path, kind: str
 ) -> None:
-    """Behind the same prompt, without the answer that was there: as if nobody had come between;
-    but copies have no more of a sliding window than a next token sees, there or where it was saved
-    near the prompt's end."""
+    """The turn has the same prompt without the earlier answer. A copy has only the part of a
+    sliding
+    window that the next token sees, or the state saved near the prompt's end."""
     model = WRITERS[kind](tmp_path / "random.gguf")
     prompt = conversation(0)
     answers = []
@@ -79,18 +80,18 @@ def test_a_repeated_turn_is_reused_from_the_cache(
     assert far.stats.reused_tokens == (100 if kind in CUTTABLE else 96)
 
 
-def test_without_the_cache_evicted_prompts_are_lost(open_session: Open) -> None:
+def test_without_the_prompt_cache_evicted_prompts_are_lost(open_session: Open) -> None:
     session = open_session(draft=None)
     assert [reused(session, conversation(i)) for i in (0, 1, 0)] == [0, 0, 0]
 
 
 def test_the_least_recently_used_copy_is_dropped(open_session: Open) -> None:
-    """One MiB holds three of these conversations, of the bundled model."""
+    """One MiB is enough for three of these conversations with the bundled model."""
     session = open_session(draft=None, cache_ram=1)
     talks = [conversation(i) for i in range(6)]
     for talk in talks:
         reused(session, talk)
-    # The last is still in its place.
+    # The last one still has its slot.
     assert [reused(session, talk) for talk in reversed(talks)] == [99, 99, 99, 99, 0, 0]
 
 
@@ -101,7 +102,7 @@ def test_a_prompt_larger_than_the_cache_is_not_kept(open_session: Open) -> None:
 
 
 def test_a_shared_prefix_keeps_the_copy_of_its_owner(open_session: Open) -> None:
-    """The copy stays, for the conversation that it is of."""
+    """The conversation that made the copy can continue from it."""
     session = open_session(draft=None, cache_ram=-1)
     system, talk = conversation(0, 200), words(400, seed=1)
     reused(session, [*system, *talk])
@@ -115,7 +116,7 @@ def test_short_prompts_are_not_cached(open_session: Open) -> None:
     assert [reused(session, conversation(i, 20)) for i in (0, 1, 0)] == [0, 0, 0]
 
 
-def test_the_cache_survives_a_beam_search_and_a_saved_state(
+def test_the_prompt_cache_survives_a_beam_search_and_a_saved_state(
     open_session: Open, tmp_path: Path
 ) -> None:
     session = open_session(draft=None, cache_ram=-1)
@@ -159,7 +160,7 @@ for kib in (4_000_000, 100, 0):
 
 
 @needs_compiler
-def test_the_cache_is_not_used_if_little_memory_is_free(tmp_path: Path) -> None:
+def test_the_prompt_cache_is_not_used_if_little_memory_is_free(tmp_path: Path) -> None:
     library = compiled("little_memory", tmp_path)
     model = WRITERS["dense"](tmp_path / "random.gguf")
     said = run_with(library, LITTLE, str(model), LITTLE_MEMORY=str(tmp_path / "meminfo"))
@@ -197,8 +198,10 @@ print(n)
 @needs_compiler
 @pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer has its own malloc")
 @pytest.mark.parametrize("kind", ["dense", "hybrid", "sliding window"])
-def test_any_failing_allocation_of_the_cache_is_survived(tmp_path: Path, kind: str) -> None:
-    """While a conversation's place is taken by another one that comes from a copy."""
+def test_a_session_works_after_any_failed_allocation_of_the_cache(
+    tmp_path: Path, kind: str
+) -> None:
+    """The allocation fails while a conversation is replaced by one that comes from a copy."""
     library = compiled("failing_malloc", tmp_path)
     said = run_with(library, FAILING, str(WRITERS[kind](tmp_path / "random.gguf")))
     assert 5 < int(said) < 299

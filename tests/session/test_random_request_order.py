@@ -1,5 +1,6 @@
-"""Requests drawn at random that come, go and are left in any order, in one session: each gets the
-tokens of plain decoding alone."""
+"""Random requests that start, run and end in any order in one session: each gets the tokens of
+plain
+decoding alone."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ N_STEPS = 40
 
 
 class Running(NamedTuple):
-    """A request at work."""
+    """A running request."""
 
     stream: Stream
     expected: Generation
@@ -28,11 +29,11 @@ class Running(NamedTuple):
 
 
 class Crowd:
-    """A session with several places, and plain decoding beside it.
+    """A session with several slots, compared with plain decoding.
 
     Args:
-        folder: Where models lie.
-        seed: Of all that is drawn.
+        folder: Folder for models.
+        seed: Seed of all random choices.
     """
 
     def __init__(self, folder: Path, seed: int) -> None:
@@ -43,7 +44,7 @@ class Crowd:
         self.n_accepted = 0
 
     def run(self) -> int:
-        """Let requests come and go; return how many tokens of drafts were accepted."""
+        """Start and end requests; return the number of accepted draft tokens."""
         model, drafts, words = self.draws.model()
         shared, own = self.draws.session(drafts)
         shared["n_ctx"] = self.rng.choice([160, 256, 512])
@@ -66,7 +67,7 @@ class Crowd:
         if self.running and self.rng.random() < 0.08:
             left = self.running.pop(self.rng.randrange(len(self.running)))
             left.stream.close()
-            done = left.stream.result().tokens  # what may become a stop string among them
+            done = left.stream.result().tokens  # may include the beginning of a stop string
             assert all(map(int.__eq__, done, left.expected.tokens))
             self.texts.append([*left.prompt, *done])
         for one in [one for one in self.running if one.stream.finish_reason]:
@@ -74,8 +75,9 @@ class Crowd:
             self.same(one)
 
     def prompt(self, words: bool) -> list[int]:
-        """A new one, or what begins like a text that was there before: like nearly all of it, or
-        somewhere."""
+        """Return a new prompt, or one with the beginning of an earlier text: nearly all of it, or a
+        random
+        part."""
         if not self.texts or self.rng.random() < 0.3:
             drawn = self.draws.prompt(words, self.plain.n_vocab)
             return self.plain.tokenize(drawn) if isinstance(drawn, str) else drawn
@@ -107,11 +109,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("models")
 
 
-def test_random_crowds_of_requests_get_their_own_tokens(folder: Path) -> None:
+def test_random_requests_get_the_tokens_of_plain_decoding(folder: Path) -> None:
     assert sum(Crowd(folder, seed).run() for seed in range(N_DRAWS)) > 100
 
 
 @pytest.mark.slow
-def test_many_random_crowds_of_requests_get_their_own_tokens(folder: Path) -> None:
+def test_many_random_requests_get_the_tokens_of_plain_decoding(folder: Path) -> None:
     for seed in range(N_DRAWS, N_DRAWS + 1000):
         Crowd(folder, seed).run()

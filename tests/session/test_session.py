@@ -44,7 +44,7 @@ def test_prompts_are_texts_or_token_ids(open_session: Open) -> None:
     assert [one.tokens for one in both] == [expected, expected]
 
 
-def test_an_array_can_change_after_it_is_submitted(open_session: Open) -> None:
+def test_a_prompt_array_can_change_after_it_is_submitted(open_session: Open) -> None:
     session = open_session(n_seq=2)
     tokens = np.array(session.tokenize(PROMPT), np.int32)
     expected = session.generate(PROMPT, max_tokens=20).tokens
@@ -89,13 +89,13 @@ def test_max_tokens_0_gives_nothing_and_none_fills_the_context(open_session: Ope
 
 @pytest.mark.here_and_served
 @pytest.mark.parametrize("n_left", [1, 2, 3, 5])
-def test_generation_ends_where_the_context_is_full(open_session: Open, n_left: int) -> None:
+def test_generation_ends_when_the_context_is_full(open_session: Open, n_left: int) -> None:
     tokens = open_session().tokenize(PROMPTS["counting"])
     expected = open_session(draft=None).generate(tokens, max_tokens=n_left).tokens
     session = open_session(n_ctx=len(tokens) + n_left, spec_length=8)
     generation = session.generate(tokens, max_tokens=None)
     assert generation.tokens == expected
-    assert session.generate(tokens).tokens == expected  # 256, were there room
+    assert session.generate(tokens).tokens == expected  # the default limit would be 256
     assert generation.finish_reason == "length"
 
 
@@ -107,12 +107,12 @@ def test_the_common_prefix_of_the_next_prompt_is_reused(open_session: Open) -> N
     again = session.generate(tokens, max_tokens=30)
     assert again.stats.reused_tokens == len(tokens) - 1
     assert again.tokens == first.tokens
-    # A conversation: prompt, answer, and something new.
+    # A conversation: prompt, answer, and a new message.
     longer = tokens + first.tokens + session.tokenize("\n\nimport", add_special=False)
     third = session.generate(longer, max_tokens=30)
     assert third.stats.reused_tokens >= len(tokens) + len(first.tokens) - 1
     assert third.tokens == open_session().generate(longer, max_tokens=30).tokens
-    # Something that differs in the middle.
+    # An edit in the middle.
     edited = [*tokens[:40], tokens[0], *tokens[41:]]
     fourth = session.generate(edited, max_tokens=30)
     assert fourth.stats.reused_tokens == 40
@@ -223,7 +223,7 @@ def test_bad_prompts_are_refused(open_session: Open) -> None:
         for way in (session.stream, session.submit):
             with pytest.raises(ArgumentError, match="only generate takes several"):
                 way(several)  # type: ignore[arg-type, operator]
-    assert session.generate("x", max_tokens=3).tokens  # and it goes on
+    assert session.generate("x", max_tokens=3).tokens  # the session continues
 
 
 def test_bad_paths_and_tokens_are_refused(open_session: Open) -> None:
@@ -328,8 +328,7 @@ def test_detokenize_refuses_tokens_out_of_range(open_session: Open) -> None:
 
 
 def test_open_sessions_are_closed_at_process_exit() -> None:
-    """Where a GPU holds it, Metal aborts the process else. What was registered first is called
-    last."""
+    """With a GPU, Metal would abort the process otherwise. Exit functions run in reverse order."""
     script = """if True:
         import atexit, threading
         atexit.register(lambda: print(session))

@@ -1,4 +1,4 @@
-"""What sessions and their results show of themselves."""
+"""How sessions and their results are displayed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PROMPT = PROMPTS["module"]
 
 
 @pytest.mark.here_and_served
-def test_a_results_repr_is_a_line(open_session: Open) -> None:
+def test_the_repr_of_a_result_is_one_line(open_session: Open) -> None:
     session = open_session()
     result = session.generate(PROMPT, max_tokens=60, trace=True, logprobs=2)
     assert repr(result).startswith("<Generation ")
@@ -23,7 +23,7 @@ def test_a_results_repr_is_a_line(open_session: Open) -> None:
 
 
 @pytest.mark.here_and_served
-def test_notebooks_show_the_trace_or_else_text_and_figures(open_session: Open) -> None:
+def test_notebooks_show_the_trace_or_else_the_text_and_its_statistics(open_session: Open) -> None:
     session = open_session()
     traced = session.generate(PROMPT, max_tokens=8, trace=True)
     assert traced.trace is not None

@@ -1,4 +1,4 @@
-"""Saved states: they save work and change no token; states that do not fit are refused."""
+"""Saved states save work and change no token; states that do not fit are refused."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_saved_state_continues_a_conversation(
     found = session.generate(longer, max_tokens=30)
     assert found.tokens == expected.tokens
     assert found.stats.reused_tokens >= len(longer) - 2
-    # Another text is not misled by it.
+    # It does not affect another text.
     other = session.generate("import os", max_tokens=10).tokens
     assert other == open_session(**options).generate("import os", max_tokens=10).tokens
 
@@ -59,7 +59,8 @@ def test_a_saved_state_continues_a_conversation(
 def test_a_state_saved_before_the_first_decode_is_complete(
     open_session: Open, tmp_path: Path, kind: str
 ) -> None:
-    """A request takes over what another one left; before its first decode states come and go."""
+    """A request reuses another one's memory; before its first decode, states are saved and
+    loaded."""
     model = BUNDLED_MODEL if kind == "bundled" else WRITERS[kind](tmp_path / "random.gguf")
     exact: Any = EXACT_HERE if kind in ("bundled", "sliding window") else "auto"
 
@@ -94,7 +95,7 @@ def test_a_state_saved_before_the_first_decode_is_complete(
     elsewhere = other.save()
 
     def copied(copying: Any) -> tuple[Any, Any]:
-        """One that is under way, and another that has taken over its beginning."""
+        """Return a running request, and another that reuses its beginning."""
         first = start(copying, common, 40)
         first.step()
         second = start(copying, prompt)
@@ -134,7 +135,7 @@ def test_saved_states_work_for_every_kind_of_model(
 
 
 def sign(path: Path, rest: bytes) -> None:
-    """Write a state file with a valid checksum and any content."""
+    """Write a state file with this content and a valid checksum."""
     digest = hashlib.sha256(rest).hexdigest().encode()
     path.write_bytes(b"specllama state 1 " + digest + b"\n" + rest)
 
@@ -142,8 +143,9 @@ def sign(path: Path, rest: bytes) -> None:
 def test_forged_positions_in_a_state_are_refused_and_change_nothing(
     open_session: Open, saved: Path
 ) -> None:
-    """llama.cpp believes positions: with two cells at one, a later generation wrote out of bounds.
-    They follow the header of the state, its streams and their cells, each with its sequence."""
+    """llama.cpp trusts positions: with two cells at one position, a later generation writes out of
+    bounds.
+    They follow the state's header, its streams and their cells, each with its sequence."""
     _, head, rest = saved.read_bytes().split(b"\n", 2)
     n_tokens = json.loads(head)["n_tokens"]
     first_cell = 4 * n_tokens + 8 + 8
@@ -196,7 +198,7 @@ def test_states_that_do_not_fit_are_refused(
         sign(saved, b'{"model": "x", "key": "x", "n_tokens": ' + n_tokens + b"}\n")
         refused("n_tokens is|another model")
     saved.write_bytes(content)
-    # What the checksum vouches for, but the memory does not take.
+    # The checksum is valid, but the content does not fit the memory.
     _, rest = content.split(b"\n", 1)
     for damaged in (rest[: len(rest) // 2], rest + b"\0" * 40):
         sign(saved, damaged)
@@ -212,7 +214,7 @@ def test_states_that_do_not_fit_are_refused(
         refused("another kind", open_session(**options))
     saved.unlink()
     refused("cannot be read: No such file")
-    # Nothing has changed: the memory is still that of the last generation.
+    # The memory is still that of the last generation.
     again = session.generate(PROMPT, max_tokens=20)
     assert again.tokens == expected
     assert again.stats.reused_tokens == again.stats.prompt_tokens - 1
@@ -236,7 +238,7 @@ def test_saving_nothing_or_to_an_unwritable_path_is_refused(
 
 
 def test_named_pipes_are_refused_as_states(open_session: Open, tmp_path: Path) -> None:
-    """It is left as it is, and nobody waits for a pipe's other end."""
+    """The pipe is not changed, and no call waits for its other end."""
     session = open_session()
     session.generate("x", max_tokens=2)
     os.mkfifo(tmp_path / "pipe")
@@ -257,8 +259,9 @@ def test_loading_a_state_into_a_busy_session_is_refused(open_session: Open, save
     session.load_state(saved)
 
 
-def test_killing_a_process_that_saves_leaves_a_whole_file(open_session: Open, saved: Path) -> None:
-    """The file is always a whole one."""
+def test_killing_a_process_that_saves_leaves_a_complete_state(
+    open_session: Open, saved: Path
+) -> None:
     script = (
         "import sys\nfrom specllama import SpecSession\n"
         "session = SpecSession(None, 'ngram', n_threads=1, n_gpu_layers=0, kv_type='q8_0',\n"
@@ -279,8 +282,9 @@ def test_killing_a_process_that_saves_leaves_a_whole_file(open_session: Open, sa
 
 
 def test_models_with_equal_metadata_have_different_fingerprints(tmp_path: Path) -> None:
-    """As a model and what further training made of it: the same size and metadata, but other
-    weights. Under another name it is the same model."""
+    """As with a fine-tuned model: the size and the metadata are the same, the weights are not. A
+    copy under
+    another name is the same model."""
     model, other, same = (tmp_path / name for name in ("a.gguf", "b.gguf", "c.gguf"))
     metadata = bytes(1 << 20)
     model.write_bytes(metadata + b"a" * (1 << 20))

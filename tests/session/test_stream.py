@@ -26,7 +26,7 @@ ROCKET = [bytes([byte]) for byte in "\N{ROCKET}".encode()]
 
 
 class Oracle(Drafter):
-    """Drafts the successors that a scripted model has."""
+    """Drafts a scripted model's next tokens."""
 
     def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> Iterable[int]:
         last = int(tokens[-1])
@@ -53,7 +53,7 @@ def test_joined_chunks_equal_the_generation(open_session: Open) -> None:
 
 
 @pytest.mark.here_and_served
-def test_a_finished_stream_has_its_result_and_is_the_last(open_session: Open) -> None:
+def test_a_finished_stream_has_its_result_and_becomes_session_last(open_session: Open) -> None:
     session = open_session()
     assert session.last is None
     stream = session.stream(PROMPT, max_tokens=20)
@@ -98,8 +98,8 @@ def test_invalid_utf8_is_replaced(scripted: Script, open_session: Open) -> None:
     def text(pieces: list[str | bytes]) -> str:
         return open_session(scripted(pieces), kv_type="f16").generate([BOS]).text
 
-    assert text(["a", *ROCKET[:2]]) == "a\ufffd"  # a character cut off by the end
-    assert text(["a", *ROCKET[:2], "b"]) == "a\ufffdb"  # and by another character
+    assert text(["a", *ROCKET[:2]]) == "a\ufffd"  # the text ends inside a character
+    assert text(["a", *ROCKET[:2], "b"]) == "a\ufffdb"  # another character begins inside it
     assert text([b"\xff", b"\xfe", "b"]) == "\ufffd\ufffdb"
     assert text([b"\xed", b"\xa0", b"\x80"]) == b"\xed\xa0\x80".decode(errors="replace")
 
@@ -109,16 +109,16 @@ def test_invalid_utf8_is_replaced(scripted: Script, open_session: Open) -> None:
 @pytest.mark.parametrize(
     ("stop", "text", "n_tokens"),
     [
-        ("d", "abc ", 3),  # inside the token " d": its blank stays, the token goes
+        ("d", "abc ", 3),  # inside the token " d": its blank is kept, the token is not
         ("c d", "ab", 2),
         ("ef", "abc d", 4),
         ("fg", "abc de", 5),
         ("a", "", 0),
-        ("zz", "abc defghh", 8),  # never comes; its first letter neither
-        ("hz", "abc defghh", 8),  # begins and does not go on
+        ("zz", "abc defghh", 8),  # never occurs, nor does its first letter
+        ("hz", "abc defghh", 8),  # begins, but does not continue
         (["f", "c d"], "ab", 2),
-        (["c", "bc"], "a", 1),  # both end at one token: the one that begins first counts
-        (["ab", "abc"], "", 0),  # is there before the other
+        (["c", "bc"], "a", 1),  # both end at the same token: the one that begins first counts
+        (["ab", "abc"], "", 0),  # complete before the other
         (["hhx", "hh", "h"], "abc defg", 7),
         ("abc defghh", "", 0),
     ],
@@ -158,12 +158,12 @@ def test_text_that_may_begin_a_stop_string_is_held_back(
     scripted: Script, open_session: Open
 ) -> None:
     session = open_session(scripted(["a", "b", "c", "x"]), None, kv_type="f16")
-    # Not before "x" is it certain that "abcd" does not come.
+    # Only "x" shows that "abcd" does not follow.
     stream = session.stream([BOS], stop="abcd")
     assert next(stream).text == "a"
     assert stream.stats.generated_tokens == 4
     assert "".join(chunk.text for chunk in stream) == "bcx"
-    # What is held back when the reader leaves is not lost.
+    # Held-back text is not lost if the reader leaves.
     session = open_session(scripted(["x", "a", "b", "c"]), Oracle(), kv_type="f16", spec_length=1)
     stream = session.stream([BOS], stop="bcd")
     assert next(stream).text == "x"
@@ -197,7 +197,7 @@ FOLLOWING = [PROMPT, PROMPT + "\n\nclass", PROMPTS["json"]]
 
 @pytest.mark.here_and_served
 @pytest.mark.parametrize("spec_length", [1, 4, 16])
-def test_a_session_equals_a_fresh_one_after_a_stop_string_in_a_draft(
+def test_a_session_equals_a_new_one_after_a_stop_string_in_a_draft(
     open_session: Open, spec_length: int
 ) -> None:
     session = open_session(spec_length=spec_length)
@@ -212,7 +212,7 @@ def test_a_session_equals_a_fresh_one_after_a_stop_string_in_a_draft(
 
 @pytest.mark.here_and_served
 @pytest.mark.parametrize("max_tokens", [1, 2, 5, 17])
-def test_a_session_equals_a_fresh_one_after_max_tokens(open_session: Open, max_tokens: int) -> None:
+def test_a_session_equals_a_new_one_after_max_tokens(open_session: Open, max_tokens: int) -> None:
     session = open_session(spec_length=16)
     assert len(session.generate(PROMPT, max_tokens=max_tokens).tokens) == max_tokens
     equal_to_fresh(session, open_session, FOLLOWING)
@@ -221,7 +221,7 @@ def test_a_session_equals_a_fresh_one_after_max_tokens(open_session: Open, max_t
 @pytest.mark.here_and_served
 @pytest.mark.parametrize("n_read", [0, 1, 7])
 @pytest.mark.parametrize("how", ["close", "drop", "keep"])
-def test_a_session_equals_a_fresh_one_after_an_abandoned_stream(
+def test_a_session_equals_a_new_one_after_an_abandoned_stream(
     open_session: Open, n_read: int, how: str
 ) -> None:
     session = open_session(spec_length=8)
@@ -241,7 +241,7 @@ def test_a_session_equals_a_fresh_one_after_an_abandoned_stream(
             list(stream)
 
 
-def test_a_session_equals_a_fresh_one_after_an_interrupted_prefill(open_session: Open) -> None:
+def test_a_session_equals_a_new_one_after_an_interrupted_prefill(open_session: Open) -> None:
     patience = [0.5]
 
     def progress(stage: str, done: float) -> None:
@@ -259,7 +259,7 @@ def test_a_session_equals_a_fresh_one_after_an_interrupted_prefill(open_session:
 
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt, also where this process was started to ignore it."""
+    """Ctrl-C raises KeyboardInterrupt, also if this process was started to ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -277,14 +277,14 @@ def test_ctrl_c_ends_a_generation_between_rounds(open_session: Open) -> None:
             for _ in range(1000):
                 session.generate(PROMPT, max_tokens=1500)
         timer.join()
-        # What there was is not lost.
+        # The generated tokens are not lost.
         assert session.last is not None
         assert session.last.tokens == expected[: len(session.last.tokens)]
         equal_to_fresh(session, open_session, FOLLOWING)
 
 
 class Ending(Drafter):
-    """Has Ctrl-C pressed while it is told of a request's end."""
+    """Ctrl-C comes while it is told of a request's end."""
 
     def end(self, sequence: int) -> None:
         raise KeyboardInterrupt
@@ -294,7 +294,7 @@ class Ending(Drafter):
 
 
 def test_ctrl_c_while_a_session_closes_still_closes_it(open_session: Open) -> None:
-    """It is closed all the same, and its objects are freed."""
+    """Its objects are freed."""
     drafter: Drafter | None = Ending()
     held = weakref.ref(drafter)
     session = open_session(draft=drafter)
@@ -313,7 +313,7 @@ def test_ctrl_c_while_a_session_closes_still_closes_it(open_session: Open) -> No
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("several", [{"n": 4}, {"prompt": [PROMPT] * 4}])
 def test_ctrl_c_ends_several_requests(open_session: Open, several: dict[str, Any]) -> None:
-    """Two have begun when it comes, the others wait. (The second may have no token yet.)"""
+    """Two have begun by then, the others wait. (The second may have no token yet.)"""
     session = open_session(draft=CtrlC(20), n_seq=2)
     with pytest.raises(KeyboardInterrupt):
         session.generate(**{"prompt": PROMPT, "max_tokens": 1500, **ENDLESS, **several})

@@ -1,4 +1,4 @@
-"""Sessions and streams that several threads use."""
+"""Sessions and streams used by several threads."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_call_waits_for_the_round_of_another_thread(open_session: Open) -> Non
     )
     thread.start()
     inside.wait()
-    assert session.tokenize("x")  # needs no turn
+    assert session.tokenize("x")  # does not wait
     threading.Timer(0.1, may_go_on.set).start()
     with pytest.raises(BusyError, match="unfinished generation in another thread"):
         session.generate("x")
@@ -49,9 +49,9 @@ def test_a_stream_of_another_thread_is_not_replaced(open_session: Open) -> None:
     thread = threading.Thread(target=lambda: streams.append(session.stream(PROMPT)))
     thread.start()
     thread.join()
-    with pytest.raises(BusyError, match="larger n_seq, or use submit"):  # the cures
+    with pytest.raises(BusyError, match="larger n_seq, or use submit"):  # the remedies
         session.generate("x")
-    assert len([chunk.token for chunk in streams[0]]) == 256  # but any thread may pull it
+    assert len([chunk.token for chunk in streams[0]]) == 256  # but any thread may read it
     assert session.generate("x", max_tokens=5).tokens
 
 
@@ -116,7 +116,7 @@ def test_a_refused_generation_does_not_disturb_the_running_one(open_session: Ope
 
 
 @pytest.mark.parametrize("failing", [False, True])
-def test_a_running_generation_can_be_watched_from_another_thread(
+def test_a_running_generation_can_be_read_from_another_thread(
     open_session: Open, failing: bool
 ) -> None:
     class Failing(Drafter):

@@ -1,4 +1,4 @@
-"""Simulated rounds, compared with sums by hand, a session's drafts and other drafters."""
+"""Simulated rounds, compared with sums by hand, a session's drafts, and other drafters."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def drafts_of(length: list[int], right: list[int]) -> Drafts:
 
 def test_simulated_times_equal_sums_by_hand() -> None:
     drafts = drafts_of([9, 9, 9, 9, 9, 0, 9, 9], [3, 2, 1, 0, 2, 0, 0, 9])
-    # Plain; then the first token alone, 2 right, 2 right and the last token.
+    # Plain rounds; then the first token alone, 2 right, 2 right and the last token.
     assert fixed_time(drafts, FLAT, 0) == 8
     assert fixed_time(drafts, FLAT, 2) == 4
     linear = curve_of({1: 1.0, 2: 1.5})
@@ -48,11 +48,11 @@ def test_simulated_times_equal_sums_by_hand() -> None:
     assert fixed_time(drafts, linear, 1) == pytest.approx(1 + 4 * 1.5 + 1)
 
 
-def test_a_flat_curve_makes_copies_free() -> None:
+def test_copies_are_drafted_whole_if_width_is_free() -> None:
     text = list(range(100, 300))
     drafts = ngram_drafts(text * 2, text)
-    # A copy of everything: the first token, 64 and the target's own in each of three rounds, then
-    # four.
+    # A copy of everything: the first token; 64 tokens and the target's own in each of three rounds;
+    # then four.
     assert drafts.right[0] == MAX_DRAFT
     assert fixed_time(drafts, FLAT, MAX_DRAFT) == 5
     assert planned_time(drafts, FLAT, calibrated_planner(FLAT)) <= 7
@@ -105,8 +105,10 @@ def test_simulated_speed_is_near_the_bound_and_above_the_peers(
                 assert one.ngram > max(*one.fixed.values(), *one.peers.values())
 
 
-def test_simulated_drafts_equal_a_sessions(open_session: Callable[..., SpecSession]) -> None:
-    """With drafts of a fixed length every round can be foretold."""
+def test_simulated_drafts_equal_those_of_a_session(
+    open_session: Callable[..., SpecSession],
+) -> None:
+    """With drafts of a fixed length, all rounds can be computed."""
     session = open_session(spec_length=4)
     generation = session.generate(PROMPTS["module"], max_tokens=100)
     drafts = ngram_drafts(session.tokenize(PROMPTS["module"]), generation.tokens)
@@ -138,7 +140,7 @@ def test_simulated_lookup_equals_llama_cpp_pythons(ngram_size: int, n_draft: int
 
 
 def ngram_simple(known: list[int], last: int, size: int, n_draft: int, _: int) -> list[int]:
-    """As llama.cpp's common_ngram_simple_draft does it: it looks through all tokens every time."""
+    """As llama.cpp's common_ngram_simple_draft: it searches all tokens each time."""
     if len(known) <= size + n_draft + 1:
         return []
     pattern = [*known[len(known) - size + 1 :], last]
@@ -150,7 +152,7 @@ def ngram_simple(known: list[int], last: int, size: int, n_draft: int, _: int) -
 
 
 def ngram_map(known: list[int], last: int, size: int, n_draft: int, n_prompt: int) -> list[int]:
-    """As llama.cpp's common_ngram_map_draft does it, but for what that learns."""
+    """As llama.cpp's common_ngram_map_draft, without its learning."""
     if len(known) < 2 * size + n_draft:
         return []
     pattern = [*known[len(known) - size + 1 :], last]

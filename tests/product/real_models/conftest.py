@@ -1,4 +1,4 @@
-"""Sessions of models that other people made."""
+"""Sessions of published models."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from specllama import SpecSession
 
 @pytest.fixture(scope="module")
 def open_real() -> Iterator[Open]:
-    """Opens sessions of a model by its short name or path; with the same options only once."""
+    """Opens a model by its short name or path; a session with the same options is opened only
+    once."""
     opened: dict[str, SpecSession] = {}
 
     def open_one(model: str | Path, draft: Any = None, **options: Any) -> SpecSession:
         path = real_model(model) if isinstance(model, str) else model
         if draft in MODELS:
             draft = real_model(draft)
-        # One thread, because two that spin starve each other on a busy machine.
+        # One thread: several spinning threads would starve each other on a busy machine.
         options = {"n_ctx": 2048, "n_threads": 1, "n_gpu_layers": 0, "spec_length": 4} | options
         key = repr((path, draft, sorted(options.items())))
         if key not in opened:
@@ -36,7 +37,7 @@ def open_real() -> Iterator[Open]:
 
 @pytest.fixture(scope="module")
 def exact_copy(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Writes a copy of a model in Q8_0, once."""
+    """Writes a copy of a model in Q8_0, once for each model."""
     folder = tmp_path_factory.mktemp("q8_0")
 
     def copy(name: str) -> Path:

@@ -1,4 +1,4 @@
-"""The memory of models that other people made: windows, states, several requests, huge pages."""
+"""The KV memory of published models: windows, states, several requests, huge pages."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ def numbered(count: int) -> str:
 
 
 @pytest.mark.parametrize("exact", [False, True])
-def test_prompts_shorter_than_a_sliding_window_are_decoded_again(
+def test_prompts_that_have_left_a_sliding_window_are_decoded_again(
     open_real: Open, exact_copy: Callable[[str], Path], exact: bool
 ) -> None:
-    """Prompts that share a part of a text three times as long as the window of Gemma 3: what has
-    left the memory is decoded again; where it keeps the whole text, nothing has."""
+    """The prompts share a part of a text three times as long as the window of Gemma 3. What has
+    left the
+    memory is decoded again; an exact session keeps the whole text."""
     model: str | Path = exact_copy("gemma") if exact else "gemma"
     session = open_real(model, "ngram", exact=exact)
     alone = open_real(model, exact=exact)
@@ -52,8 +53,9 @@ def test_prompts_shorter_than_a_sliding_window_are_decoded_again(
 
 
 def test_a_dropped_long_answer_keeps_the_reusable_prefix(open_real: Open) -> None:
-    """The windows of Gemma 3 have moved on, as behind a long thought; other conversations take
-    turns with this one."""
+    """The answer, like a long thought, has moved the windows of Gemma 3. Other conversations
+    alternate
+    with this one."""
     session = open_real("gemma", "ngram", cache_ram=-1, n_batch=128)
     alone = open_real("gemma", n_batch=128)
     limit = near(open_real, "gemma")[0]
@@ -110,7 +112,7 @@ def test_three_requests_at_once_answer_correctly(open_real: Open) -> None:
     assert len({choice.text for choice in choices}) == 3
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel by /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_repacked_weights_use_huge_pages_if_available() -> None:
     given = Path("/sys/kernel/mm/transparent_hugepage/enabled")
     if not given.exists() or "[never]" in given.read_text():

@@ -1,8 +1,10 @@
-"""Models that other people made and use: their templates, tokenizers, weights and windows.
+"""Published models: their templates, tokenizers, weights and windows.
 
-Skipped where the files are not there (see real_models.py). They are opened as people open them, so
-two runs may differ where two candidates nearly tie (see near_ties.py); copies in Q8_0 are opened
-with exact=True, and may not."""
+Skipped without the files (see real_models.py). The models are opened with default options, so two
+runs
+may differ at near-ties (see near_ties.py). Copies in Q8_0 are opened with exact=True and must not
+differ.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,8 @@ SCHEMA: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", CHATTY)
 def test_real_models_hold_a_conversation(open_real: Open, name: str) -> None:
-    """A system message, two turns, whole and streamed; known tokens are not decoded again."""
+    """A system message and two turns, whole and streamed; tokens in the memory are not decoded
+    again."""
     session = open_real(name, "ngram")
     talk: list[dict[str, str]] = [
         {"role": "system", "content": "You are a helpful assistant. Answer briefly."},
@@ -69,7 +72,7 @@ def test_real_models_hold_a_conversation(open_real: Open, name: str) -> None:
     talk.append({"role": "user", "content": "And of Italy?"})
     second = session.chat(talk, max_tokens=24)
     assert second.stats.reused_tokens >= first.stats.prompt_tokens
-    if name != "smollm2":  # which does not know
+    if name != "smollm2":  # it does not know the answer
         assert "Rome" in second.text
     assert second.finish_reason in ("stop", "length")
 
@@ -108,8 +111,7 @@ def test_drafts_change_no_token_of_real_models_but_near_ties(
         n_accepted += found.stats.accepted
         distance = tie(expected, found.tokens, temperature)
         assert distance is None or distance < limit
-        # As far as the texts are the same, so are the probabilities of likely tokens, but for
-        # rounding.
+        # Until the texts differ, the probabilities of likely tokens are equal up to rounding.
         for a, b in zip(expected.logprobs, found.logprobs, strict=True):
             if a.token != b.token:
                 break
@@ -122,7 +124,7 @@ def test_drafts_change_no_token_of_real_models_but_near_ties(
 def test_drafts_change_no_bit_of_exact_copies(
     open_real: Open, exact_copy: Callable[[str], Path], name: str
 ) -> None:
-    """To the last token and the last bit."""
+    """All tokens, and all bits of their log-probabilities."""
     path = exact_copy(name)
     plain, drafting = (open_real(path, draft, exact=True) for draft in (None, "ngram"))
     prompt = copying_prompt(plain, name)
@@ -146,7 +148,8 @@ def test_drafts_change_no_bit_of_exact_copies(
 def test_greedy_tokens_are_those_of_llama_cpp_python(
     open_real: Open, name: str, flash_attn: bool
 ) -> None:
-    """The prompts' tokens, too; without flash attention the model that has none by default."""
+    """The prompts' tokens are equal, too. One case is without flash attention, as is that model's
+    default."""
     session = open_real(name, "ngram", flash_attn=flash_attn)
     limit, _ = near(open_real, name)
     llama = llama_cpp.Llama(
@@ -239,7 +242,7 @@ def test_texts_of_real_models_end_by_length_stop_and_end_token(open_real: Open, 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_chunks_of_real_models_end_between_characters(open_real: Open, name: str) -> None:
-    """No chunk ends inside a character, with any drafter."""
+    """With any drafter."""
     session = open_real(name, "ngram")
     line = "你好, 世界 \N{ROCKET}\N{PARTY POPPER} žluťoučký kůň ᚠᛇᚻ\n"
     assert session.detokenize(session.tokenize(line, add_special=False)) == line
@@ -247,7 +250,7 @@ def test_chunks_of_real_models_end_between_characters(open_real: Open, name: str
     text = "".join(chunk.text for chunk in chunks)
     assert "你好, 世界 \N{ROCKET}" in text
     assert "\N{REPLACEMENT CHARACTER}" not in "".join(chunk.text for chunk in chunks[:-1])
-    assert any(chunk.text == "" for chunk in chunks)  # of which nothing was shown yet
+    assert any(chunk.text == "" for chunk in chunks)  # chunks whose text follows later
     last = session.last
     assert last is not None
     assert last.text == text

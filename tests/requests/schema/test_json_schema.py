@@ -1,4 +1,4 @@
-"""JSON schemas: generated texts are valid."""
+"""Texts that are generated for JSON schemas are valid."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_generated_values_are_valid(session: SpecSession, schema: Any) -> None:
     for found in values(session, schema):
         assert validator.is_valid(found), found
         assert isinstance(found, dict)
-        assert found  # {} would be valid for some
+        assert found  # {} would be valid for some schemas
 
 
 def test_generated_values_of_the_test_suite_are_valid(session: SpecSession) -> None:
@@ -83,7 +83,7 @@ def test_any_property_name_can_be_generated(session: SpecSession, name: str) -> 
 
 
 @pytest.mark.parametrize("schema", [True, {}, "{}", '{"type": "integer"}'])
-def test_schemas_can_be_text_and_allow_any_value(session: SpecSession, schema: Any) -> None:
+def test_schemas_given_as_text_can_allow_any_value(session: SpecSession, schema: Any) -> None:
     found = session.generate("x", json_schema=schema, max_tokens=400, logit_bias={}).text
     assert found == "" or found[0] in '{["-0123456789tfn'
 
@@ -115,7 +115,7 @@ def test_a_lark_grammar_constrains_the_text(session: SpecSession) -> None:
 
 
 @pytest.mark.parametrize("constant", ["<s>", "</s>", "<|im_start|>", "<unk>", "<fim_prefix>"])
-def test_constants_that_look_like_control_tokens_come_back_whole(
+def test_constants_that_look_like_control_tokens_are_generated_as_text(
     open_session: Open, constant: str
 ) -> None:
     found = open_session().generate("x", json_schema=held({"const": constant}))

@@ -1,4 +1,4 @@
-"""JSON schemas: the values that their grammars allow."""
+"""The values that the grammar of a JSON schema allows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def obj(**properties: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("schema", "may_come", "may_not"),
     [
-        # Properties: in their order, and no others unless the schema says so.
+        # Properties: in the schema's order, and no others unless it allows them.
         (obj(a={}, b={}), [{}, {"a": 1}, {"a": 1, "b": 2}], [{"c": 1}, {"b": 1, "a": 2}]),
         (obj(), [{}], [{"a": 1}]),
         (obj(a={}) | {"additionalProperties": True}, [{"a": 1, "c": 2}], []),
@@ -69,7 +69,7 @@ def obj(**properties: Any) -> dict[str, Any]:
             [{}, {"web": "x", "db": "y"}],
             [{"Web": "x"}, {"web": 1}],
         ),
-        # Names and numbers of properties.
+        # Names and number of properties.
         (
             {"type": "object", "propertyNames": COLORS, "additionalProperties": {"const": 1}},
             [{}, {"red": 1}, {"red": 1, "blue": 1}],
@@ -112,7 +112,7 @@ def obj(**properties: Any) -> dict[str, Any]:
         ({"enum": [1, "a", None, {"b": [True]}]}, [1, "a", None, {"b": [True]}], [True, "b", {}]),
         ({"not": {"type": ["string", "null"]}}, [1, {}], ["x", None]),
         ({"if": True, "then": {"type": "null"}, "else": {"type": "string"}}, [None], ["x"]),
-        # Dependent on others.
+        # Dependencies.
         (
             {"dependentRequired": {"a": ["b"]}},
             [{}, {"b": 1}, {"a": 1, "b": 2}, 7],
@@ -187,7 +187,7 @@ def test_one_space_is_allowed_between_json_tokens() -> None:
 
 
 def test_escapes_count_as_one_character() -> None:
-    """A character may be a pair of escapes; half a pair is not one."""
+    """A character may be a pair of escapes, but not half a pair."""
     grammar = of_schema({"type": "string", "maxLength": 2})
     for text in (r'"\u00e9\n"', r'"\ud83d\ude00a"', '"\U0001f600a"', r'"\"\\"'):
         assert accepts(grammar, text)
@@ -269,12 +269,12 @@ def test_formats_allow_valid_and_forbid_invalid_texts(
 @pytest.mark.parametrize(
     ("pattern", "may_come", "may_not"),
     [
-        # Of zod.
+        # From zod.
         (r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$",
          ["a.b@c-d.org", "a@b.co"], [".a@b.co", "a..b@c.co", "a.@b.co", "a@b"]),
         ("^$|^(?:[0-9a-zA-Z+/]{4})*(?:(?:[0-9a-zA-Z+/]{2}==)|(?:[0-9a-zA-Z+/]{3}=))?$",
          ["", "aGk=", "aGkh"], ["aGk", "a=Gk"]),
-        # Of pydantic.
+        # From pydantic.
         (r"^(?!^[-+.]*$)[+-]?0*\d*\.?\d*$", ["1", "-0.5", ".5", "7."], ["", "-", ".", "+."]),
         (r"^\s*(\d*\.?\d+)\s*(\w+)?", ["1.5 kB", "7"], ["", "kB"]),
     ],

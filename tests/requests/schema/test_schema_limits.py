@@ -1,4 +1,4 @@
-"""JSON schemas that would take long are refused or loosened quickly."""
+"""JSON schemas that would take too long are refused or relaxed quickly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REF = {"$ref": "#/$defs/e"}
 
 
 def laughs(around: Callable[[Any], Any], n: int = 100) -> dict[str, Any]:
-    """A definition that refers twice to the next one, which does so, too."""
+    """Definitions that each refer twice to the next one."""
     definitions = {f"{i}": around({"$ref": f"#/$defs/{i + 1}"}) for i in range(n)}
     return {"$ref": "#/$defs/0", "$defs": definitions | {f"{n}": {"type": "string"}}}
 
@@ -50,7 +50,7 @@ def nested(around: Callable[[Any], Any], n: int) -> Any:
         (nested(lambda one: {"allOf": [one]}, 100), "inside each other"),
     ],
 )  # fmt: skip
-def test_schemas_that_would_take_long_are_refused(schema: Any, message: str) -> None:
+def test_schemas_that_would_take_too_long_are_refused(schema: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         schema_grammar(schema, strict=True)
 
@@ -75,6 +75,6 @@ def test_schemas_that_would_take_long_are_refused(schema: Any, message: str) -> 
         {"type": "object", "patternProperties": {f"^x{n}_.*{n}$": {} for n in range(300)}},
     ],
 )
-def test_large_schemas_within_the_limits_are_followed(schema: Any) -> None:
+def test_large_schemas_within_the_limits_are_accepted(schema: Any) -> None:
     text = drawn(of_prepared(schema_grammar(schema).text), 0, most=30)
     assert text is None or text

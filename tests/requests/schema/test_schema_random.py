@@ -1,4 +1,4 @@
-"""Random JSON schemas: refused with a sentence, or generated values are valid."""
+"""Random JSON schemas are refused with a sentence, or their generated values are valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON schemas that are slightly wrong, not enforceable, or refused."""
+"""JSON schemas that are repaired, only partly enforced, or refused."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_slightly_wrong_schemas_are_repaired(
         (5, "json_schema must be a JSON object, not 5."),
     ],
 )
-def test_wrong_schemas_are_refused(schema: Any, message: str) -> None:
+def test_unusable_schemas_are_refused(schema: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         constraint(None, schema, None)
 
@@ -150,7 +150,7 @@ def test_harmless_keywords_only_give_a_warning(schema: Any, remark: str) -> None
 
 
 def test_an_alternative_that_cannot_be_enforced_is_left_out() -> None:
-    """Of pydantic 2.13, for a Decimal with digits."""
+    """As pydantic 2.13 writes it for a Decimal with a limit on its digits."""
     text = {
         "type": "string",
         "pattern": r"^(?!^[-+.]*$)[+-]?0*(?:\d{0,3}|(?=[\d.]{1,6}0*$)\d{0,3}\.\d{0,2}0*$)",
@@ -160,7 +160,7 @@ def test_an_alternative_that_cannot_be_enforced_is_left_out() -> None:
     for schema in (decimal, optional):
         assert allows(schema, 1.5)
         assert not allows(schema, "1.5")
-    # Without another way to say something, it is left to the model.
+    # Without another alternative, the value is not constrained.
     only = {"anyOf": [text, {"type": "null"}]}
     assert schema_grammar(only).left
     assert allows(only, "1.5")

@@ -1,4 +1,4 @@
-"""The JSON Schema Test Suite: generated values of accepted schemas are valid."""
+"""The JSON Schema Test Suite: values generated for accepted schemas are valid."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ DRAFT7 = {"$schema": "http://json-schema.org/draft-07/schema#"}
 
 
 def cases(draft: str) -> Iterator[tuple[Any, Any]]:
-    """Schemas and the tests of each. Python's regular expressions have no \\p{}, by which two
-    schemas would be checked."""
+    """Yield schemas with their tests, except for two that need \\p{}, which Python's regular
+    expressions
+    do not have."""
     for line in (FOLDER / f"{draft}.jsonl").read_text().splitlines():
         case = json.loads(line)
         schema = case["schema"]

@@ -1,4 +1,4 @@
-"""JSON schemas of Python's types: pydantic reads the generated texts."""
+"""JSON schemas of Python types: pydantic reads the generated texts."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Kitten(Cat):
 
 
 class Box(BaseModel):
-    """Nearly everything."""
+    """A model with nearly all kinds of fields."""
 
     items: dict[str, list[Point]]
     where: tuple[int, str] | None = None

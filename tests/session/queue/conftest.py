@@ -1,5 +1,4 @@
-"""Sessions with one place for requests, and with several: each request gets the tokens that it
-would get alone."""
+"""Sessions with one slot and with several; each request gets the tokens that it gets alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Callbacks and drafters that wait for their own session, and their exceptions."""
+"""Callbacks and drafters that wait for their own session, and the exceptions they raise."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_done_callbacks_are_called_and_cannot_wait(open_session: Open) -> None:
 
 
 def waits(session: SpecSession) -> list[BaseException]:
-    """The exceptions of each way of asyncio to wait for a session."""
+    """Return the exceptions of all asyncio ways to wait for a session."""
 
     async def handle() -> None:
         await session.submit("x", max_tokens=0)
@@ -64,7 +64,7 @@ def waits(session: SpecSession) -> list[BaseException]:
     return raised
 
 
-def test_a_callback_cannot_wait_by_asyncio(open_session: Open) -> None:
+def test_a_callback_cannot_wait_with_asyncio(open_session: Open) -> None:
     session = open_session(max_queue=100)
     raised: queue.SimpleQueue[list[BaseException]] = queue.SimpleQueue()
     handle = session.submit("x", max_tokens=2)
@@ -73,12 +73,12 @@ def test_a_callback_cannot_wait_by_asyncio(open_session: Open) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError, SystemExit, GeneratorExit, KeyboardInterrupt])
-def test_exceptions_of_callbacks_are_logged(
+def test_exceptions_of_done_callbacks_are_logged(
     open_session: Open, caplog: pytest.LogCaptureFixture, n_seq: int, error: type[BaseException]
 ) -> None:
     session = open_session()
     running = [session.submit(f"{i} {PROMPTS['module']}", **LONG) for i in range(n_seq)]
-    handle = session.submit("x", max_tokens=2)  # waits for a place
+    handle = session.submit("x", max_tokens=2)  # waits for a slot
     called = threading.Event()
 
     def callback(_: Handle) -> None:
@@ -97,7 +97,7 @@ def test_exceptions_of_callbacks_are_logged(
 
 
 class Raising(Drafter):
-    """Raises something in a method of its own, once."""
+    """Raises an error in one of its methods, once."""
 
     def __init__(self, error: type[BaseException], where: str) -> None:
         self.error = error
@@ -149,7 +149,7 @@ def test_system_exit_in_end_of_a_cancelled_request_is_raised(open_session: Open)
 
 
 class Waiting(Drafter):
-    """Asks its own session, and waits for the answer."""
+    """Sends a request to its own session and waits for the answer."""
 
     def __init__(self) -> None:
         self.session: SpecSession | None = None
@@ -171,7 +171,7 @@ def test_a_drafter_cannot_wait_for_its_session(open_session: Open) -> None:
 
 
 class WaitingByAsyncio(Waiting):
-    """Does so by asyncio, as soon as it is told of a request."""
+    """Waits with asyncio, as soon as a request begins."""
 
     raised: tuple[BaseException, ...] = ()
 
@@ -183,7 +183,7 @@ class WaitingByAsyncio(Waiting):
         return []
 
 
-def test_a_drafter_cannot_wait_for_its_session_by_asyncio(open_session: Open) -> None:
+def test_a_drafter_cannot_wait_for_its_session_with_asyncio(open_session: Open) -> None:
     drafter = WaitingByAsyncio()
     drafter.session = session = open_session(draft=drafter, max_queue=100)
     session.generate("x", max_tokens=3)

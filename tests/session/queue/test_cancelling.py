@@ -1,4 +1,4 @@
-"""A request waits for the end of a cancelled one, and is not refused."""
+"""A new request waits for the end of a cancelled one instead of being refused."""
 
 from __future__ import annotations
 

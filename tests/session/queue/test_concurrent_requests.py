@@ -1,4 +1,4 @@
-"""Requests next to others: cancelled ones, dropped ones, and what they hold."""
+"""Requests next to cancelled and dropped ones, and which objects they keep alive."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_dropped_session_is_freed_without_garbage_collection() -> None:
         assert session.last is not None
         gone = weakref.ref(session)
         del session
-        for _ in range(100):  # the thread has a job in its hands, at most for a moment
+        for _ in range(100):  # the thread may hold a request for a moment
             if gone() is None:
                 break
             time.sleep(0.05)
@@ -81,7 +81,7 @@ class Waiting(Drafter):
 
 
 def test_a_request_can_be_cancelled_while_it_waits_for_a_slot() -> None:
-    """Streams have all of them, and are in a round when it is its turn."""
+    """Streams use all slots, and are in a round when its turn comes."""
     drafter = Waiting()
     with SpecSession(draft=drafter, n_threads=1, n_gpu_layers=0, n_seq=2) as session:
         streams = [session.stream("x", max_tokens=50, **ENDLESS) for _ in range(2)]
@@ -117,7 +117,7 @@ class Closing(Drafter):
 
 
 def test_a_drafter_cannot_close_its_session_while_others_work() -> None:
-    """Its thread would wait for the session's own, and that one for it."""
+    """Otherwise, its thread and the session's thread would wait for each other."""
     drafter = Closing()
     with SpecSession(draft=drafter, n_threads=1, n_gpu_layers=0, n_seq=2) as session:
         handle = session.submit(PROMPTS["module"], **LONG)

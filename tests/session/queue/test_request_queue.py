@@ -51,7 +51,7 @@ def test_a_handle_gives_the_result_of_generate(open_session: Open) -> None:
 
 @pytest.mark.here_and_served
 def test_several_prompts_are_answered_in_order(open_session: Open) -> None:
-    session = open_session(max_queue=2)  # fewer than there are prompts: generate waits for room
+    session = open_session(max_queue=2)  # fewer than prompts: generate waits for space
     expected = [solo(session, name, max_tokens=25).tokens for name in MIXED]
     found = session.generate([PROMPTS[name] for name in MIXED], max_tokens=25)
     assert [one.tokens for one in found] == expected
@@ -60,7 +60,7 @@ def test_several_prompts_are_answered_in_order(open_session: Open) -> None:
 
 
 @pytest.mark.here_and_served
-def test_choices_have_seeds_of_their_own(open_session: Open) -> None:
+def test_each_choice_has_its_own_seed(open_session: Open) -> None:
     session = open_session()
     options: dict[str, Any] = {"max_tokens": 20, "temperature": 1.0}
     choices = session.generate(PROMPTS["module"], n=3, seed=7, **options).choices
@@ -74,7 +74,7 @@ def test_choices_have_seeds_of_their_own(open_session: Open) -> None:
     assert [one.tokens for one in again] == [one.tokens for one in choices[:2]]
     fresh = session.generate(PROMPTS["module"], n=2, **options).choices
     assert fresh[0].stats.seed != fresh[1].stats.seed
-    for seed in (None, -1):  # a fresh one
+    for seed in (None, -1):  # a fresh seed
         drawn = session.generate(PROMPTS["module"], n=2, seed=seed, **options).choices
         drawn += [session.submit(PROMPTS["module"], seed=seed, **options).result()]
         assert len({one.stats.seed for one in [*drawn, *fresh]}) == 5
@@ -124,7 +124,7 @@ def test_a_full_queue_raises_queue_full_error(open_session: Open, n_seq: int) ->
     first, *_, second = (session.submit(PROMPTS["module"], **LONG) for _ in range(n_seq + 1))
     with pytest.raises(QueueFullError, match="raise max_queue"):
         session.submit("x")
-    second.cancel()  # makes room at once
+    second.cancel()  # frees its slot in the queue at once
     third = session.submit("x", max_tokens=3)
     first.cancel()
     assert len(third.result().tokens) == 3
@@ -148,10 +148,10 @@ def test_cancellation_keeps_the_generated_tokens(open_session: Open) -> None:
     assert 0 < len(result.tokens) < len(expected)
     assert result.tokens == expected[: len(result.tokens)]
     assert session.submit(PROMPTS["module"], **LONG).result().tokens == expected
-    handle.cancel()  # of what has ended: nothing
+    handle.cancel()  # no effect on an ended request
 
 
-def test_errors_reach_only_their_own_request(open_session: Open, scripted: Any) -> None:
+def test_errors_affect_only_their_own_request(open_session: Open, scripted: Any) -> None:
     session = open_session()
     good = session.submit(PROMPTS["module"], max_tokens=20)
     bad = session.submit("x", grammar='root ::= (("a"{1,1000}){1,1000}){1,1000}')
@@ -161,7 +161,7 @@ def test_errors_reach_only_their_own_request(open_session: Open, scripted: Any) 
     with pytest.raises(DecodeError, match="grammar is too complex"):
         list(bad)
     assert good.result().tokens == also_good.result().tokens
-    # What can never be is refused at once, however many wait.
+    # A request that can never run is refused at once, however long the queue is.
     with pytest.raises(ArgumentError, match="grammar cannot be read"):
         session.submit("x", grammar="root ::= (")
     with pytest.raises(ArgumentError, match="top_k must be"):
@@ -176,14 +176,14 @@ def test_errors_reach_only_their_own_request(open_session: Open, scripted: Any) 
         session.submit([5], max_tokens=session.n_ctx)
     model = scripted(["a"], output_scale=float("nan"))
     broken = open_session(model, kv_type="f16", exact=False)
-    for _ in range(2):  # the worker survives
+    for _ in range(2):  # the worker continues
         with pytest.raises(DecodeError, match="not numbers"):
             broken.submit([BOS]).result()
 
 
 @pytest.mark.here_and_served
 def test_streams_advance_with_requests(open_session: Open, n_seq: int) -> None:
-    """A stream takes a place, too; it is advanced with the others."""
+    """A stream uses a slot, too, and advances with the requests."""
     session = open_session()
     expected = solo(session, "module", max_tokens=30)
     streams = [session.stream(PROMPTS["module"], max_tokens=30) for _ in range(n_seq)]
@@ -219,7 +219,7 @@ def test_closing_ends_running_and_waiting_requests(open_session: Open) -> None:
 
 
 @pytest.mark.here_and_served
-def test_dropping_a_session_ends_its_thread(open_session: Open) -> None:
+def test_dropping_an_idle_session_ends_its_thread(open_session: Open) -> None:
     before = threading.enumerate()
     session = SpecSession(n_threads=1, n_gpu_layers=0)
     assert session.submit("x", max_tokens=2).result().tokens
@@ -232,7 +232,7 @@ def test_dropping_a_session_ends_its_thread(open_session: Open) -> None:
     assert gone() is None
     thread.join(60)
     assert not thread.is_alive()
-    # A handle keeps its session: this one is nobody else's.
+    # A handle keeps its session alive.
     handle = SpecSession(n_threads=1, n_gpu_layers=0).submit("x", max_tokens=2)
     assert len(handle.result().tokens) == 2
 
@@ -328,7 +328,7 @@ def test_last_is_the_last_generation_of_asyncio_calls(open_session: Open, n_seq:
 
 @pytest.mark.here_and_served
 def test_unread_requests_finish_and_do_not_block_others(open_session: Open) -> None:
-    """A request that nobody reads ends all the same, and so do those behind it."""
+    """A request without a reader still ends, and so do later ones."""
     session = open_session()
     unread = session.submit(PROMPTS["module"], max_tokens=60)
     behind = session.submit(PROMPTS["module"], max_tokens=60)
@@ -355,7 +355,7 @@ def test_load_reports_running_and_waiting_requests(open_session: Open, n_seq: in
 def test_a_common_prefix_of_simultaneous_requests_is_decoded_once(
     open_session: Open, n_seq: int
 ) -> None:
-    """Though all of it is asked for at once: those behind wait for the first one's prompt."""
+    """All are submitted at once; the later ones wait for the first one's prompt."""
     session = open_session(n_ctx=1024)
     prompt = session.tokenize(PROMPTS["module"] * 3)[:300]
     expected = session.generate(prompt, max_tokens=8, seed=3, temperature=0.8)
