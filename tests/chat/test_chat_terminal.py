@@ -28,7 +28,7 @@ KINDS = {
         {},
     ),
 }
-"""Who reads what is typed: a program, and its environment."""
+"""The library that reads the typed text, and its environment."""
 
 
 @pytest.fixture

@@ -32,14 +32,14 @@ pytestmark = pytest.mark.skipif(not GPUS, reason="no GPU that llama.cpp was buil
 
 
 NEAR = 0.15
-"""Nats: what rounding may decide."""
+"""Nats that rounding may decide."""
 
 FAR = 0.5
-"""The same against sums of another device or another kind of memory, and where random weights carry
-the rounding of a whole prompt on."""
+"""The same against another device or another kind of memory, and where random weights propagate the
+rounding of a whole prompt."""
 
 FEW = ("module", "function", "class", "english", "json", "counting", "cjk", "near the limit")
-"""Prompts, by their names."""
+"""Names of prompts."""
 
 
 @pytest.fixture

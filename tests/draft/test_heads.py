@@ -96,7 +96,7 @@ def test_planned_lengths_of_head_drafts_change_no_token(
 
 
 WITH_BRANCHES = ("eagle3, dense", "mtp, experts")
-"""Of the pairs, those whose target's memory holds side branches; the others take chains."""
+"""Pairs whose target's memory holds branches; the others verify chains."""
 
 
 @pytest.mark.parametrize("name", sorted(PAIRS))

@@ -24,10 +24,10 @@ TARGETS = [
     *("mimo2 with prediction", "minimax-01", "minimax-m2", "muse-glimmer", "nanbeige"),
     *("nemotron_h", "qwen35moe", "qwen3moe", "qwen3next"),
 ]
-"""Of EAGLE-3 heads."""
+"""Targets of EAGLE-3 heads."""
 
 WITH_LAST_OUTPUT = ["deepseek4", "mimo2 with prediction", "nemotron_h"]
-"""Those whose last layer's output such a head may read, too."""
+"""Targets whose last layer's output such a head can also read."""
 
 EAGLE3: dict[str, Any] = {
     "values": {"block_count": 1, "target_layers": [0, 1, 1], "target_hidden_size": 128},
@@ -49,7 +49,7 @@ EAGLE3: dict[str, Any] = {
     },
 }
 ROUNDED: dict[str, Any] = {"kv_type": "f32", "flash_attn": False}
-"""Where no session can be exact, this rounds least."""
+"""Options with the least rounding, for models that cannot be exact."""
 
 HEAD: dict[str, Any] = {"draft_kv_type": "f32"}
 GREEDY: dict[str, Any] = {"max_tokens": 40, "logit_bias": {2: -math.inf}}

@@ -11,7 +11,7 @@ from specllama._core.plan import HistoryFollower
 from specllama.errors import ArgumentError
 
 N_MOST = 64
-"""Tokens of a match that count, and of a draft."""
+"""Most tokens of a match that count, and of a draft."""
 
 
 def words(rng: random.Random, n: int, low: int = 0, high: int = 50) -> list[int]:

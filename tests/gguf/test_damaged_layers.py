@@ -77,8 +77,9 @@ def test_undamaged_files_generate(kind: str, whole: Callable[[str], Path], targe
 
 
 Damage = tuple[str, dict[str, Any], dict[str, Any], str]
-"""A kind, its other fields, its other tensors (a type: as they are, in that type), and what is said
-of that."""
+"""A kind, its changed fields, its changed tensors (a type: the same shape in that type), and the
+expected
+message."""
 
 STATED: list[Damage] = [
     *(

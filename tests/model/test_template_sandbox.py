@@ -16,7 +16,7 @@ from specllama.model.chat_template import ChatTemplate
 ASKED = [{"role": "user", "content": "?"}]
 
 THOUSAND = repr("a" * 1000)
-"""Letters, which are digits, too."""
+"""A thousand letters, which are also hexadecimal digits."""
 
 
 def doubled(step: str, before: str = "x='aaaa', y=[1]") -> str:

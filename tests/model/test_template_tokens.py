@@ -22,13 +22,13 @@ TEMPLATES = sorted(
 TOKEN = re.compile(
     r"<[|\uff5c][^<>|\uff5c'\"{}%]{1,40}[|\uff5c]>|</?[a-z_|:]{2,20}>|\[/?[A-Z_]{3,30}\]|<\|[a-z_]+>|<[a-z_]+\|>"
 )
-"""What looks like a control token in the source of a template."""
+"""Matches what looks like a control token in the source of a template."""
 
 READS_CONTENTS = {
     "Bielik-11B-v3.0-Instruct", "MiniMax-M3", "openbmb-MiniCPM5-1B", "poolside-Laguna-XS-2.1",
     "poolside-Laguna-XS.2",
 }  # fmt: skip
-"""Templates that write something else after contents with marks in them."""
+"""Templates whose text depends on marks in the contents."""
 
 
 def conversation(text: str, calls: bool) -> tuple[list[dict[str, Any]], dict[str, Any]]:

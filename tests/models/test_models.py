@@ -21,21 +21,25 @@ from numpy.typing import NDArray
 gguf = pytest.importorskip("gguf", reason="reading tensors needs the gguf package")
 
 REFERENCE: dict[str, Any] = json.loads((DATA / "reference.json").read_text(encoding="utf-8"))
-"""Written by models/reference.py, which says what it holds."""
+"""Written by models/reference.py, which describes it."""
 
 GGML_TYPE_F32 = 0
 
 FLOAT_TOLERANCE = 1e-3
-"""Largest difference of a logit when both sides compute in float32. Measured: 6e-5, most of it
-from the four decimals stored; the rest is room for another machine's order of summation."""
+"""Largest difference of a logit if both sides compute in float32. Measured: 6e-5, mostly from the
+four
+stored decimals; the rest allows for another order of sums on another machine."""
 
 Q8_TOLERANCE = 0.1
-"""Root mean square difference of the logits when llama.cpp multiplies Q8_0 weights, for which it
-rounds activations to eight bits too. Measured: 0.06 (target) and 0.04 (draft); the logits' own
-spread is over 3, and a wrong network is off by 1.8 and more (see the tests that make one)."""
+"""Root mean square difference of the logits if llama.cpp multiplies Q8_0 weights, for which it also
+rounds
+activations to eight bits. Measured: 0.06 (target) and 0.04 (draft). The logits' own spread is over
+3, and
+that of a wrong network 1.8 and more (see the tests that make one)."""
 
 Q8_AGREEMENT = 0.9
-"""Share of positions whose most likely token survives that rounding. Measured: 0.98 and more."""
+"""Share of positions whose most likely token is the same after that rounding. Measured: 0.98 and
+more."""
 
 both = pytest.mark.parametrize("role", ["target", "draft"])
 

@@ -22,7 +22,7 @@ TOKENS = [1, *range(5, 40), *range(80, 50, -3), *range(5, 40)]
 GGML_TYPE_F32 = 0
 
 FLOAT_TOLERANCE = 1e-3
-"""Largest difference of a logit when both sides compute in float32."""
+"""Largest difference of a logit if both sides compute in float32."""
 
 Floats = NDArray[np.float32]
 

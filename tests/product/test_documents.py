@@ -25,7 +25,7 @@ def test_python_docs_have_examples() -> None:
 
 
 PAGES = ("CONTRIBUTING.md", "docs/internals/architecture.md")
-"""Pages for those who change the code: what they name is there."""
+"""Pages for developers: everything that they name exists."""
 
 SOURCES = {
     path: path.read_text()

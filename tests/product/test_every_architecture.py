@@ -23,8 +23,9 @@ from session_options import EXACT_HERE, Open
 from specllama import Generation, ModelError, SpecSession
 
 GENTLY = 1e-4
-"""How far log-probabilities may be apart where rounding differs. (1e-5 was found, and 0.1 and more
-where states were mixed up.)"""
+"""Largest difference of log-probabilities in inexact sessions. (Measured: 1e-5, and 0.1 and more if
+states
+are mixed up.)"""
 
 OPTIONS: dict[str, Any] = {
     "max_tokens": 30,
@@ -42,7 +43,7 @@ ALL = architectures()
 NAMES = [
     name for name in ALL if not name.endswith(" with prediction") or name.split()[0] not in ALL
 ]
-"""Layers of multi-token prediction make no difference to what a model generates."""
+"""Architectures except for files of MTP layers, which do not change what a model generates."""
 
 
 @pytest.fixture(scope="module", params=NAMES)

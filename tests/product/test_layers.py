@@ -16,7 +16,7 @@ BASE = {
     "_arrays", "_build", "_check", "_closing", "_color", "_core", "_field", "_files",
     "_interrupt", "_llama", "_process", "_progress", "drafter", "errors",
 }  # fmt: skip
-"""Below every room."""
+"""Rooms below all others."""
 
 MODEL = BASE | {"formats", "media", "model", "specllama_light"}
 SESSION = MODEL | {"dialogue", "remote", "requests", "session"}
@@ -45,7 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # The fast entry point imports the package only inside functions.
     "specllama_light": {"", "__main__", "commands", "specllama_light"},
 }
-"""By the name of a folder or a module at the root; "" is `specllama` itself."""
+"""Allowed imports by the name of a folder or a module at the root; "" is `specllama` itself."""
 
 
 def modules() -> dict[str, Path]:

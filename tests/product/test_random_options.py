@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
 
 N_DRAWS = 40
 TOLD = ("stop", "grammar", "json_schema", "grammar_triggers", "max_tokens")
-"""What a replayed text takes none of."""
+"""Options that a replay does not accept."""
 
 
 @pytest.fixture(scope="module")

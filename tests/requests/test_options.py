@@ -39,7 +39,7 @@ OF_KIND = {
     "switch": "bool",
     "choice": "Literal",
 }
-"""What an annotation holds for each kind of option."""
+"""Text in the annotation for each kind of option."""
 
 
 def accept(name: str, value: float) -> None:

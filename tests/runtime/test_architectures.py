@@ -21,12 +21,12 @@ from specllama import Generation, SpecSession
 
 CUTTABLE = {"dense", "experts", "sliding window"}
 RESTORED = {"recurrent", "hybrid"}
-"""Kinds that can only go back to a saved state."""
+"""Kinds that can only be rewound to a saved state."""
 
 BOUND = {"experts": 1e-4, "recurrent": 1e-4, "hybrid": 1e-4}
-"""How far log-probabilities may be from those of a fresh session where some weights are floats and
-the session is not exact; elsewhere they are the same to the last bit. (Where this was measured they
-were the same everywhere.)"""
+"""Largest difference of log-probabilities from a new session, for kinds with float weights that are
+not
+exact; others are equal to the last bit. (Measured: equal everywhere.)"""
 
 
 @pytest.fixture(scope="module", params=sorted(WRITERS))

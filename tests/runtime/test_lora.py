@@ -26,8 +26,9 @@ from specllama.measure.sequences import first_difference
 from specllama.session import BUNDLED_DRAFT
 
 NEAR = 0.1
-"""In nats: an adapter's products with floats round in another order at another width, and then the
-activations are rounded to 8 bits."""
+"""Nats: at another width, an adapter's float products round in another order, and then activations
+are
+rounded to 8 bits."""
 
 
 @pytest.fixture

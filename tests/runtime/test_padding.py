@@ -51,7 +51,7 @@ def answers(library: Path, model: Path, change: float, **options: Any) -> Answer
 
 
 PADDED = {"dense", "experts", "sliding window"}
-"""Kinds whose memory can be cut anywhere."""
+"""Kinds whose memory can be rewound to any position."""
 
 
 # In a shared memory, sums are rounded in another order, and a router would choose other experts.

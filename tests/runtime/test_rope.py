@@ -34,7 +34,7 @@ WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "base": ({"rope_freq_base": 5e5}, {"rope_freq_base": 5e5}),
 }
-"""Our options, and llama-cpp-python's that mean the same."""
+"""Our options, and the equivalent ones of llama-cpp-python."""
 
 
 @pytest.mark.parametrize("way", WAYS)

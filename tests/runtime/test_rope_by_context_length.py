@@ -14,7 +14,7 @@ from session_options import Open
 from specllama import ArgumentError
 
 N_SHORT = 512
-"""Up to a memory of so many tokens positions are turned in one way, above in another."""
+"""Up to this context length the short RoPE factors are used, above it the long ones."""
 
 SHORT, LONG = N_SHORT // 2, 2 * N_SHORT
 PROMPT = words(40, 1)

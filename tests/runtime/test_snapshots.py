@@ -20,7 +20,7 @@ from specllama import Drafter, Generation, Stream
 OPTIONS: dict[str, Any] = {"kv_type": "f16", "flash_attn": "auto", "n_ctx": 512}
 AN_ANSWER: dict[str, Any] = {"logit_bias": {1: -1e9, 2: -1e9}, "logprobs": 20}
 NEAR = 0.15
-"""Nats: rounding, which a state carries along; where a state is another's, tokens are another's."""
+"""Nats: rounding that a state carries along; with a wrong state, tokens differ by more."""
 
 
 class Knows(Drafter):

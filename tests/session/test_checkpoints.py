@@ -15,13 +15,13 @@ from specllama import ArgumentError, SpecSession
 
 KINDS = sorted(WRITERS.keys() - CUTTABLE)
 NEAR = 0.15
-"""Nats: rounding, which a state carries along."""
+"""Nats: rounding that a state carries along."""
 AN_ANSWER: dict[str, Any] = {"logit_bias": {EOS: -100.0}, "max_tokens": 20, "logprobs": 20}
 CLOSEST = 64
-"""Tokens between two checkpoints, at least."""
+"""Least number of tokens between two checkpoints."""
 
 MESSAGES = [[*words(70, seed), EOS] for seed in range(11)]
-"""The first is the user's, as the last one is."""
+"""User and assistant alternate; the first and the last are the user's."""
 
 
 def prompt(messages: list[list[int]]) -> list[int]:

@@ -22,7 +22,8 @@ from specllama.session import BUNDLED_MODEL
 _KINDS = ("bundled", "sliding window", "hybrid", "hybrid with snapshots", "recurrent")
 _SESSIONS = [(kind, n_seq) for kind in _KINDS for n_seq in (1, 4)]
 _EXACT_KINDS = ("bundled", "sliding window")
-"""The tokens of the others may differ by near ties if a part of the prompt is not decoded again."""
+"""The tokens of other kinds may differ by near-ties if a part of the prompt is not decoded
+again."""
 _PLAIN: dict[str, Any] = EXACT | {"n_ctx": 512}
 _PROMPT = [1, *(5 + i * 7 % 50 for i in range(70))]
 _NUMBERS = [0, 1, 2, 3, 4, 7, 8, 69, 70, 71, 255, 511, 512, 1 << 16, (1 << 31) - 1, 1 << 31]

@@ -14,9 +14,9 @@ from specllama import SpecSession, Stream
 from specllama.session import BUNDLED_DRAFT
 
 NEAR = 0.15
-"""Nats: rounding, in another order of a window's cells."""
+"""Nats: rounding, if a window's cells are in another order."""
 SYSTEM = [1, *words(99, seed=1)]
-"""A prompt that several requests share the beginning of."""
+"""A prompt with whose beginning several requests start."""
 
 
 @pytest.fixture(params=sorted(WRITERS))

@@ -1,4 +1,4 @@
-"""LoRA adapters of GGUF models, and models into whose weights an adapter has been merged."""
+"""LoRA adapters for GGUF models, and models with an adapter merged into their weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHANGED = ("attn_q", "attn_v", "attn_output", "ffn_gate", "ffn_down")
 
 
 def weights(model: Path) -> dict[str, Floats]:
-    """A model's tensors as numbers, by name, [n_out, n_in]."""
+    """Return a model's tensors as numbers [n_out, n_in], by name."""
     return {
         tensor.name: gguf.quants.dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
         for tensor in gguf.GGUFReader(model).tensors
@@ -25,8 +25,9 @@ def weights(model: Path) -> dict[str, Floats]:
 def random_pairs(
     model: Path, rank: int = 4, seed: int = 1, size: float = 0.1
 ) -> dict[str, tuple[Floats, Floats]]:
-    """A change of the matrices CHANGED of all layers: A [rank, n_in] and B [n_out, rank], each once
-    for each expert where a matrix has experts."""
+    """Return random changes of the matrices CHANGED in all layers: A [rank, n_in] and B [n_out,
+    rank]
+    (one pair for each expert in matrices of experts)."""
     rng = np.random.default_rng(seed)
     pairs = {}
     for name, weight in weights(model).items():
@@ -47,7 +48,7 @@ def write_adapter(
     dtype: type[np.floating[Any]] = np.float32,
     **keys: Any,
 ) -> Path:
-    """Write an adapter as llama.cpp's converter does; `keys` replace its own (None: left out)."""
+    """Write an adapter like llama.cpp's converter; `keys` replace its own (None: left out)."""
     writer = gguf.GGUFWriter(path, architecture)
     own: dict[str, Any] = {"general.type": "adapter", "adapter.type": "lora"}
     for name, value in (own | {key.replace("__", "."): one for key, one in keys.items()}).items():
@@ -74,8 +75,9 @@ def write_merged(
     scale: float = 1.0,
     alpha: float = 8.0,
 ) -> Path:
-    """Write a model in float32 with W + scale * alpha / rank * B A in place of each W (Hu et al.,
-    2021, section 4.1)."""
+    """Write a float32 model with W + scale * alpha / rank * B A in place of each W (Hu et al.,
+    2021,
+    section 4.1)."""
     writer = gguf.GGUFWriter(path, "llama")
     copy_fields(gguf.GGUFReader(model), writer)
     for name, weight in weights(model).items():

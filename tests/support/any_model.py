@@ -1,8 +1,10 @@
 """Small random models of the architectures in tests/data/architectures.json.
 
-That file has, of each architecture, the values that llama.cpp reads from the header of a GGUF and
-the shapes of the tensors that it then asks for (learn_tensors.py has asked it). "blk.0,2.x" are the
-tensors x of layers 0 and 2, "blk.*.x" those of all layers.
+For each architecture, that file has the header values that llama.cpp reads from a GGUF, and the
+shapes of
+the tensors that it then requires (found by learn_tensors.py). "blk.0,2.x" are the tensors x of
+layers 0
+and 2, "blk.*.x" those of all layers.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ USUAL = {
     "attention.layer_norm_rms_epsilon": 1e-5,
     "attention.layer_norm_epsilon": 1e-5,
 }
-"""Values of all architectures that have no others."""
+"""Values of all architectures without others."""
 
 
 WITH_STATES = {
@@ -41,7 +43,7 @@ WITH_STATES = {
     *("nemotron_h", "nemotron_h_moe", "plamo2", "lfm2moe", "qwen3next", "qwen35moe"),
     *("kimi-linear", "minimax-01", "deepseek4", "bailingmoe3"),
 }
-"""Architectures whose memory cannot be cut; with float weights these cannot be exact."""
+"""Architectures whose memory cannot be rewound; with float weights these cannot be exact."""
 
 
 def has_states(name: str) -> bool:
@@ -83,14 +85,14 @@ def write(
     """Write a model; the same entry gives the same file.
 
     Args:
-        path: Where to write it.
-        name: Of the entry.
+        path: Path to write to.
+        name: Name of the entry.
         entry: One of `architectures()`.
-        changed: Gets the name of each tensor and its random numbers; returns those to write.
-        kept: Gets the name of each tensor; returns whether it is written.
+        changed: Maps the name and the random numbers of each tensor to the numbers to write.
+        kept: Returns whether the tensor of a name is written.
     """
     values = USUAL | entry["values"]
-    # Several entries may be of one architecture: "gemma4 with experts" is a gemma4.
+    # Several entries may have one architecture: "gemma4 with experts" is a gemma4.
     architecture = name.split()[0]
     writer = gguf.GGUFWriter(path, architecture)
     add_words(writer, N_VOCAB)

@@ -1,4 +1,4 @@
-"""What a block drafter drafts, in plain numpy: DFlash, DFlash2 and DSpark."""
+"""Drafts of block drafters in plain numpy: DFlash, DFlash2 and DSpark."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Drafted:
     """One token of a draft.
 
     Attributes:
-        token: The most likely one.
-        confidence: How likely it is right, as the drafter sees it.
-        lead: How much less likely the second one is.
-        edge: How much the logit of the last candidate exceeds that of the first token that is none.
+        token: The most likely token.
+        confidence: The drafter's probability that it is right.
+        lead: Its probability minus that of the second most likely token.
+        edge: The logit of the last candidate minus that of the best token that is not a candidate.
     """
 
     token: int
@@ -27,7 +27,7 @@ class Drafted:
 
 
 class BlockDrafts:
-    """What a block drafter drafts after any prefix of a text."""
+    """Computes the draft of a block drafter after any prefix of a text."""
 
     def __init__(self, target: Path, drafter: Path, tokens: list[int]) -> None:
         self.tokens = tokens
@@ -43,8 +43,9 @@ class BlockDrafts:
         self.is_dflash2 = "selector_hidden.weight" in self.own.tensors
 
     def after(self, n: int, length: int, mask: int) -> list[Drafted]:
-        """The draft of so many tokens after the first n. The target has decoded the first n - 1 of
-        these, so the drafter has its states of them."""
+        """Return the draft of `length` tokens after the first n. The target has decoded the first n
+        - 1, so
+        the drafter has their states."""
         anchored = self.is_dspark and self.own.fact("sample_from_anchor", True)
         n_rows = length + (not anchored)
         last = self.tokens[n - 1]
@@ -60,7 +61,7 @@ class BlockDrafts:
         return [said(softmax(row)) for row in logits[first:]]
 
     def block(self, n_states: int, x: Floats) -> Floats:
-        """What comes out of the last layer for a block after so many states."""
+        """Return the output of the last layer for a block after so many states."""
         own = self.own
         states = self.states[:n_states]
         for i in range(own.fact("block_count")):
@@ -81,8 +82,8 @@ class BlockDrafts:
         return x
 
     def convolved(self, h: Floats, n: str) -> tuple[Floats | None, Floats]:
-        """The coefficients of a layer's two convolutions, and what the first makes of h; a DFlash2
-        has them."""
+        """Return the coefficients of a layer's two convolutions, and the result of the first for h
+        (DFlash2 only)."""
         if not self.is_dflash2:
             return None, h
         dynamic = self.own.times(h, f"{n}_conv_proj")
@@ -102,7 +103,7 @@ class BlockDrafts:
         return result
 
     def chained(self, x: Floats, logits: Floats, last: int) -> list[Drafted]:
-        """With the bias of the token before, and the confidence head."""
+        """With the bias of the previous token, and the confidence head."""
         own = self.own.tensors
         drafted = []
         for row, state in zip(logits, x, strict=True):
@@ -118,7 +119,7 @@ class BlockDrafts:
         return drafted
 
     def walked(self, x: Floats, logits: Floats, last: int) -> list[Drafted]:
-        """Along the lattice of candidates."""
+        """Follow the lattice of candidates."""
         own, top_k = self.own.tensors, self.own.fact("selector_top_k")
         drafted = []
         for row, state in zip(logits, x, strict=True):

@@ -13,10 +13,10 @@ BLOCK, MASK = 6, 90
 RANK = 32
 TOP_K = 4
 KERNEL, GROUP = 3, 32
-"""Of the convolutions: taps, and the numbers that share their coefficients."""
+"""Of the convolutions: taps, and the number of values that share coefficients."""
 
 LAYERS = [0, 1]
-"""Of the target, whose inputs are read."""
+"""Layers of the target whose inputs are read."""
 
 SELECTOR = {
     "conv_kernel_size": KERNEL,
@@ -27,7 +27,8 @@ SELECTOR = {
 
 
 def block_model(kind: str, *, seed: int = 21, n_layers: int = 2) -> RandomModel:
-    """A block drafter for the random models of width WIDTH; it uses its target's embeddings and
+    """Return a block drafter for the random models of width WIDTH; it uses its target's embeddings
+    and
     output."""
     model = RandomModel(seed)
     tensors = model.tensors
@@ -61,7 +62,7 @@ def block_model(kind: str, *, seed: int = 21, n_layers: int = 2) -> RandomModel:
 
 
 def write_block(path: Path, kind: str, model: RandomModel | None = None, **fields: Any) -> Path:
-    """Write a block drafter; fields of None are left out."""
+    """Write a block drafter; fields that are None are left out."""
     facts: dict[str, Any] = {
         "rope.dimension_count": HEAD,
         "target_layers": LAYERS,

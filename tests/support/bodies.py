@@ -1,4 +1,4 @@
-"""Bodies of requests for every endpoint, and ways to damage them at random."""
+"""Request bodies for every endpoint, and random damage to them."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ BODIES: list[tuple[str, dict[str, Any]]] = [
     ("/apply-template", {"messages": MESSAGES, "tool_choice": "auto",
      "tools": [{"type": "function", "function": FUNCTION}], "chat_template_kwargs": {"a": 1}}),
 ]  # fmt: skip
-"""A valid body for each path, with every field that means something to it."""
+"""A valid body for each path, with every field that the path reads."""
 
 PATHS = ["/", "/health", "/metrics", "/v1/models", "/v1/models/m", "/props", "/slots",
          "/api/tags", "/api/ps", "/page/%00", "/v1/models/%ff%00", "/v1/%2e%2e/x", "//",
@@ -119,7 +119,7 @@ PATHS = ["/", "/health", "/metrics", "/v1/models", "/v1/models/m", "/props", "/s
 
 
 class Raw:
-    """JSON text as it is."""
+    """JSON text that is sent unchanged."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -148,7 +148,7 @@ NAMES = [
 
 
 def written(value: Any) -> bytes:
-    """Return a body, what is Raw in it as it is."""
+    """Return a body as bytes, with Raw parts unchanged."""
     raw: list[str] = []
 
     def keep(one: Any) -> str:
@@ -162,7 +162,7 @@ def written(value: Any) -> bytes:
 
 
 def damaged(value: Any, rng: random.Random) -> Any:
-    """Return a copy in which one part is another, is gone, or is new."""
+    """Return a copy with one part replaced, removed or added."""
     if not isinstance(value, (dict, list)) or not value or rng.random() < 0.1:
         return rng.choice(WRONG)
     kind = rng.random()
@@ -180,7 +180,7 @@ def damaged(value: Any, rng: random.Random) -> Any:
 
 
 def request(rng: random.Random) -> tuple[str, str, bytes, dict[str, str]]:
-    """Method, path, body and headers of a request."""
+    """Return the method, path, body and headers of a request."""
     path, body = rng.choice(BODIES)
     value: Any = copy.deepcopy(body)
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
@@ -200,7 +200,7 @@ def request(rng: random.Random) -> tuple[str, str, bytes, dict[str, str]]:
 
 
 def write_model(folder: Path) -> Path:
-    """Write a model with a chat template, tokens for gaps, and a token for every byte."""
+    """Write a model with a chat template, infill tokens, and a token for every byte."""
     plain, path = folder / "plain.gguf", folder / "model.gguf"
     marks = ["<pre>", "<suf>", "<mid>", "<rep>", "<sep>"]
     write_scripted_model(

@@ -1,4 +1,4 @@
-"""A headless Chromium, controlled by the DevTools protocol, and the page of the server in it."""
+"""A headless Chromium, controlled by the DevTools protocol, with the server's page in it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _KEYS = {
     "ArrowLeft": ("", 37),
     "ArrowRight": ("", 39),
 }
-"""What a key writes, and its number."""
+"""The text and the key code of each key."""
 
 
 def find_chromium() -> str | None:
-    """Return the program that the variable CHROMIUM names, or one of the usual names."""
+    """Return the path that the variable CHROMIUM names, or that of a usual name."""
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
 
 
@@ -34,11 +34,11 @@ class Page:
     """A page in a browser of its own.
 
     Args:
-        program: The browser.
-        url: What to open.
+        program: Path of the browser.
+        url: Address to open.
         profile: An empty folder.
-        dark: Whether the page is told that its reader likes it dark.
-        phone: Whether it is shown on a phone: narrow, and touched.
+        dark: Whether the page's user prefers a dark colour scheme.
+        phone: Whether the page is shown on a phone: narrow, with touch input.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class Page:
         self._call("Page.navigate", url=url)
 
     def evaluate(self, script: str) -> Any:
-        """Return what a script comes to, awaited if it is a promise; None if it throws."""
+        """Return the value of a script, awaited if it is a promise; None if it throws."""
         return self._evaluated(script)["result"].get("value")
 
     def run(self, body: str) -> Any:
-        """Return what the body of an async function returns. What it throws fails the test."""
+        """Return what the body of an async function returns. An exception fails the test."""
         answer = self._evaluated(f"(async () => {{ {body} }})()")
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
@@ -92,18 +92,18 @@ class Page:
         )
 
     def wait_for(self, script: str) -> None:
-        """Wait until a script comes to true."""
+        """Wait until a script returns true."""
         end = time.monotonic() + 60
         while self.evaluate(script) is not True:
             assert time.monotonic() < end, f"never: {script}"
             time.sleep(0.02)
 
     def prefer(self, feature: str, value: str) -> None:
-        """Tell the page what its reader prefers: a feature of media queries, and no other one."""
+        """Set a preference of the page's user, a media feature, and reset all others."""
         self._call("Emulation.setEmulatedMedia", features=[{"name": feature, "value": value}])
 
     def resize(self, width: int, height: int, *, phone: bool = False) -> None:
-        """Show it in a window of another size, in pixels of style sheets."""
+        """Show the page in a window of another size, in CSS pixels."""
         self._call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -113,7 +113,7 @@ class Page:
         )
 
     def type(self, text: str) -> None:
-        """Put a text in where the focus is."""
+        """Insert a text at the focus."""
         self._call("Input.insertText", text=text)
 
     def press(self, key: str, *, shift: bool = False) -> None:
@@ -162,7 +162,7 @@ AT = "window.at = id => document.getElementById(id);"
 ANSWERED = "at('end').hidden && at('turns').children.length === "
 LAST = "[...document.querySelectorAll('#turns .answer > .text, #completion > .text')].at(-1)"
 LONG = "at('max_tokens').value = 1900; at('temperature').value = 1; at('seed').value = 3"
-"""Settings by which an answer is long."""
+"""Settings for a long answer."""
 
 TEXTS = """(async () => {
   const [conversation, chats, tree, turn] = await Promise.all(
@@ -172,13 +172,13 @@ TEXTS = """(async () => {
   const turns = new Map((await chats.turns(chat.id)).map(one => [one.id, one]));
   return tree.path(turns, chat.last).map(turn.textOf);
 })()"""
-"""The texts of the turns that are shown, as the browser stores them."""
+"""The texts of the shown turns, as the browser stores them."""
 
 FIGURES = "[...document.querySelectorAll('#turns .figures')].at(-1).textContent"
 
 
 def button(name: str) -> str:
-    """Return a script for the last button of that name."""
+    """Return a script for the last button with this name."""
     return (
         f"[...document.querySelectorAll('.tools .icon-button')]"
         f".findLast(e => e.title === {name!r} && e.checkVisibility())"
@@ -186,7 +186,7 @@ def button(name: str) -> str:
 
 
 def reload(page: Page) -> None:
-    """Load the page again."""
+    """Reload the page."""
     page.evaluate("window.isOld = true")
     page.reload()
     page.wait_for(
@@ -196,7 +196,7 @@ def reload(page: Page) -> None:
 
 
 def reopen(page: Page) -> None:
-    """Load the page again, and open the latest chat."""
+    """Reload the page, and open the latest chat."""
     reload(page)
     page.wait_for("document.querySelectorAll('#chats .open').length > 0")
     page.evaluate("document.querySelector('#chats .open').click()")
@@ -213,7 +213,7 @@ def opened(server: Server, profile: Path, *, dark: bool = False, phone: bool = F
 
 
 def say(page: Page, text: str, n_turns: int) -> str:
-    """Say something, by keys alone; return the answer."""
+    """Send a message with keys only; return the answer."""
     assert page.evaluate("document.activeElement === at('prompt')")
     page.type(text)
     page.press("Enter")

@@ -1,4 +1,4 @@
-"""Libraries in C that stand before functions of llama.cpp or the C library."""
+"""C libraries that replace functions of llama.cpp or of the C library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ needs_compiler = pytest.mark.skipif(
 
 
 def compiled(name: str, folder: Path) -> Path:
-    """The library of a source in the folder c."""
+    """Compile a source in the folder c; return the library."""
     path = folder / f"{name}.so"
     source = Path(__file__).parent / "c" / f"{name}.c"
     include = Path(llama_cpp.__file__).parents[1] / "include"
@@ -30,15 +30,15 @@ def compiled(name: str, folder: Path) -> Path:
 
 
 def run_with(library: Path, program: str, *arguments: str, **names: str) -> str:
-    """What a Python program prints that runs with a library before the C library's own.
+    """Return the output of a Python program that runs with a library before the C library.
 
     Args:
         library: See `compiled`.
-        program: Its source.
-        *arguments: What it finds in `sys.argv`.
-        **names: Variables of its environment.
+        program: Source of the program.
+        *arguments: Its `sys.argv[1:]`.
+        **names: Its environment variables.
     """
-    before = os.environ.get("LD_PRELOAD", "")  # a sanitizer's, which must come first
+    before = os.environ.get("LD_PRELOAD", "")  # a sanitizer's library must come first
     run = subprocess.run(
         [sys.executable, "-c", program, *arguments],
         capture_output=True,

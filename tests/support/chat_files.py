@@ -1,4 +1,4 @@
-"""Files of chats that the server's page imports."""
+"""Chat files that the server's page imports."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ FORMAT = "specllama chats 1"
 
 
 def turn(name: str, parent: str | None, role: str, text: str, **more: Any) -> dict[str, Any]:
-    """Return a turn of a chat. Its name is one letter; turns come in the order of the alphabet."""
+    """Return a turn of a chat. Its name is one letter; turns are in alphabetical order."""
     parts = [[text, False]]
     return {"id": name, "parent": parent, "role": role, "time": ord(name), "parts": parts, **more}
 
 
 def import_chats(page: Page, chats: Any, name: str = "chats.json") -> None:
-    """Import a file, as if it was chosen."""
+    """Import a file as if the user had chosen it."""
     text = chats if isinstance(chats, str) else json.dumps(chats)
     page.run(f"""
       const files = new DataTransfer();

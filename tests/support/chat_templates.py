@@ -1,4 +1,4 @@
-"""The chat templates of llama.cpp, and conversations with calls that they render."""
+"""The chat templates of llama.cpp, and conversations with tool calls that they render."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ TOOLS: Sequence[Tool] = read_tools(
     CHAT,
 )  # fmt: skip
 
-# All types; sorted by name, as some templates sort them. LFM's writes ' around texts, as they are.
+# All types, sorted by name, as some templates do. LFM's puts ' around texts without escaping.
 EDIT = {
     "a_path": "src/mäin.py",
     "b_text": 'def f(x):\n    return "<b>" + x["y"] + "\\n"  # {1} 😀\n',
@@ -74,13 +74,13 @@ CONVERSATIONS: Mapping[str, list[tuple[str, dict[str, Any]]]] = {
 
 @cache
 def opened(name: str) -> tuple[ChatTemplate, CallFormat]:
-    """A template, and the format of its calls."""
+    """Return a template and the format of its calls."""
     template = ChatTemplate(SOURCES[name], bos="<s>", eos="</s>")
     return template, call_format(template)
 
 
 def rendered(name: str, made: Sequence[tuple[str, dict[str, Any]]], thought: str) -> str:
-    """What a template writes between a question and the result of the first of these calls."""
+    """Return the template's text between a question and the result of the first of these calls."""
     template, form = opened(name)
     given = [
         {"id": f"call_{i}", "type": "function", "function": {"name": one, "arguments": arguments}}
@@ -100,7 +100,7 @@ def rendered(name: str, made: Sequence[tuple[str, dict[str, Any]]], thought: str
 
 
 def answer_of(name: str, text: str) -> str:
-    """The assistant's part of what `rendered` returns: from its thought or first call on."""
+    """Return the assistant's part of what `rendered` returns: from its thought or first call on."""
     thinking = opened(name)[0].thinking
     if thinking is not None and THOUGHT in text:
         return thinking.opening + text[text.index(THOUGHT) :]
@@ -108,13 +108,13 @@ def answer_of(name: str, text: str) -> str:
 
 
 def begin_of_calls(name: str, text: str) -> int:
-    """Where the first call begins."""
+    """Return where the first call begins."""
     places = [text.find(one) for one in opened(name)[1].openings(TOOLS)]
     return min(one for one in places if one >= 0)
 
 
 def reader_for(name: str) -> AnswerReader:
-    """A reader of one answer by a template's model."""
+    """Return a reader for one answer of a model with this template."""
     template, form = opened(name)
     marks = template.marks
     return AnswerReader(
@@ -126,13 +126,13 @@ def reader_for(name: str) -> AnswerReader:
 
 
 def parts_of(name: str, pieces: Iterable[str]) -> list[Part]:
-    """The parts of an answer that comes in pieces."""
+    """Return the parts of an answer that arrives in pieces."""
     chunks = (SimpleNamespace(text=one, token=None) for one in pieces)
     return reader_for(name).read(cast(Iterable[Chunk], chunks))
 
 
 def said_by(parts: Sequence[Part]) -> tuple[str, str, list[tuple[str, Any]]]:
-    """The thought, the content and the calls of an answer."""
+    """Return the thought, the content and the calls of an answer."""
     made = [
         (call["function"]["name"], json.loads(call["function"]["arguments"]))
         for call in calls(parts)

@@ -1,11 +1,15 @@
-"""A process that answers with n-grams and the bundled draft model. Prints the answer, what was
-drafted, and how many tokens each decode of the draft model had.
+"""A process that answers with n-grams and the bundled draft model. It prints the answer, the
+drafts, and
+the number of tokens of each decode of the draft model.
 
     python checking.py LIBRARY TARGET PROMPT OPTIONS
 
-LIBRARY: see recording_llama.c. PROMPT: a name; it stands twice, so that there is something to copy.
-OPTIONS: of the request. Wide decodes are believed to cost nothing more at first, so that the first
-copies are as long as may be, whatever the machine."""
+LIBRARY: see recording_llama.c. PROMPT: the name of a prompt, which is given twice, so that it can
+be
+copied. OPTIONS: those of the request. The planner starts with free wide decodes, so that the first
+copies
+are as long as possible on every machine.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ def main(library: str, target: str, name: str, chosen: str) -> None:
             tokens = session.tokenize(PROMPTS[name])
             first = n_decodes.value
             answer = session.generate([*tokens, *tokens], trace=True, **json.loads(chosen))
-    # The target takes in the prompt, so the first decode is its own.
+    # The first decode is the target's, because it processes the prompt first.
     of_draft_model = [i for i in range(first, n_decodes.value) if contexts[i] != contexts[first]]
     found = {
         "tokens": answer.tokens,

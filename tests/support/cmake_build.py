@@ -1,4 +1,4 @@
-"""CMake as the tests call it."""
+"""CMake as the tests use it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from pathlib import Path
 
 from folders import ROOT
 
-# Where `make` has put cmake and ninja, before all others.
+# The folder into which `make` has put cmake and ninja, before all others.
 PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> str:
-    """Run a program of a build; what it printed, and that it succeeded. Compilers give way to tests
-    that run beside them."""
-    # A sanitizer that Python runs under is not for compilers.
+    """Run a build program, check that it succeeds, and return its output. Compilers have a lower
+    priority
+    than tests that run at the same time."""
+    # Python's sanitizer does not apply to compilers.
     env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     process = subprocess.run(
         ["nice", *(str(word) for word in command)],
@@ -33,7 +34,7 @@ def run(*command: str | Path, cwd: Path = ROOT) -> str:
 
 
 def configure(source: Path, build: Path, **variables: str | Path) -> None:
-    """Configure a build folder; one that is there already keeps what was compiled."""
+    """Configure a build folder; an existing one keeps its compiled files."""
     ninja = ["-G", "Ninja"] if shutil.which("ninja", path=PATH) else []
     defines = [f"-D{name}={value}" for name, value in variables.items()]
     run("cmake", "-S", source, "-B", build, *ninja, *defines)

@@ -1,4 +1,4 @@
-"""Drafters that are right or wrong at will, to bring the session into every kind of round."""
+"""Drafters that are right or wrong as needed, to bring a session into every kind of round."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specllama import Drafter
 
 
 class CtrlC(Drafter):
-    """Drafts nothing; when it is asked for the nth time, Ctrl-C is pressed."""
+    """Drafts nothing; Ctrl-C is pressed in the nth call."""
 
     def __init__(self, n: int) -> None:
         self.calls_left = n
@@ -26,7 +26,7 @@ class CtrlC(Drafter):
 
 
 class SometimesRight(Drafter):
-    """Knows what comes, and gets every third to fifth token wrong."""
+    """Drafts the right tokens, with every third to fifth one wrong."""
 
     def __init__(self, n_vocab: int) -> None:
         self.rng = random.Random(3)
@@ -43,7 +43,7 @@ class SometimesRight(Drafter):
 
 
 class MostlyRight(Drafter):
-    """Knows all texts, proposes 1 to 15 tokens at a time, and gets one in nine wrong."""
+    """Drafts 1 to 15 right tokens at a time, with one in nine wrong."""
 
     def __init__(self) -> None:
         self.rng = random.Random(7)
@@ -57,12 +57,13 @@ class MostlyRight(Drafter):
 
 
 class Branching(Drafter):
-    """Knows what comes, and proposes three chains of which at most one is right.
+    """Proposes three chains, of which at most one is right.
 
     Args:
-        n_vocab: Tokens that there are.
-        place: Where what is right lies: "trunk", "side", "random" (it leaves the trunk somewhere),
-            or "nowhere".
+        n_vocab: Size of the vocabulary.
+        place: Position of the right tokens: "main path", "branch", "random" (a chain that leaves
+    the main
+            path at a random position), or "nowhere".
     """
 
     def __init__(self, n_vocab: int, place: str) -> None:
@@ -107,7 +108,7 @@ class Branching(Drafter):
 
 
 class Random(Drafter):
-    """Says any token with the same probability."""
+    """Drafts any token with the same probability."""
 
     def __init__(self, n_vocab: int) -> None:
         self.rng = random.Random(4)
@@ -118,14 +119,14 @@ class Random(Drafter):
 
 
 class Wrong(Drafter):
-    """Says the same word all the time, as often as it may."""
+    """Drafts the same token always, as often as allowed."""
 
     def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
         return [3] * max_tokens
 
 
 class Says(Drafter):
-    """Proposes the same every time, or as much of it as max_tokens allows."""
+    """Proposes the same tokens every time, or as many of them as max_tokens allows."""
 
     def __init__(self, said: list[Any], keeps_to_it: bool) -> None:
         self.said = said

@@ -1,4 +1,4 @@
-"""Sessions and requests with options drawn at random; the same seed draws the same."""
+"""Sessions and requests with random options; the same seed gives the same ones."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ GRAMMARS: list[dict[str, Any]] = [
         }
     },
 ]
-# Of the random models' words.
+# With words of the random models.
 WORD_GRAMMARS: list[dict[str, Any]] = [
     {"grammar": r'root ::= (" w" [1-4] ("0" | "1" | "2")?)+'},
     {"grammar": r'root ::= (" w11 w12 w13" " w" [2-7] (" w21 w22 w23")?){1,9}'},
@@ -55,12 +55,13 @@ WORD_LAZY = {"grammar": r'root ::= " w1" [0-9] (" w3" [0-9]){1,5} [^\x00]*'}
 
 
 class Guessing(Drafter):
-    """Knows what comes, and guesses around it: chains that leave it somewhere, one or several,
-    nothing at times, and at times it fails.
+    """Drafts chains that leave the right text at a random position: one or several, sometimes none,
+    and
+    sometimes it fails.
 
     Attributes:
-        n_vocab: Tokens that there are.
-        coming: What follows a prompt.
+        n_vocab: Size of the vocabulary.
+        coming: The right text after each prompt.
     """
 
     def __init__(self, seed: int) -> None:
@@ -94,11 +95,11 @@ class Guessing(Drafter):
 
 
 class Draws:
-    """What may be drawn.
+    """Random choices.
 
     Args:
-        folder: Where models are written.
-        seed: Of all that is drawn.
+        folder: Folder for models.
+        seed: Seed of all random choices.
     """
 
     def __init__(self, folder: Path, seed: int) -> None:
@@ -109,13 +110,13 @@ class Draws:
         return options if self.rng.random() < chance else {}
 
     def model(self) -> tuple[Path, list[Any], bool]:
-        """A model, who may draft for it, and whether it writes words only."""
+        """Return a model, its possible drafters, and whether it generates words only."""
         kind = self.rng.choice(sorted(MODELS))
         model, drafts = MODELS[kind](self.folder)
         return model, drafts, kind != "bundled"
 
     def session(self, drafts: list[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Options of a session that plain decoding shares, and those of who drafts."""
+        """Return options of a session that plain decoding shares, and those of its drafters."""
         rng = self.rng
         shared = {
             "n_ctx": rng.choice([160, 256, 512, None]),
@@ -155,7 +156,7 @@ class Draws:
         return [1, *range(start, end)[:40]] * rng.choice([1, 1, 2])
 
     def request(self, words: bool, n_vocab: int) -> dict[str, Any]:
-        """Options of a generation, but for what depends on its text."""
+        """Return options of a generation, except those that depend on its text."""
         rng = self.rng
         temperature = rng.choice([0.0, 0.0, 0.5, 1.0, 1.5])
         no_end = {EOS: -100.0} if words else {}
@@ -191,8 +192,9 @@ class Draws:
     def asked(
         self, plain: SpecSession, other: SpecSession, prompt: list[int], words: bool
     ) -> tuple[dict[str, Any], Generation] | None:
-        """Draw a generation, and return its options and what `plain` makes of it. None if there is
-        no room behind the prompt, or it fails, as it must in the other session then."""
+        """Draw a generation; return its options and the result of `plain`. None if the context has
+        no space
+        after the prompt, or if it fails, in which case the other session must fail, too."""
         rng, room = self.rng, plain.n_ctx - len(prompt)
         if room < 1:
             return None
@@ -214,7 +216,7 @@ class Draws:
 
 
 def found(generation: Generation) -> Any:
-    """What must be the same."""
+    """Return what must be equal."""
     logprobs = [(one.token, one.logprob, one.top) for one in generation.logprobs]
     return generation.tokens, generation.text, generation.finish_reason, logprobs
 
@@ -264,4 +266,4 @@ MODELS: dict[str, Callable[[Path], tuple[Path, list[Any]]]] = {
     "mtp of experts": _mtp(write_glm),
     "mtp of a delta net": _mtp(write_qwen),
 }
-"""Models that decode exactly, and who may draft for them."""
+"""Models that decode exactly, with their possible drafters."""

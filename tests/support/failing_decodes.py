@@ -1,9 +1,12 @@
-"""A process whose decodes fail when it wants: see failing_llama.c. Prints what came of requests.
+"""A process whose decodes fail on demand: see failing_llama.c. It prints the outcome of its
+requests.
 
     python failing_decodes.py LIBRARY MODEL OPTIONS N_SEQUENCES WHEN
 
-Decodes for at least N_SEQUENCES fail from the start, or once as many requests as there are places
-have begun (WHEN is "start" or "begun")."""
+Decodes for at least N_SEQUENCES fail: from the start, or after as many requests as slots have begun
+(WHEN
+is "start" or "begun").
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ def main(library: str, model: str, chosen: str, n_sequences: str, when: str) -> 
 
     threshold = ctypes.c_int.in_dll(failing, "n_sequences_failing")
     prompts = [[1, *range(5 + i, 65)] * 2 for i in range(3)]
-    # So long that none has ended when decodes begin to fail.
+    # Long enough that no request has ended when decodes begin to fail.
     length: dict[str, Any] = {"max_tokens": 800, "logit_bias": {2: -100.0}}
 
     def all_rest(session: SpecSession) -> list[Generation]:
@@ -51,10 +54,10 @@ def main(library: str, model: str, chosen: str, n_sequences: str, when: str) -> 
         threshold.value = 0
         generations = [handle.so_far() for handle in handles]
         found = [generation.tokens if generation else [] for generation in generations]
-        # What is left in the memory, and what is saved of that, is what it is said to be.
+        # The memory, and the state saved from it, contain what the session says.
         of_saved = None
         with tempfile.TemporaryDirectory() as folder, suppress(ArgumentError):
-            session.save_state(state := Path(folder) / "state")  # refused where nothing is left
+            session.save_state(state := Path(folder) / "state")  # refused if nothing is left
             with SpecSession(model, n_threads=1, n_gpu_layers=0, **options) as other:
                 other.load_state(state)
                 of_saved = [one.tokens for one in all_rest(other)]

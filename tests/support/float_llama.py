@@ -14,7 +14,7 @@ WIDTH, HEADS, LAYERS, N_VOCAB, N_CTX = 64, 2, 2, 96, 512
 
 
 def make_float_llama(seed: int) -> Any:
-    """Return a `transformers.LlamaForCausalLM` whose distributions are neither flat nor sure."""
+    """Return a `transformers.LlamaForCausalLM` whose distributions are neither flat nor certain."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -42,7 +42,7 @@ def make_float_llama(seed: int) -> Any:
 
 
 def write_float_llama(model: Any, path: Path) -> Path:
-    """Write it as a GGUF."""
+    """Write the model as a GGUF."""
     weights = {name: one.detach().numpy() for name, one in model.state_dict().items()}
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_block_count(LAYERS)
@@ -71,7 +71,7 @@ def write_float_llama(model: Any, path: Path) -> Path:
     for layer in range(LAYERS):
         for theirs, ours in names.items():
             tensor = weights[f"model.layers.{layer}.{theirs}.weight"]
-            if ours in ("attn_q", "attn_k"):  # llama.cpp turns neighbours, they turn halves
+            if ours in ("attn_q", "attn_k"):  # llama.cpp rotates neighbours, they rotate halves
                 halves = tensor.reshape(HEADS, 2, WIDTH // HEADS // 2, WIDTH)
                 tensor = halves.swapaxes(1, 2).reshape(WIDTH, WIDTH)
             writer.add_tensor(f"blk.{layer}.{ours}.weight", np.ascontiguousarray(tensor))

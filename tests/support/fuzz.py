@@ -1,6 +1,7 @@
-"""Fuzz tests: how many cases a run tries, a generator for each, and cases in child processes.
+"""Fuzz tests: the number of cases in a run, a random generator for each case, and child processes.
 
-A case may end its process, or hang."""
+A case may end its process or hang.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ import pytest
 from specllama import SpecllamaError
 
 SECONDS = 5.0
-"""A case that takes longer hangs."""
+"""A case that takes longer counts as hanging."""
 
 
 def sizes(n: int) -> list[Any]:
@@ -32,20 +33,20 @@ def sizes(n: int) -> list[Any]:
 
 
 def case(name: str, index: int) -> random.Random:
-    """Return the generator of case `index` of the fuzz called `name`: the same in every run."""
+    """Return the generator of case `index` of the fuzz test `name`: the same in every run."""
     return random.Random(f"{name} {index}")
 
 
 _HAS_ASAN = "libasan" in os.environ.get("LD_PRELOAD", "")
 
 _MOST_BYTES = resource.RLIM_INFINITY if _HAS_ASAN else 8 << 30
-"""Memory that a child may ask for. ASan reserves terabytes of addresses."""
+"""Memory limit of a child. ASan reserves terabytes of addresses."""
 
 _SECONDS = (20 if _HAS_ASAN else 4) * SECONDS
-"""Processor time of a case. Threads that wait for each other on a busy machine take some, too."""
+"""Processor time of a case. On a busy machine, threads that wait for each other use some, too."""
 
 _SECONDS_OF_SILENCE = 6 * _SECONDS
-"""A child whose case takes longer, on a busy machine, waits for something."""
+"""A child whose case takes longer, even on a busy machine, is waiting."""
 
 _SCRIPT = """
 import sys
@@ -56,16 +57,17 @@ fuzz.work({module}.try_case, {first}, {end}, {folder!r}, {arguments!r})
 
 
 def failures(file: str, n_cases: int, folder: Path, *arguments: str) -> list[str]:
-    """Try cases 0 to n_cases - 1 and say what is wrong with each one that fails.
+    """Try cases 0 to n_cases - 1; return what is wrong with each failing one.
 
-    One process tries them all, as long as none fails, so a module may keep what it opens.
+    One process tries them all until one fails, so a module may keep objects between cases.
 
     Args:
-        file: A module's, whose `try_case` takes an index, a folder and `arguments`. It raises what
-            should not be raised.
+        file: File of a module with `try_case(index, folder, *arguments)`, which raises errors that
+    are
+            not expected.
         n_cases: Number of cases.
-        folder: Where the cases may write.
-        *arguments: What is tried, where a module has several tests.
+        folder: Folder in which cases may write.
+        *arguments: Selects the test, in modules with several.
     """
     found = []
     first = 0
@@ -78,7 +80,7 @@ def failures(file: str, n_cases: int, folder: Path, *arguments: str) -> list[str
             folder=str(folder),
             arguments=arguments,
         )
-        # What a child writes on stderr may be more than a pipe holds.
+        # A child may write more to stderr than a pipe holds.
         with (folder / "stderr").open("w+") as stderr:
             child = subprocess.Popen(
                 [sys.executable, "-c", script],
@@ -99,7 +101,8 @@ def failures(file: str, n_cases: int, folder: Path, *arguments: str) -> list[str
 
 def _follow(child: subprocess.Popen[bytes], first: int) -> tuple[int, bool]:
     """Wait for the child's end; return the last case that it began, and whether it was killed
-    because it waited."""
+    because
+    it hung."""
     assert child.stdout is not None
     at, waits = first, False
     with child:
@@ -123,13 +126,13 @@ def _how(code: int) -> str:
 
 
 def note(*what: object) -> None:
-    """Write down what a case tries, before it does: if it fails, that is shown."""
+    """Record what a case tries before it does; this is shown if it fails."""
     print(*what, file=sys.stderr, flush=True)
 
 
 @contextmanager
 def refusals_allowed() -> Iterator[None]:
-    """Allow an exception of ours, if its message is one sentence in our own words."""
+    """Allow an exception of specllama whose message is one sentence in our own words."""
     try:
         yield
     except SpecllamaError as error:
@@ -139,19 +142,19 @@ def refusals_allowed() -> Iterator[None]:
 
 
 def peak_mib() -> int:
-    """Return the most memory that this process has had, in MiB; 0 under ASan, which keeps what was
-    freed."""
+    """Return the most memory that this process has used, in MiB (0 under ASan, which keeps freed
+    memory)."""
     return 0 if _HAS_ASAN else processes.peak_mib()
 
 
 def work(
     try_case: Callable[..., object], first: int, end: int, folder: str, arguments: tuple[str, ...]
 ) -> None:
-    """Try cases in this process, which ends with the first that fails."""
+    """Try cases in this process, which ends with the first failing one."""
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # for what others print, such as the debugger that ggml starts when it aborts
+    os.dup2(2, 1)  # for other output, such as that of the debugger that ggml starts when it aborts
     for index in range(first, end):
         print(index, file=out, flush=True)
         signal.setitimer(signal.ITIMER_PROF, _SECONDS)

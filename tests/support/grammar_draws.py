@@ -1,4 +1,4 @@
-"""Texts of llguidance's grammars without a model: the tokens are single bytes."""
+"""Texts of llguidance's grammars without a model: each token is one byte."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from specllama.requests.schema.schema_grammar import SchemaGrammar
 
 _TOKENIZER = LLTokenizer("byte")
 _ENDS = [ord(one) for one in '"}]0e,:t']
-"""Bytes that come sooner to an end, the best first."""
+"""Bytes that lead to an end sooner, the best first."""
 
 
 def of_schema(schema: Any, *, strict: bool = False) -> str:
-    """The grammar of a schema. Raises ArgumentError."""
+    """Return the grammar of a schema. Raises ArgumentError."""
     return of_prepared(schema_grammar(schema, strict=strict).text)
 
 
 def read(schema: Any, *, strict: bool = False) -> SchemaGrammar | None:
-    """The grammar of a schema as it is prepared; None if it is refused with a sentence."""
+    """Return the prepared grammar of a schema; None if it is refused with a sentence."""
     try:
         return schema_grammar(schema, strict=strict)
     except ArgumentError as error:
@@ -41,14 +41,14 @@ def of_lark(text: str) -> str:
 
 
 def accepts(grammar: str, text: str) -> bool:
-    """Whether a grammar allows a whole text."""
+    """Return whether a grammar allows a whole text."""
     matcher, tokens = LLMatcher(_TOKENIZER, grammar, log_level=0), list(text.encode())
     assert not matcher.is_error(), matcher.get_error()
     return matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting()
 
 
 def longest(grammar: str, text: str) -> int:
-    """How many bytes of a text a grammar accepts as a whole text; -1: not even none."""
+    """Return how many bytes of a text a grammar accepts as a whole text (-1: not even 0)."""
     matcher, data = LLMatcher(_TOKENIZER, grammar, log_level=0), text.encode()
     assert not matcher.is_error(), matcher.get_error()
     n = matcher.try_consume_tokens(list(data))
@@ -61,13 +61,14 @@ def longest(grammar: str, text: str) -> int:
 
 
 def allows(schema: Any, value: Any) -> bool:
-    """Whether the grammar of a schema allows a value."""
+    """Return whether the grammar of a schema allows a value."""
     return accepts(of_schema(schema), json.dumps(value, ensure_ascii=False))
 
 
 def drawn(grammar: str, seed: int, most: int = 3000) -> bytes | None:
-    """A text of random bytes that a grammar allows, which ends as soon as it may when it is long;
-    None if it has not ended after that many bytes."""
+    """Return a random text that a grammar allows; a long one ends as soon as possible. None if it
+    has not
+    ended after `most` bytes."""
     rng, matcher, text = random.Random(seed), LLMatcher(_TOKENIZER, grammar, log_level=0), b""
     while len(text) < most and not matcher.is_stopped():
         is_long = len(text) > 150
@@ -88,7 +89,7 @@ def drawn(grammar: str, seed: int, most: int = 3000) -> bytes | None:
 
 
 def values(schema: Any, n: int, *, strict: bool = False) -> list[Any]:
-    """Values that the grammar of a schema has drawn; those that did not end are left out."""
+    """Return random values that the grammar of a schema allows, without those that did not end."""
     grammar = of_schema(schema, strict=strict)
     texts = (drawn(grammar, seed) for seed in range(n))
     return [json.loads(text) for text in texts if text is not None]

@@ -1,4 +1,4 @@
-"""What an EAGLE-3 head drafts, in plain numpy, for dense targets of llama and qwen3."""
+"""Drafts of EAGLE-3 heads in plain numpy, for dense targets (llama and qwen3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 
 class Weights:
-    """The tensors of a GGUF file, dequantised, and its numbers."""
+    """The dequantised tensors of a GGUF file, and its header values."""
 
     def __init__(self, path: Path) -> None:
         reader = gguf.GGUFReader(path)
@@ -39,13 +39,14 @@ class Weights:
         return x @ self.tensors[matrix + ".weight"].T
 
     def layer(self, n: str, h: Floats, x: Floats) -> Floats:
-        """Layer `n` of what attention reads (h) and of what its result is added to (x), by row."""
+        """Return the output of layer `n`: attention reads h, and its result is added to x; by
+        row."""
         q, k, v = (self.heads(h, n, name) for name in "qkv")
         x = x + self.times(attended(q, k, v, causal=True), f"{n}.attn_output")
         return x + self.feed_forward(n, self.normed(x, f"{n}.ffn_norm"))
 
     def heads(self, h: Floats, n: str, name: str, first: int = 0) -> Floats:
-        """The queries, keys or values of layer `n`, [row][head], those of rows from position
+        """Return the queries, keys or values of layer `n`, [row][head], for rows from position
         `first` on."""
         x = self.times(h, f"{n}.attn_{name}")
         x = x.reshape(len(h), -1, self.fact("rope.dimension_count"))
@@ -69,7 +70,7 @@ class Weights:
 
 
 def attended(q: Floats, k: Floats, v: Floats, *, causal: bool) -> Floats:
-    """What rows see of rows, all heads of a row side by side."""
+    """Return the attention of rows to rows, with all heads of a row concatenated."""
     k, v = (np.repeat(x, q.shape[1] // x.shape[1], axis=1) for x in (k, v))
     scores = np.einsum("ihd,jhd->hij", q, k) / np.sqrt(q.shape[-1])
     if causal:
@@ -96,7 +97,7 @@ def softmax(x: Floats) -> Floats:
 
 
 def layer_inputs(target: Weights, tokens: list[int]) -> list[Floats]:
-    """What goes into every layer."""
+    """Return the input of every layer."""
     x = target.tensors["token_embd.weight"][tokens]
     inputs = []
     for i in range(target.fact("block_count")):
@@ -106,7 +107,7 @@ def layer_inputs(target: Weights, tokens: list[int]) -> list[Floats]:
 
 
 class Drafts:
-    """What a head drafts behind any prefix of a text."""
+    """Computes a head's draft after any prefix of a text."""
 
     def __init__(self, target: Path, head: Path, tokens: list[int]) -> None:
         self.tokens = tokens
@@ -120,15 +121,16 @@ class Drafts:
         self.known = shared.get("d2t", np.arange(len(self.output)))
 
     def behind(self, n: int, length: int) -> list[tuple[int, float, float]]:
-        """Greedily, of so many tokens behind the first n: each token, its probability, and how much
-        less the second one has.
+        """Return a greedy draft of `length` tokens after the first n: each token, its probability,
+        and its
+        lead over the second one.
 
-        The target has decoded the first n - 1 of these, so the head has its states of them.
+        The target has decoded the first n - 1 tokens, so the head has their states.
         """
         tokens, states = self.tokens[:n], self.states[: n - 1]
         drafted = []
         for _ in range(length):
-            # All over again: there is no KV memory to get wrong here.
+            # Everything is computed again, because there is no KV memory here.
             embeddings = self.head.normed(self.embeddings[tokens[1:]], "blk.0.attn_norm")
             h = np.concatenate([embeddings, self.head.normed(states, "blk.0.attn_norm_2")], axis=-1)
             last = self.head.layer("blk.0", h, states)[-1:]

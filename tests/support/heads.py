@@ -1,4 +1,4 @@
-"""Writes GGUF files with heads: EAGLE-3, and layers of multi-token prediction (MTP)."""
+"""Writes GGUF files with heads: EAGLE-3, and MTP layers (multi-token prediction)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MTP = {"nextn_predict_layers": 1}
 
 
 def eagle3_model(*, seed: int = 11) -> RandomModel:
-    """An EAGLE-3 head for the random models."""
+    """Return an EAGLE-3 head for the random models."""
     model = RandomModel(seed)
     model.tensors["fc.weight"] = model.matrix(WIDTH, 3 * WIDTH)
     model.attention(0)
@@ -26,7 +26,7 @@ def eagle3_model(*, seed: int = 11) -> RandomModel:
 
 
 def few_tokens(model: RandomModel) -> None:
-    """Let it know every third token only."""
+    """Reduce a head's vocabulary to every third token."""
     known = np.arange(3, N_VOCAB, 3)
     model.tensors["d2t"] = known.astype(np.int64)
     model.tensors["output.weight"] = model.matrix(len(known), WIDTH)
@@ -42,7 +42,7 @@ def write_eagle3(path: Path, model: RandomModel | None = None, **fields: Any) ->
 
 
 def glm_model(n_layers: int = 2) -> RandomModel:
-    """A GLM 4.5: attention and a network, attention and experts, and MTP."""
+    """Return a GLM 4.5: attention with a network, attention with experts, and MTP."""
     model = RandomModel(8)
     for layer in range(n_layers + 1):
         n = f"blk.{layer}."
@@ -86,7 +86,7 @@ def write_qwen(
 
 
 def know_the_answer(model: RandomModel) -> None:
-    """Let nothing but the last token decide what comes, for the target and for its MTP layer."""
+    """Make the next token depend only on the last one, in the target and in its MTP layer."""
     for name, tensor in model.tensors.items():
         if name.endswith(("attn_output.weight", "ssm_out.weight")) or ".ffn_down" in name:
             tensor[...] = 0
@@ -95,16 +95,18 @@ def know_the_answer(model: RandomModel) -> None:
 
 
 def write_knowing_pair(folder: Path, *, shares: bool) -> tuple[Path, Path]:
-    """Write a model that counts in circles, and an EAGLE-3 head that foretells all of it.
+    """Write a model that counts in a cycle, and an EAGLE-3 head that predicts all of it.
 
-    What goes into the target's layer is the unit vector of a token. The head's state is that of the
-    token before the last one: its network turns a token's vector into the next one's, its output
-    is the target's. So a draft is right only if states and tokens come to it in step, and if it
-    goes on from its own states.
+    The input of the target's layer is the unit vector of a token. The head's state is that of the
+    token before
+    the last one: its network maps a token's vector to the next one's, and its output layer is the
+    target's.
+    So a draft is right only if states and tokens are in step, and if the head continues from its
+    own states.
 
     Args:
-        folder: Where to write.
-        shares: The head has no embeddings and no output of its own.
+        folder: Folder to write to.
+        shares: Whether the head has no embeddings and no output layer of its own.
     """
     folder.mkdir(exist_ok=True)
     target, head = folder / "target.gguf", folder / "head.gguf"
@@ -115,7 +117,7 @@ def write_knowing_pair(folder: Path, *, shares: bool) -> tuple[Path, Path]:
     step = tensors["output.weight"]  # [next, token]
     advance = np.zeros((width, width), np.float32)
     advance[:n_vocab] = step
-    live = np.diag(step.sum(axis=0))  # tokens that something follows
+    live = np.diag(step.sum(axis=0))  # tokens with a next token
 
     writer = gguf.GGUFWriter(head, "eagle3")
     for field in reader.fields.values():
@@ -136,7 +138,7 @@ def write_knowing_pair(folder: Path, *, shares: bool) -> tuple[Path, Path]:
         "blk.0.attn_v.weight": square,
         "blk.0.attn_output.weight": np.zeros((width, width)),
         "blk.0.ffn_norm.weight": ones,
-        # Of a unit vector the norm makes one of length sqrt(width); silu leaves that as it is.
+        # The norm scales a unit vector to length sqrt(width), which silu leaves unchanged.
         "blk.0.ffn_gate.weight": np.eye(width),
         "blk.0.ffn_up.weight": np.eye(width),
         "blk.0.ffn_down.weight": (advance - live) / width,

@@ -1,5 +1,6 @@
-"""A server that speaks /v1/verify and SGLang's /generate without a model, and gives
-some wrong answers. They are drawn from a generator, so each case is the same again.
+"""A server that speaks /v1/verify and SGLang's /generate without a model, and gives some wrong
+answers. A
+random generator chooses them, so each case can be repeated.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 N_VOCAB = 40
 _SECONDS = 20.0
-"""After this time a server that floods or drips gives up by itself."""
+"""After this time, a server that floods or drips stops by itself."""
 
 
 def token(position: int) -> int:
@@ -29,11 +30,11 @@ def token(position: int) -> int:
 
 
 class Hostile:
-    """Answers requests, most of them rightly.
+    """Answers requests, most of them correctly.
 
     Args:
-        draws: Where its faults come from.
-        wrong: The kind of all its faults, one of REPLIES; None: any.
+        draws: Source of its faults.
+        wrong: The kind of all its faults, one of REPLIES (None: any).
     """
 
     def __init__(self, draws: random.Random, wrong: str | None = None) -> None:
@@ -74,7 +75,7 @@ class Hostile:
                 self._reply(line, self._answer(request[0], request[1].decode(), given))
 
     def _wrong(self, kinds: dict[str, Any]) -> bool:
-        """Whether the next answer, of which there are these wrong kinds, is a wrong one."""
+        """Return whether the next answer, which has these kinds of faults, is a wrong one."""
         if self._wrong_kind is not None:
             return self._wrong_kind in kinds
         if self._n_right > 0:
@@ -142,7 +143,7 @@ class Hostile:
             REPLIES[kind](self, line, body)
 
     def pour(self, line: socket.socket, part: bytes, pause: float = 0.0) -> None:
-        """Send the same bytes until the client goes."""
+        """Send the same bytes until the client disconnects."""
         end = time.monotonic() + _SECONDS
         while not self._closed.is_set() and time.monotonic() < end:
             line.sendall(part)
@@ -227,7 +228,7 @@ REPLIES: dict[str, Any] = {
 
 
 def description() -> dict[str, Any]:
-    """Return what a GET of /v1/verify answers."""
+    """Return the answer to GET /v1/verify."""
     return {
         "model": "x", "description": "x", "kernels": "", "n_ctx": 200, "n_vocab": N_VOCAB,
         "n_threads": 1, "vocabulary": "0123456789abcdef", "bos": 1, "eos": 2, "fim": [-1] * 5,
@@ -237,7 +238,7 @@ def description() -> dict[str, Any]:
 
 
 def vocabulary() -> dict[str, Any]:
-    """Return what a GET of /v1/verify/vocabulary answers."""
+    """Return the answer to GET /v1/verify/vocabulary."""
     pieces = [f"{one} " for one in range(N_VOCAB)]
     return {"pieces": pieces, "hidden": [1], "ends": [2], "fingerprint": "0123456789abcdef"}
 
@@ -272,7 +273,7 @@ def _head(status: int, length: int) -> bytes:
 
 @contextmanager
 def hostile_server(draws: random.Random, wrong: str | None = None) -> Iterator[str]:
-    """Run one; yields its address."""
+    """Run a server; yield its address."""
     server = Hostile(draws, wrong)
     try:
         yield server.url

@@ -1,4 +1,4 @@
-"""A small Hugging Face Hub on loopback: as much of it as huggingface_hub asks for a download."""
+"""A small Hugging Face Hub on loopback, with what huggingface_hub needs for a download."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class HubServer(ThreadingHTTPServer):
 
     Attributes:
         repos: Files of each repository, path to content.
-        gated: Repositories that list their files but do not give them.
-        token: The only one that is accepted, if one is sent.
-        missing: Files that are listed, but cannot be downloaded.
-        breaks: After how many bytes the next downloads of a file are cut off, path to a list.
-        requests: What was asked for, as (method, path, Range header).
+        gated: Repositories that list their files but refuse downloads.
+        token: The only accepted token, if a request has one.
+        missing: Files that are listed but cannot be downloaded.
+        breaks: Numbers of bytes after which the next downloads of a file break, path to a list.
+        requests: All requests, as (method, path, Range header).
     """
 
     daemon_threads = True
@@ -42,7 +42,7 @@ class HubServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def downloads(self) -> list[tuple[str, str | None]]:
-        """What was downloaded: file and Range header."""
+        """Return all downloads: file and Range header."""
         return [
             (path.rsplit("/", 1)[-1], span)
             for method, path, span in self.requests
@@ -50,7 +50,7 @@ class HubServer(ThreadingHTTPServer):
         ]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        pass  # a client that hangs up
+        pass  # a client that disconnects
 
 
 class _Handler(BaseHTTPRequestHandler):

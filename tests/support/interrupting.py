@@ -8,13 +8,15 @@ from types import FrameType
 from typing import Any
 
 _PLACES = ("call", "return", "c_return")
-"""Where Python handles signals in the main thread, of what can be counted: as a function begins,
-and after a call. (Not before a call in C: between the end of a `with` block and the release of its
-lock nothing is handled.)"""
+"""Events that can be counted and at which Python handles signals in the main thread: the begin of a
+function, and the end of a call. (Not before a call in C: no signal is handled between the end of a
+`with`
+block and the release of its lock.)"""
 
 
 def interrupted(call: Callable[[], object], n: int) -> bool:
-    """Do something, and raise KeyboardInterrupt at the n-th such place from 0; return whether there
+    """Run a call, and raise KeyboardInterrupt at the n-th such event, counted from 0; return
+    whether there
     were as many."""
     left = n + 1
 
@@ -30,7 +32,7 @@ def interrupted(call: Callable[[], object], n: int) -> bool:
         call()
     except KeyboardInterrupt:
         pass
-    except RuntimeError as error:  # threading.Thread.start stumbles over its own lock
+    except RuntimeError as error:  # Thread.start fails because of its own lock
         if not isinstance(error.__context__, KeyboardInterrupt):
             raise
     finally:

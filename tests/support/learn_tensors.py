@@ -1,9 +1,11 @@
-"""Finds out which tensors llama.cpp wants of an architecture, and writes them down for any_model.
+"""Finds the tensors that llama.cpp requires of an architecture, and writes them down for
+any_model.py.
 
     python tests/support/learn_tensors.py NAME ...     # or --all
 
-NAME: an entry of tests/data/architectures.json that has values. A model with the tensors that it
-has so far is loaded; llama.cpp says which is missing, then which shape it should have, and so on.
+NAME: an entry of tests/data/architectures.json with values. A model with the tensors found so far
+is
+loaded; llama.cpp reports the next missing tensor, then its shape, and so on.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ WRONG = re.compile(r"tensor '([^']+)' has wrong shape; expected ([\d, ]+), got")
 
 
 def complaint(path: Path) -> str:
-    """What llama.cpp says of a file; "": it loads. In a child, since some files end the process."""
+    """Return llama.cpp's error for a file ("": it loads). In a child, because some files end the
+    process."""
     source, target = os.pipe()
     child = os.fork()
     if child == 0:
@@ -49,7 +52,8 @@ def complaint(path: Path) -> str:
 
 
 def learn(name: str, entry: dict[str, Any]) -> dict[str, list[int]]:
-    """Return the shape of each tensor, those included that the entry has and none is missed for."""
+    """Return the shape of each tensor, including those of the entry that llama.cpp does not
+    require."""
     shapes = dict(tensors(entry["tensors"], entry["values"]["block_count"]))
     before = ""
     with tempfile.TemporaryDirectory() as folder:
@@ -68,7 +72,7 @@ def learn(name: str, entry: dict[str, Any]) -> dict[str, list[int]]:
 
 
 def by_layer(shapes: dict[str, list[int]], n_layers: int) -> dict[str, list[int]]:
-    """Join the tensors of all layers, or of some, that have the same name and shape."""
+    """Join the tensors that have the same name and shape in all layers, or in some."""
     layers = defaultdict(list)
     for name, shape in shapes.items():
         _, layer, rest = name.split(".", 2) if name.startswith("blk.") else ("", "", name)
@@ -81,7 +85,7 @@ def by_layer(shapes: dict[str, list[int]], n_layers: int) -> dict[str, list[int]
 
 
 def dump(entries: dict[str, Any]) -> str:
-    """JSON with a line for each architecture's values and one for each of its tensors."""
+    """Return JSON with a line for each architecture's values and one for each of its tensors."""
     parts = []
     for name, entry in entries.items():
         tensors = ",\n".join(

@@ -10,12 +10,12 @@ from specllama import Drafter
 
 
 class Meddling(Drafter):
-    """Knows what comes, and when it is asked some time, has something happen first.
+    """Drafts the right tokens, and performs an action in some of its calls.
 
     Args:
-        coming: What the generation will be.
-        acts: By how often it has been asked before: what to do.
-        n_most: Tokens that it proposes at most.
+        coming: The expected generation.
+        acts: Actions by the number of earlier calls.
+        n_most: Most tokens of a proposal.
     """
 
     def __init__(
@@ -38,5 +38,5 @@ class Meddling(Drafter):
 
 
 def every(n: int, act: Callable[[], object], times: int = 50) -> dict[int, Callable[[], object]]:
-    """Return acts for `Meddling`: one and the same, each so many times it is asked."""
+    """Return acts for `Meddling`: the same action in every n-th call."""
     return {n * (i + 1): act for i in range(times)}

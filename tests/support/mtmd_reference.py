@@ -1,5 +1,6 @@
-"""Answers to prompts with images by llama-cpp-python's own way through libmtmd: text and images are
-split, encoded and decoded by its helper, and the likeliest token is taken."""
+"""Answers to prompts with images by llama-cpp-python's own use of libmtmd: its helper splits,
+encodes and
+decodes text and images, and the most likely token is taken."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from vision_models import Part, VisionModel
 
 
 class MtmdReference:
-    """A model that sees. To be used in a `with` statement."""
+    """A vision model, for use in a `with` statement."""
 
     def __init__(self, model: VisionModel, n_ctx: int = 4096) -> None:
         llama_cpp.llama_backend_init()
@@ -41,7 +42,7 @@ class MtmdReference:
         llama_cpp.llama_model_free(self._model)
 
     def answer(self, parts: Sequence[Part], n: int) -> list[int]:
-        """The n likeliest tokens but the end, after texts and images, one after another."""
+        """Return the n most likely tokens after texts and images, never the end token."""
         params = llama_cpp.llama_context_default_params()
         params.n_ctx = self._n_ctx
         params.n_batch = params.n_ubatch = 512
@@ -56,7 +57,7 @@ class MtmdReference:
             llama_cpp.llama_free(context)
 
     def _read(self, context: llama_cpp.llama_context_p, parts: Sequence[Part]) -> int:
-        """Decode the prompt; return the position of what follows it."""
+        """Decode the prompt; return the position after it."""
         marker = mtmd_cpp.mtmd_default_marker().decode()
         text = "".join(part if isinstance(part, str) else marker for part in parts).encode()
         images = [part for part in parts if not isinstance(part, str)]

@@ -1,4 +1,4 @@
-"""Small GGUF files of several kinds, and copies of them with something changed."""
+"""Small GGUF files of several kinds, and mutated copies of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Type = gguf.GGUFValueType
 
 
 def write_rwkv_words(path: Path) -> Path:
-    """A Llama with a tokenizer of RWKV's kind."""
+    """Write a Llama with a tokenizer of RWKV's kind."""
     n = 300
     words = [f"\\x{i:02x}" for i in range(256)] + [f"word{i}" for i in range(n - 256)]
     model = dense_model(3)
@@ -46,7 +46,7 @@ KINDS: dict[str, Callable[[Path], Path]] = {
 
 
 def original(folder: Path, rng: Random) -> Path:
-    """A sound file of some kind; half of them are of the first kinds."""
+    """Write an undamaged file of a random kind; half of them are of the first kinds."""
     names = [name for name in KINDS if name.startswith("any ") == (rng.random() < 0.5)]
     name = rng.choice(names or [*KINDS])
     path = folder / f"{name}.gguf"
@@ -56,7 +56,7 @@ def original(folder: Path, rng: Random) -> Path:
 
 
 def mutate(source: Path, target: Path, rng: Random) -> str:
-    """Write a copy in which something is changed; say what."""
+    """Write a copy with one change; return a description of the change."""
     change = rng.choice([_bytes, _cut, *[_value] * 5, *[_tensor] * 4, _words])
     return change(source, target, rng)
 
@@ -79,7 +79,7 @@ def _cut(source: Path, target: Path, rng: Random) -> str:
 
 
 def _other_value(value: Any, rng: Random) -> Any:
-    """Something that is put in the place of a value."""
+    """Return a replacement for a value."""
     if isinstance(value, list) and value and rng.random() < 0.7:
         changed = list(value)
         if rng.random() < 0.3:
@@ -125,7 +125,7 @@ def _value(source: Path, target: Path, rng: Random) -> str:
 
 
 def _words(source: Path, target: Path, rng: Random) -> str:
-    """Another kind of tokenizer for the same tokens."""
+    """Replace the kind of tokenizer, with the same tokens."""
     model = rng.choice(["llama", "gpt2", "t5", "rwkv", "plamo2", "gemma4", "hybriddna"])
     changed: dict[str, Any] = {"tokenizer.ggml.model": model}
     if rng.random() < 0.7:

@@ -1,7 +1,9 @@
-"""Near ties: tokens that rounding decides between, and how far llama.cpp alone rounds.
+"""Near-ties: choices between tokens that rounding decides, and how much llama.cpp alone rounds.
 
-llama.cpp rounds activations to 8 bits, and the kernel that sums up depends on the width of a batch
-and on the processor."""
+llama.cpp rounds activations to 8 bits, and the kernel of a sum depends on the width of a batch and
+on the
+processor.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +19,19 @@ from specllama.measure.sequences import first_difference
 
 
 def tie(plain: Generation, tokens: list[int], temperature: float = 0.0) -> float | None:
-    """Return how far the first differing token was from being chosen by the plain run, in nats of
-    the model's log-probabilities; None if no token differs.
+    """Return by how many nats the plain run preferred its token to the other run's at the first
+    difference
+    (None: the tokens are equal).
 
-    At a temperature the choice is the argmax of log-probability / T + noise: what counts is the
-    distance of these sums, times T.
+    At a temperature, the choice is the argmax of log-probability / T + noise, so the distance is
+    that of these
+    sums, times T.
 
     Args:
-        plain: With log-probabilities, of enough candidates to have the other one among them.
-        tokens: Of the other run, with the same seed.
-        temperature: Of both.
+        plain: Plain run, with log-probabilities of enough candidates to include the other run's
+    token.
+        tokens: Tokens of the other run, with the same seed.
+        temperature: Temperature of both runs.
     """
     first = first_difference(plain.tokens, tokens)
     if first is None:
@@ -47,15 +52,17 @@ def tie(plain: Generation, tokens: list[int], temperature: float = 0.0) -> float
 
 
 WIDTHS = (1, 2, 4, 5)
-"""Tokens of a decode: as far as rounds of four drafted tokens go."""
+"""Tokens of a decode: rounds of up to four drafted tokens."""
 
 N_LIKELY = 20
 
 
 @cache
 def rounding(model: Path, prompt: tuple[int, ...], tokens: tuple[int, ...]) -> tuple[float, float]:
-    """Return the largest difference of a token's log-probability behind the prompt, in nats: of the
-    likeliest, and of one of the `N_LIKELY` likeliest. With flash attention and without."""
+    """Return the largest difference of a token's log-probability after the prompt, with and without
+    flash
+    attention, in nats: for the most likely token, and for any of the `N_LIKELY` most likely
+    ones."""
     one, others = 0.0, 0.0
     for flash_attn in (False, True):
         llama = llama_cpp.Llama(

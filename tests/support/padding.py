@@ -1,10 +1,11 @@
-"""A process that answers prompts where a change of the number of tokens in a decode is said to cost
-as much as some plain decodes. Prints how far the tokens are from plain ones, and how many each
-decode had.
+"""A process that answers prompts with a given cost of a width change. It prints how far the tokens
+are from
+plain decoding's, and the number of tokens of each decode.
 
     python padding.py LIBRARY MODEL CHANGE OPTIONS
 
-LIBRARY: see recording_llama.c. CHANGE: in plain decodes."""
+LIBRARY: see recording_llama.c. CHANGE: the cost, in plain decodes.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def main(library: str, model: str, change: str, chosen: str) -> None:
         with SpecSession(model, drafter, **options) as session:
             session.generate([1], max_tokens=1)
         (file,) = Path(cache).glob("*.curve")
-        # Of what was measured only v(1) stays; beside it no point is there that may hold no longer.
+        # Keep only v(1) of the measured costs; no other point can contradict it.
         key, _, one, *_ = file.read_text().splitlines()
         file.write_text(f"{key}\n0 0 {float(change) * float(one)}\n{one}\n")
         with SpecSession(model, drafter, **options) as session:

@@ -1,4 +1,4 @@
-"""Writes layers of multi-token prediction in a file of their own, and their models."""
+"""Writes MTP layers (multi-token prediction) in a file of their own, and their models."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from any_model import architectures, write
 
 SHARED = ("token_embd.", "output")
-"""What a file of these layers has a copy of."""
+"""Tensors that a file of these layers has a copy of."""
 
 
 def n_layers(name: str) -> int:
-    """Those before the layers of multi-token prediction."""
+    """Return the number of layers before the MTP layers."""
     values = architectures()[name]["values"]
     layers: int = values["block_count"] - values["nextn_predict_layers"]
     return layers
@@ -23,12 +23,12 @@ def in_prediction(name: str, tensor: str) -> bool:
 
 
 def write_own(folder: Path, name: str) -> Path:
-    """Write the model with its layers of multi-token prediction."""
+    """Write the model with its MTP layers."""
     return write(folder / "own.gguf", name, architectures()[name])
 
 
 def write_side(folder: Path, name: str, **values: Any) -> Path:
-    """Write these layers alone, as llama.cpp's converter does."""
+    """Write these layers alone, like llama.cpp's converter."""
     entry = architectures()[name]
     return write(
         folder / "mtp-side.gguf",
@@ -46,7 +46,7 @@ def write_without(folder: Path, name: str) -> Path:
         key: value[: n_layers(name)] if isinstance(value, list) and len(value) == n else value
         for key, value in entry["values"].items()
     } | {"block_count": n_layers(name), "nextn_predict_layers": None}
-    # Shapes are given for "all" layers, of which there are fewer now.
+    # Shapes are given for "all" layers; this model has fewer.
     tensors = entry["tensors"]
     spread = {
         key.replace("*", ",".join(map(str, range(n)))): shape for key, shape in tensors.items()

@@ -1,4 +1,4 @@
-"""Python, and spec-cli, in a process of their own."""
+"""Python and spec-cli in a process of their own."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ _STATUS = Path("/proc/self/status")
 
 
 def peak_mib() -> int:
-    """Return the most memory that this process has had, in MiB. (On Linux, getrusage also counts
-    what the process had that started it.)"""
+    """Return the most memory that this process has used, in MiB. (On Linux, getrusage also counts
+    memory
+    of the process that started it.)"""
     if _STATUS.exists():
         lines = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
         return int(lines["VmHWM"].split()[0]) >> 10
@@ -23,8 +24,9 @@ def peak_mib() -> int:
 
 
 def run_script(script: str) -> tuple[int, str, str]:
-    """Run a script that ends within a minute; its exit status, and what it printed and complained.
-    (Forking beside threads is what some are about, and what later Pythons warn of.)"""
+    """Run a script that ends within a minute; return its exit status, stdout and stderr. (Some
+    scripts fork
+    next to threads, of which later versions of Python warn.)"""
     process = subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", "-c", script],
         capture_output=True,

@@ -31,8 +31,8 @@ class Record:
         file.write(data)
 '''
 
-# The bundled model may not end: how long a text that is drawn gets on its own differs between
-# processors, whose logits differ in their last bits.
+# The bundled model may not end. The length of a sampled text differs between processors, because
+# the last bits of their logits differ.
 ENDLESS: dict[str, Any] = {"logit_bias": {0: -100}}
 
 LONG: dict[str, Any] = {"max_tokens": 600, "temperature": 0.8, "seed": 1, **ENDLESS}
@@ -62,15 +62,15 @@ PROMPTS: dict[str, str] = {
     "accents": "Le cœur a ses raisons que la raison ne connaît point; žluťoučký kůň",
     "whitespace": "\n\n\n        \t\t\n    ",
     "one token": "x",
-    # Leaves about 50 tokens of the context, fewer than the 200 that are asked for.
+    # Leaves about 50 tokens of the context, fewer than the usual 200.
     "near the limit": (MODULE + "\n\n") * 15,
 }
 
 
 def most_tokens(session: SpecSession, prompt: str, n: int) -> int:
-    """Return `n`, or how many tokens the context has room for behind a prompt."""
+    """Return `n`, or the number of tokens that fit after a prompt, if it is smaller."""
     return min(n, session.n_ctx - len(session.tokenize(prompt)))
 
 
 TOO_COMPLEX = '%llguidance {}\nstart: "a" "x" ' + " ".join(f'("b{n}")?' for n in range(3000))
-"""A grammar that cannot be followed any further once "ax" has come."""
+"""A grammar that becomes too complex after "ax"."""

@@ -1,4 +1,4 @@
-"""Writes small random GGUF models of several architectures, to be decoded by the real llama.cpp."""
+"""Writes small random GGUF models of several architectures for the real llama.cpp."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DELTA_NET = {
     "ssm.time_step_rank": DELTA_HEADS,
     "ssm.group_count": DELTA_GROUPS,
 }
-"""Sizes of a gated delta net: heads of values, those of keys, and the length of both."""
+"""Sizes of a gated delta net: heads of values, heads of keys, and the length of both."""
 
 QWEN35 = (
     {"full_attention_interval": 2}
@@ -63,7 +63,7 @@ class RandomModel:
         return self.rng.standard_normal(shape) * 1.5 / np.sqrt(shape[-1])
 
     def attention(self, layer: int, inner: int = WIDTH) -> None:
-        """inner: the numbers of all heads together."""
+        """inner: total size of all heads."""
         n = f"blk.{layer}."
         self.tensors[n + "attn_norm.weight"] = np.ones(WIDTH)
         for name in ("attn_q", "attn_k", "attn_v"):
@@ -106,7 +106,7 @@ class RandomModel:
         self.tensors[n + "ffn_down.weight"] = self.matrix(WIDTH, FFN)
 
     def experts(self, layer: int, number: int = 4) -> None:
-        """A router and so many experts."""
+        """Add a router and so many experts."""
         n = f"blk.{layer}."
         self.tensors[n + "ffn_gate_inp.weight"] = self.matrix(number, WIDTH)
         self.tensors[n + "ffn_gate_exps.weight"] = self.matrix(number, FFN, WIDTH)
@@ -114,7 +114,7 @@ class RandomModel:
         self.tensors[n + "ffn_down_exps.weight"] = self.matrix(number, WIDTH, FFN)
 
     def prediction(self, layer: int) -> None:
-        """What makes a layer one of multi-token prediction."""
+        """Add what makes a layer an MTP layer."""
         n = f"blk.{layer}.nextn."
         self.tensors[n + "eh_proj.weight"] = self.matrix(WIDTH, 2 * WIDTH)
         for name in ("enorm", "hnorm", "shared_head_norm"):
@@ -150,7 +150,7 @@ class RandomModel:
 
 
 def add_words(writer: gguf.GGUFWriter, n_vocab: int) -> None:
-    """A vocabulary of words w0, w1, ... between the special tokens and a line's end."""
+    """Add a vocabulary of words w0, w1, ... between the special tokens and a line end."""
     writer.add_tokenizer_model("llama")
     words = [f"\N{LOWER ONE EIGHTH BLOCK}w{i}" for i in range(n_vocab - 4)]
     writer.add_token_list(["<unk>", "<s>", "</s>", *words, "<0x0A>"])
@@ -161,7 +161,7 @@ def add_words(writer: gguf.GGUFWriter, n_vocab: int) -> None:
 
 
 def dense_model(seed: int, n_layers: int = 2) -> RandomModel:
-    """A Llama."""
+    """Return a Llama."""
     model = RandomModel(seed)
     for layer in range(n_layers):
         model.attention(layer)
@@ -175,7 +175,7 @@ def write_dense(path: Path, seed: int = 1, n_layers: int = 2, **fields: Any) -> 
 
 
 def write_heads(path: Path, size: int) -> Path:
-    """A dense model with two heads of `size` numbers, or one of 128."""
+    """Write a dense model with two heads of `size` numbers, or one of 128."""
     n_heads = 1 if size == WIDTH else 2
     model = RandomModel(1)
     for layer in range(2):
@@ -192,7 +192,7 @@ def write_heads(path: Path, size: int) -> Path:
 
 
 def write_experts(path: Path, n_layers: int = 2, number: int = 4) -> Path:
-    """A mixture of so many experts, two at a time."""
+    """Write a mixture of so many experts, two of which are used for a token."""
     model = RandomModel(2)
     for layer in range(n_layers):
         model.attention(layer)
@@ -203,7 +203,7 @@ def write_experts(path: Path, n_layers: int = 2, number: int = 4) -> Path:
 
 
 def write_sliding_window(path: Path) -> Path:
-    """A Gemma 3: five layers of six see only the last WINDOW tokens."""
+    """Write a Gemma 3: five of six layers see only the last WINDOW tokens."""
     model = RandomModel(3)
     for layer in range(6):
         model.attention(layer)
@@ -222,7 +222,7 @@ def write_sliding_window(path: Path) -> Path:
 
 
 def write_recurrent(path: Path) -> Path:
-    """A Mamba."""
+    """Write a Mamba."""
     model = RandomModel(4)
     for layer in range(2):
         model.state_space(layer)
@@ -231,7 +231,7 @@ def write_recurrent(path: Path) -> Path:
 
 
 def write_hybrid(path: Path) -> Path:
-    """A Jamba: a state space, then attention."""
+    """Write a Jamba: a state space, then attention."""
     model = RandomModel(6)
     model.state_space(0)
     for name, size in (("dt", RANK), ("b", STATE), ("c", STATE)):
@@ -243,7 +243,7 @@ def write_hybrid(path: Path) -> Path:
 
 
 def write_hybrid_with_snapshots(path: Path, **more: Any) -> Path:
-    """An LFM2: a short convolution, then attention."""
+    """Write an LFM2: a short convolution, then attention."""
     model = RandomModel(5)
     del model.tensors["output.weight"], model.tensors["output_norm.weight"]
     model.tensors["token_embd_norm.weight"] = np.ones(WIDTH)
@@ -261,12 +261,12 @@ def write_hybrid_with_snapshots(path: Path, **more: Any) -> Path:
 
 
 def write_delta_net(path: Path) -> Path:
-    """A Qwen 3.5: a gated delta net, then attention with a gate."""
+    """Write a Qwen 3.5: a gated delta net, then attention with a gate."""
     return delta_net_model(n_predicting=0).write(path, "qwen35", 2, QWEN35)
 
 
 def delta_net_model(n_predicting: int, n_layers: int = 2) -> RandomModel:
-    """The same, with layers of multi-token prediction behind."""
+    """Return the same, followed by MTP layers."""
     model = RandomModel(7)
     for layer in range(n_layers + n_predicting):
         if layer < n_layers and layer % 2 == 0:
@@ -294,10 +294,10 @@ WRITERS = {
 }
 
 CUTTABLE = {"dense", "experts"}
-"""Those whose memory can be cut anywhere."""
+"""Kinds whose memory can be rewound to any position."""
 
 
 def words(n: int, seed: int) -> list[int]:
-    """Random tokens."""
+    """Return random tokens."""
     rng = random.Random(seed)
     return [rng.randrange(3, N_VOCAB - 1) for _ in range(n)]

@@ -1,4 +1,4 @@
-"""Random JSON schemas, of which some allow nothing and some are not followed as a whole."""
+"""Random JSON schemas; some allow nothing, and some are only partly enforced."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 
 
 def random_schema(seed: int) -> dict[str, Any]:
-    """A schema, the same for the same seed, with two definitions."""
+    """Return a schema with two definitions, the same for the same seed."""
     drawer = _Drawer(seed)
     whole: Any = True
     while whole is True:

@@ -1,4 +1,4 @@
-"""Real models of other people, where this machine has them, and what the tests know of them."""
+"""Published models that this machine may have, and facts about them for the tests."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ FILES = {
         "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
     ),
 }
-"""By a short name: the file in `FOLDER`, and its SHA-256."""
+"""The file in `FOLDER` and its SHA-256, by a short name."""
 
 CHATTY = ["smollm2", "qwen-0.5b", "qwen-1.5b"]
-"""Those that have a chat template."""
+"""Models with a chat template."""
 
 MODELS = [*CHATTY, "gemma"]
 
 ENDS = {"smollm2": "<|im_end|><|endoftext|>", "gemma": "<eos><end_of_turn>"}
-"""The tokens that end a text; of the others it is those of Qwen."""
+"""The tokens that end a text (others: those of Qwen)."""
 
 EDIT: list[dict[str, str]] = [
     {"role": "system", "content": "You are a careful programmer. Answer with code only."},
@@ -83,29 +83,30 @@ def end_tokens(name: str) -> str:
 
 
 def copying_prompt(session: SpecSession, name: str) -> list[int]:
-    """Return a prompt behind which much can be copied."""
+    """Return a prompt with much to copy."""
     if name == "gemma":
         return session.tokenize(f"{MODULE}\n\nThe same again:\n\n{MODULE[:90]}")
     return session.render_chat(EDIT)
 
 
 def forget(session: SpecSession) -> None:
-    """Leave nothing in the memory: parts of a prompt that were decoded in another batch than now
-    have been rounded in another way."""
+    """Empty the memory: parts of a prompt that were decoded in another batch have another
+    rounding."""
     session.generate([5, 6], max_tokens=1)
 
 
 def endless(session: SpecSession, name: str) -> dict[int, float]:
-    """Return biases that forbid the end: a run that ended has no next candidate to look at."""
+    """Return biases that forbid the end, because an ended run has no further candidates."""
     tokens = session.tokenize(end_tokens(name), add_special=False)
     assert len(tokens) == 2
     return dict.fromkeys(tokens, -math.inf)
 
 
 def near(open_real: Open, name: str) -> tuple[float, float]:
-    """Return within how many nats rounding may decide between two tokens, greedily and at a
-    temperature, where noise may make a tie of unlikely ones: as much as llama.cpp alone may move
-    both of them on this machine."""
+    """Return within how many nats rounding may decide between two tokens: greedily, and at a
+    temperature,
+    where noise may make unlikely tokens tie. It is as much as llama.cpp alone may move both of them
+    here."""
     session = open_real(name)
     prompt = copying_prompt(session, name)
     text = session.generate(prompt, max_tokens=48, logit_bias=endless(session, name))

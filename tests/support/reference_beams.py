@@ -1,5 +1,6 @@
-"""Beam search over any model's logits, written from the rules of Hugging Face's transformers: whole
-texts in lists, decoded anew at each step."""
+"""Beam search over any model's logits by the rules of Hugging Face's transformers: whole texts in
+lists,
+decoded again at each step."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def beam_search(
     length_penalty: float = 1.0,
     early_stopping: bool | str = False,
 ) -> list[Text]:
-    """Return tokens, an eos at their end left out, and scores; the best first."""
+    """Return tokens without a final eos, and scores; the best first."""
     running: list[Text] = [([], 0.0)]
     done: list[tuple[float, list[int]]] = []
     for length in range(1, max_tokens + 1):
@@ -55,5 +56,5 @@ def beam_search(
 
 
 def found(beams: list[Beam]) -> list[tuple[list[int], float, float]]:
-    """What a search found, to the bit."""
+    """Return the results of a search for a bit-exact comparison."""
     return [(beam.tokens, beam.score, beam.logprob) for beam in beams]

@@ -1,4 +1,4 @@
-"""The choice rule in Python's integers and numpy's float64, and a test of distributions."""
+"""The choice rule with Python's integers and numpy's float64, and a test of distributions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def sampler(n_vocab: int, texts: Sequence[bytes] = (), **options: Any) -> _core.
     return _core.Sampler(_core.SamplingOptions(**options), n_vocab, list(texts))
 
 
-# The reference: noise in Python's integers, everything else in numpy's float64.
+# The reference: noise with Python's integers, everything else with numpy's float64.
 
 MASK = 2**64 - 1
 GAMMA = 0x9E3779B97F4A7C15
@@ -65,7 +65,7 @@ def mix(x: int) -> int:
 
 
 def uniform(stream: int, seed: int, position: int, n_vocab: int) -> NDArray[np.float64]:
-    """One number from 0 to 1 for each token."""
+    """Return one number from 0 to 1 for each token."""
     state = mix((seed + GAMMA) & MASK)
     state = mix((state + stream + GAMMA) & MASK)
     state = mix((state + position + GAMMA) & MASK)
@@ -79,8 +79,9 @@ def noise(seed: int, position: int, n_vocab: int) -> NDArray[np.float64]:
 
 
 def repetitions(context: list[int], texts: Sequence[bytes], o: dict[str, Any]) -> dict[int, int]:
-    """The tokens that DRY penalises, and how long a repetition each would lengthen: every earlier
-    place is compared with the end, one token after another."""
+    """Return the tokens that DRY penalises, and the length of the repetition that each would
+    continue: every
+    earlier position is compared with the end, token by token."""
     breakers = [breaker.encode() for breaker in o["dry_sequence_breakers"]]
     n_last = o["dry_penalty_last_n"] if o["dry_penalty_last_n"] >= 0 else len(context)
     last = context[max(0, len(context) - n_last) :]
@@ -109,13 +110,13 @@ def repetitions(context: list[int], texts: Sequence[bytes], o: dict[str, Any]) -
 
 
 def relative(row: Row, order: list[int]) -> NDArray[np.float64]:
-    """What each of these tokens weighs, relative to the likeliest of all."""
+    """Return the weight of each of these tokens, relative to the most likely token of all."""
     weights: NDArray[np.float64] = np.exp(row[order].astype(np.float64) - float(row.max()))
     return weights
 
 
 def cut(row: Row, o: dict[str, Any]) -> list[int]:
-    """The tokens that are left, but for XTC, the likeliest first."""
+    """Return the tokens that all steps except XTC keep, the most likely first."""
     order = sorted(range(len(row)), key=lambda token: (-row[token], token))
     if o["top_n_sigma"] > 0:
         least = float(row.max()) - o["top_n_sigma"] * row[np.isfinite(row)].astype(np.float64).std()
@@ -143,7 +144,7 @@ def cut(row: Row, o: dict[str, Any]) -> list[int]:
 def kept_probabilities(
     logits: Row, context: list[int], o: dict[str, Any], texts: Sequence[bytes] = ()
 ) -> NDArray[np.float64]:
-    """Probability of each token after all steps; 0 where it was cut."""
+    """Return the probability of each token after all steps (0: removed)."""
     row = logits.copy()
     for token, bias in o["logit_bias"]:
         row[token] += np.float32(bias)
@@ -180,7 +181,8 @@ def reference_choice(
 
 
 def chi_square(observed: NDArray[Any], expected: NDArray[Any]) -> tuple[float, float]:
-    """The statistic, cells pooled to an expected count of 5, and its limit at 4.5 standard
+    """Return the statistic, with cells pooled to an expected count of 5, and its limit at 4.5
+    standard
     deviations (Wilson and Hilferty 1931)."""
     order = np.argsort(expected)
     seen, wanted = observed[order].astype(float), expected[order].astype(float)
@@ -189,7 +191,7 @@ def chi_square(observed: NDArray[Any], expected: NDArray[Any]) -> tuple[float, f
     wanted = np.append(wanted[:small].sum(), wanted[small:])
     keep = wanted >= 5
     degrees = int(keep.sum()) - 1
-    if degrees == 0:  # as good as certain
+    if degrees == 0:  # one outcome is nearly certain
         return float(abs(seen[keep][0] - wanted[keep][0])), 50.0
     statistic = float((((seen - wanted) ** 2) / np.maximum(wanted, 1e-9))[keep].sum())
     limit = degrees * (1 - 2 / (9 * degrees) + 4.5 * math.sqrt(2 / (9 * degrees))) ** 3
@@ -197,7 +199,7 @@ def chi_square(observed: NDArray[Any], expected: NDArray[Any]) -> tuple[float, f
 
 
 def follows(tokens: NDArray[np.int32], p: NDArray[np.float64]) -> bool:
-    """Whether tokens may have been drawn from p, by the chi-square test."""
+    """Return whether the tokens may have been drawn from p, by the chi-square test."""
     counts = np.bincount(tokens, minlength=len(p))
     kept = p > 0
     if counts[~kept].sum() > 0:

@@ -1,4 +1,4 @@
-"""How files of models are refused."""
+"""Refusals of model files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from specllama import ModelError, SpecSession
 
 
 def refusal(model: Path | str, draft: Path | str | None = "ngram") -> str:
-    """Return the sentence by which a session refuses the files."""
+    """Return the sentence with which a session refuses the files."""
     with pytest.raises(ModelError) as caught:
         SpecSession(model, draft, n_gpu_layers=0, n_threads=1)
     message = str(caught.value)

@@ -1,4 +1,4 @@
-"""GGUF files written anew: with other values and tensors, in parts, in other weight types."""
+"""Rewrites GGUF files: with other values and tensors, in parts, in other weight types."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def rewrite(
     tensors: dict[str, Any],
     kinds: dict[str, gguf.GGMLQuantizationType] | None = None,
 ) -> None:
-    """Copy a GGUF; `fields` replace or add values, `tensors` data by name. None: leave it out.
-    kinds: the types of tensors whose data are bytes."""
+    """Copy a GGUF; `fields` replace or add values, `tensors` replace data by name (None: left out).
+    kinds: types of tensors whose data are bytes."""
     reader = gguf.GGUFReader(source)
     writer = gguf.GGUFWriter(target, reader.fields["general.architecture"].contents())
     for key, field in reader.fields.items():
@@ -63,7 +63,7 @@ def finish(writer: gguf.GGUFWriter) -> None:
 
 
 def copy_fields(reader: gguf.GGUFReader, writer: gguf.GGUFWriter) -> None:
-    """Copy all that a header says but the architecture, which the writer knows."""
+    """Copy the whole header except the architecture, which the writer has."""
     for field in reader.fields.values():
         if not field.name.startswith("GGUF.") and field.name != "general.architecture":
             kind = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
@@ -71,7 +71,7 @@ def copy_fields(reader: gguf.GGUFReader, writer: gguf.GGUFWriter) -> None:
 
 
 def split(source: Path, target: Path, architecture: str, n_tensors: int) -> list[Path]:
-    """Write a GGUF anew in parts of so many tensors; return their paths."""
+    """Write a GGUF again in parts of so many tensors; return their paths."""
     target.parent.mkdir(exist_ok=True)
     reader = gguf.GGUFReader(source)
     writer = gguf.GGUFWriter(target, architecture, split_max_tensors=n_tensors)
@@ -98,7 +98,7 @@ TYPES = {
 
 
 def write_quantized(model: Path, path: Path, weights: str) -> Path:
-    """Write a model again with all its matrices of one type, a key of TYPES; return its path."""
+    """Write a model again with all its matrices in one type, a key of TYPES; return its path."""
     params = llama_cpp.llama_model_quantize_default_params()
     params.ftype = TYPES[weights]
     params.allow_requantize = True

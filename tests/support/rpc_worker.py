@@ -1,5 +1,6 @@
-"""RPC servers of llama.cpp's, each a process of its own on the processor: what ggml-rpc-server
-runs, out of the library that the tests run on.
+"""RPC servers of llama.cpp on the processor, each in a process of its own. They run what
+ggml-rpc-server
+runs, with the library of the tests.
 
     python rpc_worker.py HOST:PORT [THREADS]
 """
@@ -23,32 +24,32 @@ GGML_BACKEND_DEVICE_TYPE_CPU = 0
 
 
 def has_rpc() -> bool:
-    """Whether llama.cpp was built with RPC."""
+    """Return whether llama.cpp was built with RPC."""
     return bool(llama_cpp.llama_supports_rpc())
 
 
 def free_port() -> int:
-    """A port of loopback at which nobody listens."""
+    """Return a port of loopback without a server."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
 
 
 class Worker:
-    """A server, from the beginning to the end of a `with`.
+    """A server that runs during a `with` block.
 
     Attributes:
-        endpoint: host:port, as `rpc` takes it.
+        endpoint: host:port, as `rpc` accepts it.
     """
 
     def __init__(self, threads: int = 1, **names: str) -> None:
-        """`names` are variables of its environment."""
+        """`names` are its environment variables."""
         self._port = free_port()
         self._threads = threads
         self._environment = os.environ | names
         self.endpoint = f"127.0.0.1:{self._port}"
 
     def start(self) -> None:
-        """Start it, again if it was killed, and wait until it can be connected to."""
+        """Start the server, also after it was killed, and wait until it accepts connections."""
         self._process = subprocess.Popen(
             [sys.executable, __file__, self.endpoint, str(self._threads)],
             stdout=subprocess.DEVNULL,
@@ -66,7 +67,7 @@ class Worker:
                 time.sleep(0.05)
 
     def kill(self) -> None:
-        """End it without a word."""
+        """Kill the server."""
         self._process.kill()
         self._process.wait()
 
@@ -80,13 +81,13 @@ class Worker:
 
 @contextmanager
 def workers(n: int, threads: int = 1) -> Iterator[list[Worker]]:
-    """So many servers."""
+    """Run so many servers."""
     with ExitStack() as stack:
         yield [stack.enter_context(Worker(threads)) for _ in range(n)]
 
 
 def main(endpoint: str, threads: str = "1") -> None:
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as in a program in C++
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as in a C++ program
     folder = os.path.join(os.path.dirname(llama_cpp.__file__), "lib")
     suffix = "dylib" if sys.platform == "darwin" else "so"
     ggml = ctypes.CDLL(os.path.join(folder, f"libggml.{suffix}"))

@@ -1,4 +1,4 @@
-"""JSON schemas, and the values that a session generates by them."""
+"""JSON schemas, and the values that a session generates for them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NUMBER: dict[str, Any] = {"type": "integer", "maximum": 999, "minimum": 0}
 
 
 def record(**properties: Any) -> dict[str, Any]:
-    """A schema of an object that has all of these properties."""
+    """Return a schema of an object that has all of these properties."""
     return {
         "type": "object",
         "properties": properties,
@@ -23,7 +23,7 @@ def record(**properties: Any) -> dict[str, Any]:
 
 
 def several(items: Any, least: int = 2) -> dict[str, Any]:
-    """A schema of an array with `least` to four items."""
+    """Return a schema of an array with `least` to four items."""
     return {"type": "array", "items": items, "minItems": least, "maxItems": 4}
 
 
@@ -44,7 +44,8 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 
 
 def values(session: SpecSession, schema: Any, liked: str = '"') -> list[Any]:
-    """What comes by a schema, and with quotation marks, say, wherever they may be."""
+    """Return generated values of a schema, with and without a bias for a token such as a quotation
+    mark."""
     token = session.tokenize(liked, add_special=False)[-1]
     found = []
     for seed, bias in itertools.product(range(4), (0.0, 8.0) if liked == '"' else (8.0,)):

@@ -1,8 +1,10 @@
-"""Writes tiny real GGUF models that say what a test tells them to.
+"""Writes tiny real GGUF models that generate a given script.
 
-A Llama whose blocks add nothing: the embedding of token i is the unit vector i, and the output row
-of the token that is to follow i is the unit vector i, too. So the greedy successor of every token
-is fixed, whatever came before, and llama.cpp really computes it.
+The model is a Llama whose blocks add nothing. The embedding of token i is the unit vector i, and so
+is the
+output row of the token that follows i. So the greedy next token depends only on the last one, and
+llama.cpp
+computes it as usual.
 """
 
 from __future__ import annotations
@@ -31,19 +33,19 @@ def write_scripted_model(
     any_text: bool = False,
     add_eos: bool = False,
 ) -> None:
-    """Write a model that says `pieces` one after the other, beginning after BOS.
+    """Write a model that generates `pieces` one after the other, beginning after BOS.
 
     Args:
-        path: Where to write the GGUF.
-        pieces: Text of token FIRST, FIRST + 1, and so on; bytes for a token of one raw byte.
-        others: Pieces that it never says; their tokens come behind.
-        then: Token after the last piece; None: begin again with the first.
+        path: Path of the GGUF.
+        pieces: Text of token FIRST, FIRST + 1, and so on (bytes: a token of one raw byte).
+        others: Pieces that it never generates; their tokens follow those of `pieces`.
+        then: Token after the last piece (None: the first piece again).
         n_ctx: Trained context.
-        chat_template: Jinja source; None: the model has none.
+        chat_template: Jinja source (None: no template).
         control: Pieces that are control tokens, whose text is not shown.
-        any_text: Every byte has a token, so that any prompt can be read.
-        add_eos: The file says that texts end with EOS.
-        output_scale: Factor of the output matrix; NaN gives logits that are not numbers.
+        any_text: Whether every byte has a token, so that any prompt can be tokenized.
+        add_eos: Whether the file says that texts end with EOS.
+        output_scale: Factor of the output matrix; NaN gives NaN logits.
     """
     tokens = ["<unk>", "<s>", "</s>"]
     types = [gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.CONTROL]
@@ -55,12 +57,12 @@ def write_scripted_model(
             text, kind = piece.replace(" ", "\N{LOWER ONE EIGHTH BLOCK}"), gguf.TokenType.NORMAL
             if piece in control:
                 kind = gguf.TokenType.CONTROL
-        if text in seen:  # a token text may stand once; an unused twin keeps the place
-            raise ValueError(f"piece {piece!r} stands twice in the script")
+        if text in seen:  # a token's text must be unique
+            raise ValueError(f"piece {piece!r} is twice in the script")
         seen.add(text)
         tokens.append(text)
         types.append(kind)
-    # SentencePiece wants to find newline as a byte.
+    # SentencePiece requires a byte token for newline.
     for byte in range(256) if any_text else [0x0A]:
         if (text := f"<0x{byte:02X}>") not in seen:
             tokens.append(text)

@@ -9,17 +9,17 @@ from specllama import SpecSession, _core
 from vision_models import Part, VisionModel
 
 ROUNDING: dict[str, Any] = {"kv_type": "f32", "flash_attn": False, "n_threads": 1}
-"""Numbers as in MtmdReference."""
+"""The same arithmetic as in MtmdReference."""
 
 
 def open_seeing(model: VisionModel, draft: Any = None, **options: Any) -> SpecSession:
-    """A session with a projector."""
+    """Open a session with a projector."""
     options = {"n_ctx": 1024, "n_gpu_layers": 0, **ROUNDING, **options}
     return SpecSession(model.text, draft, mmproj=model.projector, **options)
 
 
 def prompt(session: SpecSession, parts: Sequence[Part]) -> _core.MediaPrompt:
-    """Texts and images as a prompt."""
+    """Return texts and images as a prompt."""
     if not isinstance(parts[0], str):
         parts = ["", *parts]  # for the token that begins a text
     return session._backend.media_prompt(
@@ -35,7 +35,7 @@ def prompt(session: SpecSession, parts: Sequence[Part]) -> _core.MediaPrompt:
 
 
 def start(session: SpecSession, parts: Sequence[Part], n: int, **options: Any) -> _core.Stream:
-    """Begin an answer of n tokens, none of them the end."""
+    """Begin an answer of n tokens without an end token."""
     options = {"max_tokens": n, "ignore_eos": True, **options}
     return session._backend.start(prompt(session, parts), _core.GenerateOptions(**options))
 

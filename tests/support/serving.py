@@ -24,11 +24,11 @@ SCRIPTED = {**EXACT, **FIXED, "kv_type": "f16"}
 
 
 class Server:
-    """What a test wants of a server.
+    """A running server.
 
     Attributes:
-        session: What answers.
-        url: Where it listens.
+        session: Session that answers.
+        url: Address of the server.
         app: The application.
     """
 
@@ -41,23 +41,24 @@ class Server:
 
     @property
     def n_connections(self) -> int:
-        """Connections that are open."""
+        """Return the number of open connections."""
         return len(self._server.server_state.connections)
 
     def openai(self, key: str = "none", **options: Any) -> openai.OpenAI:
-        """Return the official client, closed with the server: an error that a test has caught would
-        else leave its connection to the collector of garbage."""
+        """Return the official client, which is closed with the server: an error caught by a test
+        would keep its
+        connection open until it is garbage-collected."""
         client = openai.OpenAI(base_url=f"{self.url}/v1", api_key=key, max_retries=0, **options)
         self._clients.append(client)
         return client
 
     def close_clients(self) -> None:
-        """Close all clients there were."""
+        """Close all clients."""
         for client in self._clients:
             client.close()
 
     def post(self, path: str, body: Any, **options: Any) -> httpx.Response:
-        """Send a body as JSON, or as it is if it is bytes."""
+        """Send a body as JSON (bytes: unchanged)."""
         content = {"content": body} if isinstance(body, bytes) else {"json": body}
         return httpx.post(self.url + path, **content, **options, timeout=60)
 
@@ -75,9 +76,10 @@ def serve(
     most_connections: int | None = None,
     **settings: Any,
 ) -> Iterator[Server]:
-    """Run a server in a thread, at a port, or at any that is free. unsent: bytes of an answer that
-    the kernel takes from it while nobody reads them; None: as many as it likes, megabytes.
-    most_connections: as GracefulServer has it."""
+    """Run a server in a thread, at a port (0: any free one). unsent: bytes of an answer that the
+    kernel buffers
+    for a client that does not read (None: no limit, megabytes). most_connections: see
+    GracefulServer."""
     app = App(session, Settings(**({"name": "test"} | settings)))
     server = GracefulServer(app, seconds=0, proxies=proxies, most_connections=most_connections)
     with socket.create_server(("127.0.0.1", at)) as listening:
@@ -99,11 +101,11 @@ def serve(
 def serve_scripted(
     folder: Path, models: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[dict[str, Server]]:
-    """Run a server for each of some scripted models, which read any prompt.
+    """Run a server for each of some scripted models, which accept any prompt.
 
     Args:
-        folder: Where the models are written.
-        models: By name: arguments of `write_scripted_model`.
+        folder: Folder for the models.
+        models: Arguments of `write_scripted_model` by name.
     """
     with ExitStack() as stack:
         found = {}
@@ -116,7 +118,7 @@ def serve_scripted(
 
 
 def refused(answer: httpx.Response, status: int, param: str | None = None) -> dict[str, Any]:
-    """Return the error that an answer is, checked."""
+    """Check an error answer, and return the error."""
     assert answer.status_code == status, answer.text
     error: dict[str, Any] = answer.json()["error"]
     assert {"message", "type", "param", "code"} <= set(error)
@@ -126,7 +128,7 @@ def refused(answer: httpx.Response, status: int, param: str | None = None) -> di
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for it, a minute at most."""
+    """Wait for a condition for a minute at most."""
     end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end

@@ -1,5 +1,6 @@
-"""A stand-in for an SGLang server: it speaks SGLang's /generate, as far as its source tells (see
-specllama/remote/sglang/__init__.py), with a GGUF that llama-cpp-python computes. It is not SGLang.
+"""A stand-in for an SGLang server, not SGLang itself: it implements /generate according to SGLang's
+source
+(see specllama/remote/sglang/__init__.py), with a GGUF that llama-cpp-python computes.
 """
 
 from __future__ import annotations
@@ -25,28 +26,29 @@ from starlette.routing import Route
 Fault = Callable[[dict[str, Any]], Response]
 """Answers a request in place of the model."""
 
-_MARGIN = 6  # tokens of the context that SGLang keeps from inputs
+_MARGIN = 6  # tokens of the context that SGLang does not allow for inputs
 
 
 def cut(body: dict[str, Any]) -> Response:
-    """Answer with the beginning of an answer, and close the connection."""
+    """Send the beginning of an answer, and close the connection."""
     return Response(b'{"meta', headers={"content-length": "1000"}, media_type="application/json")
 
 
 class StandIn:
-    """What answers.
+    """The server's application.
 
     Attributes:
-        faults: What the next requests to /generate meet, one after the other.
-        asked: The bodies of those that the model answered.
-        computed: How many tokens it computed for each of these.
-        tells_length: Whether there is a /server_info; older versions have /get_server_info.
-        died: Why it answers no more; "": it lives. SGLang does not check what is in `_fatal`: its
-            scheduler fails, which ends the server.
+        faults: Faults of the next requests to /generate, in order.
+        asked: Bodies that the model answered.
+        computed: Number of tokens that it computed for each of these.
+        tells_length: Whether it has /server_info; older versions have /get_server_info.
+        died: Why it has stopped ("": it runs). SGLang does not check what is in `_fatal`: its
+    scheduler fails,
+            which ends the server.
     """
 
     def __init__(self, model: Path, n_ctx: int) -> None:
-        # As the sessions of the tests, whose logits are the same whatever is decoded together.
+        # As in the tests' sessions, whose logits do not depend on the batch.
         q8_0 = llama_cpp.GGML_TYPE_Q8_0
         self._llama: Any = llama_cpp.Llama(
             str(model), n_ctx=n_ctx, n_threads=1, n_threads_batch=1, n_gpu_layers=0,
@@ -116,8 +118,8 @@ class StandIn:
         assert sampling["max_new_tokens"] == 1
         with_text = body.get("return_text_in_logprobs", False)
         n_top = body.get("top_logprobs_num", 0)
-        logprobs = _log_softmax(logits)  # of what follows ids[start], ids[start + 1], ...
-        # The output's are of the distribution that is drawn from, with a temperature of its own.
+        logprobs = _log_softmax(logits)  # after ids[start], ids[start + 1], ...
+        # Output log-probabilities are of the sampled distribution, with its own temperature.
         temperature = sampling.get("temperature", 1.0) or 1.0
         output = _log_softmax(logits[-1:] / temperature)[0]
         token = int(np.argmax(output))
@@ -148,11 +150,11 @@ class StandIn:
         return {"text": "", "output_ids": [token], "meta_info": meta}
 
     def _logits(self, ids: list[int], start: int) -> tuple[int, NDArray[np.float32]]:
-        """Return how many tokens were there already, and the logits behind ids[start], ..."""
+        """Return the number of cached tokens, and the logits after ids[start], ..."""
         n = 0
         while n < min(start, len(self._held)) and self._held[n] == ids[n]:
             n += 1
-        self._llama.n_tokens = n  # the memory behind is cut off by the next evaluation
+        self._llama.n_tokens = n  # the next evaluation truncates the memory to n tokens
         self._llama.eval(ids[n:])
         self._held = list(ids)
         self.computed.append(len(ids) - n)
@@ -178,7 +180,7 @@ def _refusal(message: str) -> Response:
 
 @contextmanager
 def stand_in(model: Path, n_ctx: int = 2048) -> Iterator[tuple[StandIn, str]]:
-    """Run one in a thread; yields it and the target to give a session."""
+    """Run a stand-in in a thread; yield it and the target for a session."""
     answers = StandIn(model, n_ctx)
     server = uvicorn.Server(uvicorn.Config(answers.app, lifespan="off", log_level="critical"))
     with socket.create_server(("127.0.0.1", 0)) as listening:

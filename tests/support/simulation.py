@@ -1,5 +1,6 @@
-"""Rounds of `specllama.simulate` over texts in which it is known how far each draft would be right:
-for tests of the planner, without a model or a clock."""
+"""Rounds of `specllama.simulate` over texts whose right drafts are known, for tests of the planner
+without a
+model or a clock."""
 
 from __future__ import annotations
 
@@ -23,14 +24,14 @@ from specllama.simulate import (
     read_curves,
 )
 
-# seconds[n]: of a decode of n tokens.
+# seconds[n]: time of a decode of n tokens.
 Curve = NDArray[np.float64]
 
-SECOND = 0.05  # of a decode of one token, as `planned_time` tells it
+SECOND = 0.05  # of a decode of one token, as in `planned_time`
 
 
 def curves() -> dict[str, Curve]:
-    """Synthetic curves, and the measured ones of tests/data/curves.json."""
+    """Return synthetic curves, and the measured ones of tests/data/curves.json."""
     n = range(1, MAX_DRAFT + 2)
     synthetic = {
         "flat": dict.fromkeys(n, 1.0),
@@ -45,19 +46,20 @@ def curves() -> dict[str, Curve]:
 
 @dataclass
 class Text:
-    """A text and one drafter's luck with it.
+    """A text and the outcomes of one drafter.
 
     Attributes:
-        right: Shape [n], bool: whether the draft token at this position is right, when those before
-            it in its draft are.
-        rate: Shape [n]: the probabilities that `right` was drawn from.
-        evidence: What the drafter would say of a draft of `k` tokens from position `i` on.
+        right: Shape [n], bool: whether the draft token at this position is right, if those before
+    it in its
+            draft are.
+        rate: Shape [n]: the probabilities from which `right` was drawn.
+        evidence: Function of (i, k): the evidence of a draft of `k` tokens from position `i` on.
     """
 
     right: NDArray[np.bool_]
     rate: NDArray[np.float64]
     evidence: Callable[[int, int], Sequence[Evidence]]
-    run: NDArray[np.int64] = field(init=False)  # [i]: how many tokens from i on are right
+    run: NDArray[np.int64] = field(init=False)  # [i]: number of right tokens from i on
 
     def __post_init__(self) -> None:
         n = len(self.right)
@@ -70,22 +72,23 @@ class Text:
 
     @cached_property
     def drafts(self) -> Drafts:
-        """The same as the package's simulation takes it: every draft at the cap."""
+        """Return the same for the package's simulation, with every draft at the maximum length."""
         evidence = [list(self.evidence(i, MAX_DRAFT)) for i in range(len(self))]
         right = np.minimum(self.run[:-1], MAX_DRAFT)
         return Drafts(0, np.full(len(self), MAX_DRAFT), right, evidence)
 
 
 def text_of(rate: NDArray[np.float64], seed: int, evidence: Evidence | None = None) -> Text:
-    """A text with a given acceptance at each position, and the same evidence everywhere."""
+    """Return a text with a given acceptance at each position, and the same evidence everywhere."""
     rng = np.random.default_rng(seed)
     same = [evidence or Evidence(Source.ngram, 4, 1.0)] * MAX_DRAFT
     return Text(rng.random(len(rate)) < rate, rate, lambda _, k: same[:k])
 
 
 def copied_text(n: int, seed: int, curve: Callable[[int], float]) -> Text:
-    """A text whose acceptance depends on the length of the match: `curve(length)`, the length
-    growing by each right token and 1 after a wrong one."""
+    """Return a text whose acceptance depends on the length of the match: `curve(length)`. The
+    length grows by 1
+    with each right token and is 1 after a wrong one."""
     rng = np.random.default_rng(seed)
     rate, right, length = np.zeros(n), np.zeros(n, dtype=bool), np.ones(n + 1, dtype=int)
     for i in range(n):
@@ -97,20 +100,21 @@ def copied_text(n: int, seed: int, curve: Callable[[int], float]) -> Text:
 
 
 def fixed(text: Text, curve: Curve, n_draft: int, start: int = 0, step: float = 0.0) -> float:
-    """Seconds per token with drafts of `n_draft` tokens; `step`: seconds to draft one."""
+    """Return seconds per token with drafts of `n_draft` tokens; `step`: seconds to draft one."""
     rest = Drafts(start, text.drafts.length[start:], text.drafts.right[start:], [])
     cost = curve[1:] + step * np.arange(MAX_DRAFT + 1)
     return fixed_time(rest, cost, n_draft) / len(rest)
 
 
 def best_fixed(text: Text, curve: Curve, start: int = 0, step: float = 0.0) -> float:
-    """Seconds per token with the draft length that is best in hindsight."""
+    """Return seconds per token with the draft length that is best in hindsight."""
     return min(fixed(text, curve, g, start, step) for g in range(MAX_DRAFT + 1))
 
 
 def phase_oracle(text: Text, curve: Curve, start: int = 0) -> float:
-    """Seconds per token of who knows the acceptance rate at each position, and drafts as is best
-    where it is constant."""
+    """Return seconds per token of a planner that knows the acceptance rate at each position, and
+    drafts the
+    best length for a constant rate."""
     best = {
         a: int(np.argmax(np.cumsum(a ** np.arange(MAX_DRAFT + 1)) / curve[1:]))
         for a in set(text.rate.tolist())
@@ -125,19 +129,19 @@ def phase_oracle(text: Text, curve: Curve, start: int = 0) -> float:
 
 @dataclass
 class Run:
-    """What a round run took."""
+    """The result of a simulated run."""
 
     seconds_per_token: float
     drafted: list[int]  # per round, tokens verified
 
 
 class Watched:
-    """A planner that hears of times with errors, and whose rounds are written down."""
+    """A planner that gets inexact times, and whose rounds are recorded."""
 
     def __init__(self, planner: Planner, hear: Callable[[int, float], tuple[float, float]]) -> None:
         self._planner = planner
         self._hear = hear
-        self.rounds: list[tuple[int, int, float]] = []  # position, tokens drafted, seconds
+        self.rounds: list[tuple[int, int, float]] = []  # position, drafted tokens, seconds
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._planner, name)
@@ -159,13 +163,14 @@ def planned(
     outliers: float = 0.0,
     slowness: Callable[[int], float] = lambda i: 1.0,
 ) -> Run:
-    """Run the planner over the text, every draft at the cap; time counts from token `start` on.
+    """Run the planner over the text, with every draft at the maximum length; time counts from token
+    `start` on.
 
     Args:
-        curve: Of the machine.
-        noise: Standard deviation of the logarithm of what the planner is told about times.
-        outliers: Share of the times that it is told 50 times too long.
-        slowness: What the curve is multiplied by at a position of the text.
+        curve: Curve of the machine.
+        noise: Standard deviation of the logarithm of the reported times' error.
+        outliers: Share of reported times that are 50 times too long.
+        slowness: Factor of the curve at a position of the text.
     """
     rng = np.random.default_rng([seed, 1])
 
@@ -186,7 +191,7 @@ def planned(
 
 
 def calibrated(curve: Curve) -> Planner:
-    """A planner that knows what a session measures before its first request."""
+    """Return a planner that knows what a session measures before its first request."""
     return calibrated_planner(curve[1:] / SECOND)
 
 
@@ -201,10 +206,10 @@ def planned_with_model(
     start: int = 0,
     catch_up: float = 0.0,
 ) -> Run:
-    """Run the planner with a draft model, whose every token costs `step` seconds.
+    """Run the planner with a draft model, each token of which costs `step` seconds.
 
     Args:
-        catch_up: Seconds for each token that it has to take in before its draft's first.
+        catch_up: Seconds for each token that it must process before its draft.
     """
     rng = np.random.default_rng([seed, 1])
     regime = planner.begin(0.0, 0)

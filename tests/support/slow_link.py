@@ -1,4 +1,4 @@
-"""A long, narrow or bad line between a client and a server on loopback."""
+"""A slow, narrow or unreliable connection between a client and a server on loopback."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ from typing import Any
 from urllib.parse import urlsplit
 
 STALL = 0.2
-"""Seconds that everything behind a lost piece waits."""
+"""Seconds by which a lost piece and everything after it is delayed."""
 
 
 class SlowLink:
-    """Passes on what comes to a port of its own, late.
+    """Forwards data between its own port and a server, with a delay.
 
     Args:
-        url: Of the server.
-        delay: Seconds from one end to the other; twice that is a round trip.
-        rate: Bits per second, each way; None: as fast as can be.
-        loss: How likely a piece is lost, so that it and all behind it come `STALL` later.
-        seed: Of the losses.
-        piece: Bytes that travel together.
-        window: Bytes that the kernel takes for it from a client; None: as many as it likes.
+        url: URL of the server.
+        delay: Seconds one way; a round trip takes twice as long.
+        rate: Bits per second each way (None: unlimited).
+        loss: Probability that a piece is lost; it and everything after it is then delayed by
+    `STALL`.
+        seed: Seed of the losses.
+        piece: Bytes that are sent together.
+        window: Bytes that the kernel buffers from a client (None: no limit).
 
     Attributes:
-        url: Where clients find the server.
-        n_connections: That there have been.
-        n_bytes: That have been passed on, both ways.
-        stalls: Nothing more is taken from either end, as if the server stood still.
-        n_trips: How often something was sent there after something had come back, which it may have
-            waited for; a new connection is a trip of its own.
+        url: URL for clients.
+        n_connections: Number of connections so far.
+        n_bytes: Number of bytes forwarded, both ways.
+        stalls: If set, nothing is read from either end, as if the server hung.
+        n_trips: Number of times that data was sent to the server after data had come back, for
+    which the
+            client may have waited; a new connection also counts as one.
     """
 
     def __init__(
@@ -55,7 +57,7 @@ class SlowLink:
         self.n_bytes = 0
         self.stalls = False
         self.n_trips = 0
-        self._heard = True  # what comes next from a client begins a trip
+        self._heard = True  # the client's next data begins a trip
         self._rate = rate
         self._loss = loss
         self._piece = piece
@@ -74,16 +76,17 @@ class SlowLink:
         self.url = f"http://127.0.0.1:{self.port}"
 
     def break_all(self) -> None:
-        """Close all connections, what is on its way included."""
+        """Close all connections, and drop data in flight."""
         self._run(self._break)
 
     def refuse(self, refuses: bool = True) -> None:
-        """Close new connections at once, or no more."""
+        """Close new connections at once (False: stop doing so)."""
         self._refuses = refuses
 
     def cut(self, n_bytes: int | None, *, stays_down: bool = False) -> None:
-        """Break every connection that has brought so many bytes from the server, from now on;
-        None: none. So the place is sure, whatever the clock says. stays_down: And `refuse`."""
+        """From now on, break every connection after so many bytes from the server (None: never).
+        The position
+        does not depend on the clock. stays_down: also `refuse` new connections."""
         self._n_most = n_bytes
         self._stays_down = stays_down
 
@@ -122,7 +125,7 @@ class SlowLink:
             if not self._refuses:
                 await self._pass_both(reader, writer)
         except (OSError, asyncio.CancelledError):
-            pass  # the server is gone, or the line
+            pass  # the server or the connection has gone
         finally:
             writer.transport.abort()
             self._tasks.discard(task)
@@ -151,7 +154,7 @@ class SlowLink:
     ) -> None:
         on_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
         arriving = asyncio.ensure_future(self._arrive(on_way, writer))
-        sent = 0.0  # when the line is free again
+        sent = 0.0  # when the connection is free again
         n_bytes = 0
         try:
             while piece := await reader.read(self._piece):
@@ -172,7 +175,7 @@ class SlowLink:
                 on_way.put_nowait((sent + self.delay, piece))
             on_way.put_nowait((max(sent, self._loop.time()) + self.delay, b""))
             await arriving
-            if piece:  # what was sent before has arrived
+            if piece:  # everything sent before has arrived
                 raise ConnectionResetError
         finally:
             arriving.cancel()
@@ -195,7 +198,7 @@ class SlowLink:
 
 @contextmanager
 def slow_link(url: str, **line: Any) -> Iterator[SlowLink]:
-    """Put a line before a server; arguments are those of `SlowLink`."""
+    """Put a slow link before a server; arguments are those of `SlowLink`."""
     link = SlowLink(url, **line)
     try:
         yield link

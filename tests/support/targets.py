@@ -1,4 +1,4 @@
-"""Sessions whose target is on a server."""
+"""Sessions with a remote target."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MODULE = PROMPTS["module"]
 
 
 def same(found: Generation, expected: Generation) -> None:
-    """Check that two generations gave the same."""
+    """Check that two generations are equal."""
     assert (found.tokens, found.text) == (expected.tokens, expected.text)
     assert found.finish_reason == expected.finish_reason
     assert [(one.token, one.logprob, one.top) for one in found.logprobs] == [

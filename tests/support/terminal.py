@@ -1,4 +1,4 @@
-"""A program at a pseudo-terminal, which types nothing before it was asked to."""
+"""A program in a pseudo-terminal; each text is typed only after the program has asked for it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing_extensions import Self
 
 _ESCAPE = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[=>])")
 _SECONDS = 60
-# Gives the terminal its process, so that Ctrl-C there is a signal here.
+# Makes the terminal the program's controlling terminal, so that Ctrl-C becomes a signal.
 _START = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
     "os.execv(sys.argv[1], sys.argv[1:])"
@@ -27,7 +27,7 @@ class Terminal:
 
     Args:
         command: The program and its arguments.
-        environment: Variables besides those of this process.
+        environment: Environment variables in addition to those of this process.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Terminal:
             stdout=child,
             stderr=child,
             start_new_session=True,
-            # It would ask this terminal where its cursor is, and get no answer.
+            # Otherwise the program asks the terminal for its cursor position, and gets no answer.
             env={
                 **os.environ,
                 "TERM": "xterm",
@@ -64,15 +64,16 @@ class Terminal:
         os.write(self._parent, text.encode())
 
     def wait_for(self, text: str) -> str:
-        """Wait for a text behind the last one that was waited for; return what was shown up to its
-        end, without colours and the like."""
+        """Wait for a text after the last one waited for; return the output up to its end, without
+        escape
+        sequences."""
         end = time.monotonic() + _SECONDS
         while True:
             shown = _ESCAPE.sub("", self.raw[self._read_up_to :])
             if text in shown:
                 break
             assert self._receive(end), f"never {text!r}: {shown!r}"
-        # Where it ends between the escapes.
+        # The end of the text, between the escape sequences.
         low = self._read_up_to
         while text not in _ESCAPE.sub("", self.raw[self._read_up_to : low]):
             low += 1
@@ -81,14 +82,14 @@ class Terminal:
         return shown
 
     def wait(self) -> int:
-        """Wait until the program has ended, and return its exit code."""
+        """Wait until the program has ended; return its exit code."""
         end = time.monotonic() + _SECONDS
         while self._receive(end):
             pass
         return self._process.wait(_SECONDS)
 
     def _receive(self, end: float) -> bool:
-        """Read what is shown; False: the program has ended."""
+        """Read output; return False if the program has ended."""
         left = end - time.monotonic()
         ready, _, _ = select.select([self._parent], [], [], max(left, 0))
         assert ready, f"stuck: {self.raw!r}"

@@ -23,7 +23,7 @@ templates that llama.cpp brings with it. It has a line for all templates with th
 
 
 def document() -> str:
-    """The whole page."""
+    """Return the whole page."""
     lines: dict[str, list[str]] = {}
     for name in SOURCES:
         lines.setdefault(_line(name), []).append(name)

@@ -24,7 +24,7 @@ NOW: dict[str, Any] = {"type": "function", "function": {"name": "now"}}
 TOOLS = [ADD, NOW]
 
 _TOOLS = "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}"
-_END = "{{ bos_token }}"  # behind it the script begins
+_END = "{{ bos_token }}"  # the script begins after it
 _HERMES = (
     "{% for m in messages %}{{ m.role }} {{ m.content }}{% for c in m.tool_calls or [] %}"
     '{{ "\n" if not loop.first }}<tool_call>\n{"name": "{{ c.function.name }}", "arguments": '
@@ -68,13 +68,13 @@ _QUOTES = (
 
 @dataclass(frozen=True)
 class Script:
-    """A model that says something, and calls `add` with 1 and 2, and then perhaps `now`.
+    """A model that calls `add` with 1 and 2 and may then call `now`, after some text.
 
     Attributes:
         template: Its chat template.
-        pieces: What it says.
-        control: Those of them that are tokens whose text is not shown.
-        calls: How many of the tools it calls.
+        pieces: The pieces that it generates.
+        control: Pieces that are tokens without shown text.
+        calls: Number of tools that it calls.
     """
 
     template: str
@@ -145,13 +145,13 @@ MESSAGES: list[Any] = [{"role": "user", "content": "u"}]
 
 
 def chat(server: Server, **options: Any) -> Any:
-    """The answer of a chat completion with TOOLS."""
+    """Return the answer of a chat completion with TOOLS."""
     options = {"messages": MESSAGES, "model": "m", "temperature": 0, "tools": TOOLS} | options
     return server.openai().chat.completions.create(**options)
 
 
 def called(message: Any) -> list[tuple[str, dict[str, Any]]]:
-    """The calls of a message: names and arguments."""
+    """Return the calls of a message: names and arguments."""
     return [
         (call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls
     ]

@@ -1,4 +1,4 @@
-"""A client of a server that verifies, without any of the package's own."""
+"""A client of /v1/verify that uses nothing of the package's client."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from specllama.formats.wire import Digest
 
 MODULE = PROMPTS["module"]
 N = 12
-"""Tokens of a generation, unless a client wants something else."""
+"""Default number of tokens of a generation."""
 
 
 class Client:
-    """What a client knows of a generation, without any of the package's."""
+    """A generation as its client sees it."""
 
     def __init__(self, server: Server, **body: Any) -> None:
         self.server = server

@@ -1,8 +1,10 @@
-"""Small random models that see, each in two files: a text model and its multimodal projector.
+"""Small random vision models, each in two files: a text model and its multimodal projector.
 
-Gemma 3 reads images of one size, all rows of an image at once (non-causally), each at a position of
-its own. Qwen 2.5-VL reads images of any size; their rows share positions (M-RoPE). Qwen 3.5 does
-so, too, and has recurrent states and a layer of multi-token prediction.
+Gemma 3 reads images of one size and decodes all rows of an image at once (non-causally), each at
+its own
+position. Qwen 2.5-VL reads images of any size; their rows share positions (M-RoPE). Qwen 3.5 is
+like it, and
+also has recurrent states and an MTP layer.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ SEEN, HEADS, FFN = 64, 2, 96
 N_LAYERS = 2
 PATCH = 8
 SIDE = 64
-"""Pixels of a patch's side, and of an image's for Gemma 3."""
+"""Side of a patch in pixels, and of an image for Gemma 3."""
 
 
 IMAGES = {
@@ -38,11 +40,11 @@ AROUND = ("<start_of_image>", "<end_of_image>", "<|vision_start|>", "<|vision_en
 
 
 Part = str | NDArray[Any]
-"""Of a prompt: a text, the pixels of an image or the samples of a sound."""
+"""A part of a prompt: a text, the pixels of an image or the samples of a sound."""
 
 
 class VisionModel(NamedTuple):
-    """The files of a model that sees."""
+    """The files of a vision model."""
 
     text: Path
     projector: Path
@@ -98,7 +100,7 @@ class Encoder:
 
 
 def write_gemma3(folder: Path) -> VisionModel:
-    """16 rows for an image."""
+    """An image has 16 rows."""
     encoder = Encoder(1)
     encoder.layers()
     encoder.tensors |= {
@@ -118,7 +120,7 @@ def write_gemma3(folder: Path) -> VisionModel:
 
 
 def _gemma3_text(path: Path) -> Path:
-    """Sliding windows that are shorter than an image, in five layers of six."""
+    """Five of six layers have sliding windows, which are shorter than an image."""
     model = RandomModel(3)
     for layer in range(6):
         model.attention(layer)
@@ -137,12 +139,12 @@ def _gemma3_text(path: Path) -> Path:
 
 
 def write_qwen(folder: Path) -> VisionModel:
-    """A row for each 16 x 16 pixels."""
+    """An image has a row for each 16 x 16 pixels."""
     return VisionModel(_qwen_text(folder / "qwen2vl.gguf"), _qwen_projector(folder))
 
 
 def write_qwen35(folder: Path) -> VisionModel:
-    """The same projector."""
+    """It has the same projector."""
     text = with_letters(heads.write_qwen(folder / "qwen35.gguf"))
     return VisionModel(text, _qwen_projector(folder))
 
@@ -175,8 +177,9 @@ def _qwen_text(path: Path) -> Path:
 
 
 def with_letters(path: Path) -> Path:
-    """Give the vocabulary letters in place of its words, and the tokens around images. Make the
-    weights floats, with which rounding makes less difference."""
+    """Replace the words of the vocabulary by letters, and add the tokens around images. Weights
+    become floats,
+    so that rounding matters less."""
     reader = gguf.GGUFReader(path)
     tokens = reader.fields["tokenizer.ggml.tokens"].contents()
     types = reader.fields["tokenizer.ggml.token_type"].contents()
@@ -196,7 +199,8 @@ def with_letters(path: Path) -> Path:
 
 
 def write_hearing(folder: Path) -> VisionModel:
-    """A Llama that hears, as Ultravox does: 375 rows for each 30 seconds, by Whisper's encoder."""
+    """Write a Llama that hears, like Ultravox: Whisper's encoder gives 375 rows for each 30
+    seconds."""
     stacked, n_mel, n_positions, between = 4, 80, 1500, 32
     encoder = Encoder(3)
     encoder.layers(of="a", keys_biased=False)
@@ -225,14 +229,14 @@ WRITERS = {"gemma3": write_gemma3, "qwen": write_qwen, "qwen35": write_qwen35}
 
 
 def picture(seed: int, height: int = 48, width: int = 80) -> NDArray[np.uint8]:
-    """An image of random squares."""
+    """Return an image of random squares."""
     rng = np.random.default_rng(seed)
     squares = rng.integers(0, 256, (height // 8, width // 8, 3), np.uint8)
     return np.ascontiguousarray(squares.repeat(8, axis=0).repeat(8, axis=1))
 
 
 def sound(seed: int, seconds: float = 1.0) -> NDArray[np.float32]:
-    """A sound of random tones, 16,000 samples a second."""
+    """Return a sound of random tones, 16,000 samples a second."""
     rng = np.random.default_rng(seed)
     tones = rng.uniform(200, 3000, 10).repeat(1600)[: int(16000 * seconds)]
     return np.sin(2 * np.pi * np.cumsum(tones) / 16000).astype(np.float32)

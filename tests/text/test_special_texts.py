@@ -1,5 +1,6 @@
-"""Texts with many special tokens: cut between them before llama.cpp tokenizes the parts, they have
-the tokens that it gives the whole."""
+"""Texts with many special tokens are split between them, and llama.cpp tokenizes the parts: the
+tokens are
+those of the whole text."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from real_models import real_model
 from session_options import Open
 from specllama import SpecSession
 
-# Blanks, tags and marks of chat templates, which are special in one vocabulary or another.
+# Blanks, tags and chat template markers, which are special in some vocabularies.
 PIECES = [
     *("<|end|>", "<|im_start|>", "<|im_end|>", "<start_of_turn>", "<end_of_turn>", "<unused7>"),
     *("<bos>", "<b>", "</p>", "<", "|", "def f(x):", "x = 1", "é", "日本", "\t"),

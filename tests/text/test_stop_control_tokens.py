@@ -1,4 +1,4 @@
-"""Stop strings that are the texts of control tokens."""
+"""Stop strings that are texts of control tokens."""
 
 from __future__ import annotations
 

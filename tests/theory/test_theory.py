@@ -1,4 +1,5 @@
-"""specllama.theory, compared with the tables of its papers, simulation and brute force."""
+"""specllama.theory, compared with the tables of its papers, with simulation and with brute
+force."""
 
 from __future__ import annotations
 
@@ -36,16 +37,16 @@ TABLE_4 = [
     ("CNNDM", "large", 1, 3, 0.56, 0.11, 1.6),
 ]
 
-# What Theorem 3.8 gives for the alpha and c printed in three rows rounds to 0.1 less than the
-# printed factor: 2.347, 1.934 and 1.541. The printed factors follow from an alpha and a c that are
-# rounded to the printed ones.
+# For three rows, Theorem 3.8 with the printed alpha and c gives 2.347, 1.934 and 1.541, which round
+# to 0.1 less than the printed factor. The printed factors follow from unrounded values of alpha and
+# c.
 TABLE_4_ROUNDED_INPUTS = {
     ("EnDe", "base", 1): 2.347,
     ("EnDe", "large", 1): 1.934,
     ("CNNDM", "large", 1): 1.541,
 }
 
-# An Apple GPU: nearly linear up to 8 tokens, then one price for everything up to 32.
+# An Apple GPU: nearly linear up to 8 tokens, then constant up to 32.
 STAIRCASE = np.interp(
     np.arange(1, 65),
     [1, 2, 3, 4, 5, 6, 8, 9, 16, 24, 32, 33, 64],
@@ -56,7 +57,7 @@ LINEAR = np.arange(1, 9) * 0.25 + 0.75
 
 
 def distributions(seed: int, *shape: int) -> tuple[Any, Any]:
-    """Two related distributions of the given shape, with some zeros."""
+    """Return two related distributions of the given shape, with some zeros."""
     rng = np.random.default_rng(seed)
     common = rng.gumbel(size=shape)
     p = np.exp(common + rng.normal(size=shape))
@@ -83,7 +84,7 @@ def test_improvement_factors_match_table_4_of_the_paper() -> None:
         assert factor == pytest.approx(printed, abs=0.1)
         if round(factor, 1) != printed:
             deviating[task, model, temperature] = round(factor, 3)
-        # A factor printed as 2.4 is one from 2.35 to 2.45; so are alpha and c from an interval.
+        # A factor printed as 2.4 is from 2.35 to 2.45; alpha and c have such intervals, too.
         least = theory.improvement_factor(alpha - 0.005, gamma, c + 0.005)
         most = theory.improvement_factor(alpha + 0.005, gamma, c - 0.005)
         assert least <= printed + 0.05
@@ -150,7 +151,7 @@ def test_constant_decode_times_give_theorem_3_8() -> None:
 
 
 def test_time_per_token_with_latency_alone_is_latency_per_expected_tokens() -> None:
-    """Cost per token L / E[accepted], where only the way to the target counts."""
+    """Cost per token L / E[accepted], if only the latency to the target counts."""
     per_token = theory.time_per_token(0.8, 10, lambda n: 0, latency=0.1)
     assert per_token == pytest.approx(0.1 / theory.expected_tokens(0.8, 10))
     assert theory.time_per_token(0.8, 0, lambda n: 0, latency=0.1) == pytest.approx(0.1)
@@ -200,7 +201,7 @@ def test_divergence_and_acceptance_match_their_definitions() -> None:
 
 
 def test_one_hot_distributions_accept_all_or_nothing() -> None:
-    """Greedy sampling puts all mass on one token, and every rule says the same (section 2.2)."""
+    """Greedy sampling puts all mass on one token, and all rules agree (section 2.2)."""
     p, q = np.eye(4)[[0, 1, 2]], np.eye(4)[[0, 3, 2]]
     for rule in (theory.acceptance, theory.coupled_acceptance, theory.greedy_draft_acceptance):
         np.testing.assert_array_equal(rule(p, q), [1, 0, 1])
@@ -240,7 +241,8 @@ def test_coupled_acceptance_equals_its_double_sum() -> None:
 
 
 def exhaustive(acceptable: list[int], rounds: list[float], i: int = 0) -> float:
-    """The least time of all ways to draft m tokens at position i and accept the right ones."""
+    """Return the least time of all ways to draft m tokens at position i and accept the right
+    ones."""
     if i >= len(acceptable):
         return 0.0
     totals = []
@@ -255,7 +257,7 @@ def test_the_oracle_bound_equals_exhaustive_search(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, cap = int(rng.integers(1, 9)), int(rng.integers(0, 5))
     acceptable = rng.integers(0, 6, n)
-    v = rng.random(cap + 1) + 0.1  # up and down: wider may be cheaper
+    v = rng.random(cap + 1) + 0.1  # not monotone: a wider decode may be cheaper
     step, latency = rng.random(2) * 0.3
     rounds = [float(v[k] + k * step + latency) for k in range(cap + 1)]
     path = theory.oracle_bound(acceptable, v, step, latency)
@@ -272,23 +274,23 @@ def test_the_oracle_bound_equals_sums_by_hand() -> None:
     nothing = theory.oracle_bound([0] * 5, LINEAR)
     assert nothing.time == 5
     np.testing.assert_array_equal(nothing.drafted, [0] * 5)
-    # All is acceptable: one decode of eight tokens.
+    # All tokens are acceptable: one decode of eight tokens.
     everything = theory.oracle_bound(np.arange(8, 0, -1), LINEAR)
     assert everything.time == LINEAR[7]
     np.testing.assert_array_equal(everything.accepted, [7])
     capped = theory.oracle_bound(np.arange(8, 0, -1), lambda n: 1 + n, cap=3)
     assert capped.time == 10
     np.testing.assert_array_equal(capped.drafted, [3, 3])
-    # The function is asked as far as something is acceptable.
+    # The function is called only for acceptable lengths.
     assert theory.oracle_bound([2, 0, 0], lambda n: {1: 1.0, 2: 1.5, 3: 1.75}[n]).time == 1.75
     assert theory.oracle_bound([], LINEAR).time == 0
-    # On a staircase eight tokens are cheapest in a decode of nine.
+    # On a staircase, the cheapest way to eight tokens is one decode of nine.
     wide = theory.oracle_bound([7] * 8, STAIRCASE)
     assert (wide.time, wide.drafted.tolist(), wide.accepted.tolist()) == (5, [8], [7])
 
 
 def test_the_oracle_of_iid_drafts_beats_every_fixed_gamma() -> None:
-    """Section 3.5: an oracle for gamma gains more than the best gamma that is fixed."""
+    """Section 3.5: an oracle for gamma gains more than the best fixed gamma."""
     rng = np.random.default_rng(6)
     alpha, c, n = 0.8, 0.05, 20_000
     misses = rng.random(n) >= alpha
@@ -297,7 +299,7 @@ def test_the_oracle_of_iid_drafts_beats_every_fixed_gamma() -> None:
         acceptable[i] = 0 if misses[i] else acceptable[i + 1] + 1
     path = theory.oracle_bound(acceptable, lambda n: 1, draft_step=c)
     fixed = theory.improvement_factor(alpha, theory.optimal_gamma(alpha, c), c)
-    # A round of the oracle yields 1 / (1 - alpha) tokens and drafts no token in vain.
+    # A round of the oracle gives 1 / (1 - alpha) tokens, and all its drafts are accepted.
     oracle = 1 / (1 - alpha) / (1 + c * alpha / (1 - alpha))
     assert n / path.time == pytest.approx(oracle, rel=0.02)
     assert 1.1 * fixed < oracle < 1.6 * fixed
@@ -358,14 +360,14 @@ def test_decode_times_are_interpolated_and_extrapolated() -> None:
     assert v == (2, 4, 6, 7, 8, 9)
     assert v.of(3) == 6
     np.testing.assert_allclose(v.ratios, [1, 2, 3, 3.5, 4, 4.5])
-    assert theory.DecodeTimes.through({1: 2.0, 2: 1.0}, 4) == (2, 1, 1, 1)  # not to nothing
+    assert theory.DecodeTimes.through({1: 2.0, 2: 1.0}, 4) == (2, 1, 1, 1)  # never down to 0
     assert theory.DecodeTimes.through({1: 2.0}, 3) == (2, 2, 2)
     assert theory.measured_optimal_gamma(0.9, v) == theory.measured_optimal_gamma(0.9, list(v))
 
 
 def test_speedup_of_heads_matches_its_formulas() -> None:
     rates, v = [0.8, 0.6, 0.5], [1.0, 1.2, 1.5, 2.0]
-    right = [0.8, 0.8 + 0.48, 0.8 + 0.48 + 0.24]  # expected tokens accepted
+    right = [0.8, 0.8 + 0.48, 0.8 + 0.48 + 0.24]  # expected accepted tokens
     in_turn, at_once, itself = (
         theory.speedup_of_heads(rates, v, 0.1, drafts)
         for drafts in ("in turn", "at once", "itself")
@@ -376,7 +378,7 @@ def test_speedup_of_heads_matches_its_formulas() -> None:
     assert at_once == pytest.approx([1, *((1 + right[g - 1]) / (0.1 + v[g]) for g in (1, 2, 3))])
     assert itself == pytest.approx([1, *((2 + right[g - 1]) / (2 * v[g]) for g in (1, 2, 3))])
     assert in_turn == pytest.approx(theory.speeds(rates, v, 0.1) / theory.speeds(rates, v, 0.1)[0])
-    # One rate, and decodes that all take as long: the paper's formula.
+    # With one rate and decodes of equal time, it is the paper's formula.
     flat = theory.speedup_of_heads([0.7] * 5, [2.0] * 6, 0.1)
     assert flat[5] == pytest.approx(theory.improvement_factor(0.7, 5, 0.05))
     assert theory.speedup_of_heads([1.0], [1.0, 1.0], drafts="itself")[1] == 1.5

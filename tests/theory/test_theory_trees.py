@@ -25,7 +25,7 @@ def distributions(seed: int, n: int, near: float) -> tuple[Floats, Floats]:
 
 
 def subtrees(n_depths: int, n_ranks: int, size: int) -> Any:
-    """Every set of `size` nodes (paths of ranks) that has each node's parent."""
+    """Yield every set of `size` nodes (paths of ranks) that includes each node's parent."""
     nodes = [
         path
         for depth in range(1, n_depths + 1)
@@ -38,7 +38,7 @@ def subtrees(n_depths: int, n_ranks: int, size: int) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_best_tree_equals_brute_force(seed: int) -> None:
+def test_the_best_tree_equals_brute_force(seed: int) -> None:
     edges = random_edges(seed, 3, 2)
     best = theory.best_tree(edges, 6)
     for size in range(7):
@@ -60,7 +60,7 @@ def test_expected_tokens_is_the_mean_of_rounds() -> None:
     assert expected == pytest.approx(best.expected_tokens[-1])
     counts = []
     for _ in range(20_000):
-        # What is right at each depth, the edges of a node being the same for all at its depth.
+        # The right candidate at each depth; all nodes of a depth have the same edges.
         right = [rng.choice(4, p=[*row, 1 - row.sum()]) for row in edges]
         node, n = -1, 1
         for depth in range(3):
@@ -95,7 +95,7 @@ def test_a_tree_without_branches_equals_a_chain(alpha: float) -> None:
 
 
 def test_branches_pay_only_if_width_is_cheap() -> None:
-    """A draft model that is right in half of the cases, and second in a quarter of them."""
+    """The draft model's first choice is right in half of the cases, its second in a quarter."""
     edges = np.tile([0.5, 0.25, 0.1], (16, 1))
     comb = theory.best_tree(edges, 24)
     chain = theory.best_tree(edges[:, :1], 16)
@@ -184,7 +184,7 @@ def test_bad_arguments_of_trees_are_refused(call: Any, message: str) -> None:
         call()
 
 
-def test_edges_may_sum_to_a_rounded_1() -> None:
+def test_tree_edges_may_sum_to_a_rounded_1() -> None:
     edges = [0.2, 0.4, 0.3, 0.1]
     assert sum(edges) > 1
     assert theory.tree_expected_tokens([-1] * 4, edges) == pytest.approx(2)

@@ -15,14 +15,14 @@ Expect = Callable[[Sequence[Part], int], list[int]]
 
 @pytest.fixture(scope="session", params=WRITERS)
 def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> VisionModel:
-    """A model that sees, of each kind."""
+    """A vision model of each kind."""
     folder: Path = tmp_path_factory.mktemp("models")
     return WRITERS[request.param](folder)
 
 
 @pytest.fixture(scope="session")
 def expect(model: VisionModel) -> Iterator[Expect]:
-    """The answer of llama-cpp-python's own way."""
+    """Returns the answer of llama-cpp-python's own use of libmtmd."""
     with MtmdReference(model) as reference:
         yield reference.answer
 

@@ -1,4 +1,4 @@
-"""Drafts after images change no token, whoever makes them."""
+"""Drafts after images change no token, with every drafter."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_drafts_change_no_token(expect: Expect, seeing: Seeing, draft: str | Non
     assert answer(session, parts, 200) == expect(parts, 200)
 
 
-def test_rejected_drafts_after_images_are_taken_back(expect: Expect, seeing: Seeing) -> None:
+def test_rejected_drafts_after_images_are_rewound(expect: Expect, seeing: Seeing) -> None:
     expected = expect(ONE, N)
     drafter = MostlyRight()
     session = seeing(drafter, spec_length=8)
@@ -38,22 +38,22 @@ def test_rejected_drafts_after_images_are_taken_back(expect: Expect, seeing: See
     assert 0 < stream.stats.accepted < stream.stats.drafted
 
 
-def test_a_model_that_reads_text_only_drafts_for_one_that_sees(
+def test_a_text_model_drafts_for_a_vision_model(
     expect: Expect, seeing: Seeing, model: VisionModel
 ) -> None:
     if "qwen35" in model.text.name:
-        pytest.skip("its memory cannot be cut, so it cannot draft")
+        pytest.skip("its memory cannot be rewound, so it cannot draft")
     session = seeing(model.text, spec_length=3)
     stream = finished(start(session, ONE, N))
     assert stream.tokens == expect(ONE, N)
     assert stream.stats.drafted > 0
 
 
-def test_predicting_layers_draft_for_a_model_that_sees(
+def test_mtp_layers_draft_for_a_vision_model(
     expect: Expect, seeing: Seeing, model: VisionModel
 ) -> None:
     if not _core.brings_head(str(model.text)):
-        pytest.skip("the model has none")
+        pytest.skip("the model has no MTP layers")
     session = seeing("mtp", spec_length=3)
     stream = finished(start(session, ONE, N))
     assert stream.tokens == expect(ONE, N)
@@ -66,14 +66,14 @@ def test_trees_after_images_change_no_token(expect: Expect, seeing: Seeing) -> N
     assert answer(session, parts, 200) == expect(parts, 200)
 
 
-def test_the_tokens_of_a_seed_are_the_same_with_drafts(seeing: Seeing) -> None:
+def test_drafts_after_images_change_no_sampled_token(seeing: Seeing) -> None:
     plain, drafting = seeing(None), seeing("ngram", spec_length=4)
     for seed in range(3):
         same: dict[str, Any] = {"temperature": 1.0, "seed": seed}
         assert answer(plain, ONE, 100, **same) == answer(drafting, ONE, 100, **same)
 
 
-def test_a_head_drafts_for_a_model_that_sees(
+def test_a_head_drafts_for_a_vision_model(
     expect: Expect, seeing: Seeing, model: VisionModel, tmp_path: Path
 ) -> None:
     if "qwen35" not in model.text.name:
@@ -87,6 +87,8 @@ def test_a_head_drafts_for_a_model_that_sees(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("draft", ["ngram", None])
-def test_long_answers_are_the_same(expect: Expect, seeing: Seeing, draft: str | None) -> None:
+def test_drafts_change_no_token_of_long_answers_to_images(
+    expect: Expect, seeing: Seeing, draft: str | None
+) -> None:
     session = seeing(draft, n_ctx=4096)
     assert answer(session, ONE, 2000) == expect(ONE, 2000)

@@ -1,5 +1,4 @@
-"""Mutated files of multimodal projectors: they are refused or read images, and never end the
-process."""
+"""Mutated projector files are refused or read images, and never end the process."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Prompts with images: the answers are those of llama-cpp-python's own way through libmtmd, with
-and without drafts, and whatever the memory holds of other prompts."""
+"""Prompts with images: with and without drafts, after any other prompts, the answers are those of
+llama-cpp-python's own use of libmtmd."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ ONE: list[Part] = ["What is this? ", picture(1), "It is a"]
 
 
 def can_go_back(model: VisionModel) -> bool:
-    """Whether the memory can be cut to any part of such short prompts: there are no states, and no
-    windows that have moved on."""
+    """Return whether the memory can be rewound to any position of such short prompts: it has no
+    states, and
+    no windows that have moved on."""
     return "qwen2vl" in model.text.name
 
 
@@ -43,7 +44,7 @@ def test_the_rows_of_images_count_as_tokens_of_the_prompt(seeing: Seeing) -> Non
     assert made.n_rows > len(made.tokens[made.tokens >= 0]) + 8
 
 
-def test_only_what_follows_an_equal_prefix_is_decoded(
+def test_only_the_part_after_an_equal_prefix_with_images_is_decoded(
     expect: Expect, seeing: Seeing, model: VisionModel
 ) -> None:
     session = seeing()
@@ -84,7 +85,9 @@ def test_requests_with_different_images_are_served_at_once(expect: Expect, seein
         assert finished(stream).tokens == expect(parts, 40)
 
 
-def test_a_second_request_copies_what_the_first_has_decoded(expect: Expect, seeing: Seeing) -> None:
+def test_a_second_request_copies_the_images_that_the_first_has_decoded(
+    expect: Expect, seeing: Seeing
+) -> None:
     session = seeing(n_seq=2)
     first: list[Part] = ["Some letters in front, which both share.", picture(1), "What?"]
     second: list[Part] = [*first[:2], "Whom?"]
@@ -97,7 +100,7 @@ def test_a_second_request_copies_what_the_first_has_decoded(expect: Expect, seei
         assert finished(stream).tokens == expect(parts, 30)
 
 
-def test_saved_states_have_images(
+def test_saved_states_contain_images(
     expect: Expect, seeing: Seeing, tmp_path: Path, model: VisionModel
 ) -> None:
     file = tmp_path / "state"
@@ -120,7 +123,7 @@ def test_saved_states_have_images(
         blind.load_state(file)
 
 
-def test_copies_in_main_memory_hold_images(
+def test_copies_in_main_memory_contain_images(
     expect: Expect, seeing: Seeing, model: VisionModel
 ) -> None:
     session = seeing(cache_ram=64)
@@ -133,19 +136,19 @@ def test_copies_in_main_memory_hold_images(
         assert stream.stats.reused_tokens > 0
 
 
-def test_a_session_that_reads_text_only_refuses_images(model: VisionModel) -> None:
+def test_a_text_session_refuses_images(model: VisionModel) -> None:
     with SpecSession(model.text, None, mmproj=None, n_ctx=256, n_threads=1) as session:
         assert not session._backend.sees
         with pytest.raises(ArgumentError, match="reads text only"):
             session._backend.media_prompt([_core.Media.image(picture(1))])
 
 
-def test_an_exact_session_refuses_a_projector(seeing: Seeing) -> None:
+def test_exact_sessions_refuse_a_projector(seeing: Seeing) -> None:
     with pytest.raises(ArgumentError, match="not exact"):
         seeing(exact=True)
 
 
-def test_the_ids_of_an_image_are_refused_without_it(seeing: Seeing) -> None:
+def test_image_ids_without_their_image_are_refused(seeing: Seeing) -> None:
     session = seeing()
     ids = prompt(session, ONE).tokens
     with pytest.raises(ArgumentError, match="out of range"):
@@ -161,7 +164,7 @@ def test_a_context_that_images_fill_is_refused(seeing: Seeing) -> None:
         start(session, parts, 1)
 
 
-def test_equal_pixels_have_equal_ids_and_others_do_not() -> None:
+def test_images_have_equal_ids_if_and_only_if_their_pixels_are_equal() -> None:
     image = _core.Media.image
     assert image(picture(1)).id == image(picture(1).copy()).id
     turned = picture(1).reshape(80, 48, 3)

@@ -1,4 +1,4 @@
-"""Files that are no projector, or none for the model, are refused with a sentence."""
+"""Files that are not projectors, or not for the model, are refused with a sentence."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def gemma(tmp_path_factory: pytest.TempPathFactory) -> VisionModel:
         ({"clip.vision.block_count": 3}, "tensor v.blk.2.attn_q.weight is missing"),
     ],
 )
-def test_damaged_headers_are_refused(
+def test_projectors_with_damaged_headers_are_refused(
     qwen: VisionModel, tmp_path: Path, values: dict[str, Any], why: str
 ) -> None:
     damaged = tmp_path / "mmproj.gguf"
@@ -66,7 +66,7 @@ def test_damaged_headers_are_refused(
         ("mm.2.bias", None, "unable to find tensor mm.2.bias"),
     ],
 )
-def test_damaged_tensors_are_refused(
+def test_projectors_with_damaged_tensors_are_refused(
     qwen: VisionModel, tmp_path: Path, name: str, data: Any, why: str
 ) -> None:
     damaged = tmp_path / "mmproj.gguf"
@@ -75,7 +75,7 @@ def test_damaged_tensors_are_refused(
         open_seeing(VisionModel(qwen.text, damaged))
 
 
-def test_a_model_is_no_projector(qwen: VisionModel) -> None:
+def test_a_model_file_is_refused_as_a_projector(qwen: VisionModel) -> None:
     with pytest.raises(ModelError, match=r"it is a model \(qwen2vl\); give the file"):
         _core.read_projector(str(qwen.text))
 
@@ -90,11 +90,11 @@ def test_the_projector_of_a_model_of_another_width_is_refused(
         open_seeing(VisionModel(qwen.text, wide))
 
 
-def test_a_missing_file_is_named(qwen: VisionModel, tmp_path: Path) -> None:
+def test_a_missing_projector_file_is_named(qwen: VisionModel, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"There is no file .*mmproj\.gguf"):
         open_seeing(VisionModel(qwen.text, tmp_path / "mmproj.gguf"))
 
 
-def test_a_header_tells_what_the_model_needs(gemma: VisionModel) -> None:
+def test_the_projector_header_gives_inputs_and_width(gemma: VisionModel) -> None:
     found = _core.read_projector(str(gemma.projector))
     assert (found.sees, found.hears, found.width) == (True, False, 128)

@@ -1,4 +1,4 @@
-"""Prompts with sounds: the answers are those of llama-cpp-python's own way through libmtmd."""
+"""Prompts with sounds: the answers are those of llama-cpp-python's own use of libmtmd."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_an_answer_is_that_of_llama_cpp(
         assert stream.stats.prompt_tokens > 2 * 375
 
 
-def test_an_image_is_refused_by_a_model_that_only_hears(hearing: VisionModel) -> None:
+def test_a_model_that_only_hears_refuses_images(hearing: VisionModel) -> None:
     with (
         open_seeing(hearing) as session,
         pytest.raises(ArgumentError, match="An image cannot be used: the projector does not"),

@@ -1,4 +1,4 @@
-"""The conversations to answer have their stated properties; files of users are read."""
+"""The conversations to answer have their stated properties; users' files are read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def said(dialogue: Dialogue) -> str:
 
 
 def code_of(dialogue: Dialogue) -> tuple[str, str]:
-    """The language and the text of the code that is given."""
+    """Return the language and the text of the given code."""
     language, _, code = said(dialogue).split("```")[1].partition("\n")
     return language, code
 
@@ -44,8 +44,8 @@ def test_every_answered_workload_has_its_conversations() -> None:
         assert max(counts.values()) == 1
 
 
-def test_no_two_conversations_share_a_passage() -> None:
-    """They are sixty texts, not one with other names in it."""
+def test_no_two_answered_conversations_share_a_passage() -> None:
+    """They are sixty different texts, not one with other names."""
     seen: dict[tuple[str, ...], str] = {}
     for name in workloads.ANSWERED:
         for one in workloads.load_answered(name):
@@ -54,7 +54,7 @@ def test_no_two_conversations_share_a_passage() -> None:
                 assert seen.setdefault(gram, one.name) == one.name, gram
 
 
-def test_conversations_are_clean_text() -> None:
+def test_answered_conversations_are_clean_text() -> None:
     for name in workloads.ANSWERED:
         raw = (DATA / "answered" / f"{name}.jsonl").read_bytes()
         assert raw.endswith(b"}\n")
@@ -68,7 +68,7 @@ def test_conversations_are_clean_text() -> None:
                 assert all(sign.isalpha() or sign in "°²§→" for sign in signs), signs
 
 
-def test_code_conversations_cover_all_languages() -> None:
+def test_answered_code_conversations_cover_all_languages() -> None:
     languages = {"python", "javascript", "c", "sql", "yaml", "toml"}
     found = set()
     for name in ("fix", "rename"):
@@ -86,13 +86,13 @@ def test_code_conversations_cover_all_languages() -> None:
 
 
 def test_the_code_to_fix_has_the_described_bug() -> None:
-    """The first text to be fixed has the bug that its user describes."""
+    """The first text to fix has the bug that its user describes."""
     scope: dict[str, Any] = {}
     exec(code_of(workloads.load_answered("fix")[0])[1], scope)
     assert scope["moving_average"]([1, 2, 3, 4], 2) == [1.5, 3.0]
 
 
-def test_the_readme_has_the_right_counts() -> None:
+def test_the_readme_of_answered_workloads_has_the_right_counts() -> None:
     text = (DATA / "README.md").read_text(encoding="utf-8")
     for name in workloads.ANSWERED:
         lengths = [len(said(one).split()) for one in workloads.load_answered(name)]
@@ -100,7 +100,7 @@ def test_the_readme_has_the_right_counts() -> None:
         assert row in text, row
 
 
-def test_passages_have_their_stated_length() -> None:
+def test_answered_passages_have_their_stated_length() -> None:
     for name, low, high in (("summarise", 200, 400), ("documents", 200, 600)):
         for one in workloads.load_answered(name):
             assert low <= len(said(one).split()) <= high, one.name
@@ -114,7 +114,7 @@ def test_unknown_answered_workloads_are_refused() -> None:
         workloads.load_answered("fix", half)
 
 
-def test_dialogues_are_read_from_a_file(tmp_path: Path) -> None:
+def test_answered_dialogues_are_read_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     system, user = ({"role": role, "content": role} for role in ("system", "user"))
     more = {"name": "n", "workload": "w", "messages": [system, user | {"date": 1}], "more": 1}

@@ -1,4 +1,4 @@
-"""The texts to replay have their stated properties; files of users are read."""
+"""The texts to replay have their stated properties; users' files are read."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ LEAST = {"edit": 24, "quote": 8, "code": 8, "json": 8, "prose": 8}
 
 
 def grams(text: str, order: int = 4) -> list[tuple[str, ...]]:
-    """The n-grams of the words and signs of a text."""
+    """Return the n-grams of the words and punctuation marks of a text."""
     words = re.findall(r"\w+|[^\w\s]", text)
     return [tuple(words[i : i + order]) for i in range(len(words) - order + 1)]
 
 
 def share_from_prompt(replays: Sequence[Replay]) -> float:
-    """The share of 4-grams of the references that their prompts have too."""
+    """Return the share of the references' 4-grams that are also in their prompts."""
     found = total = 0
     for replay in replays:
         known = set(grams(replay.prompt))
@@ -41,7 +41,7 @@ def share_from_prompt(replays: Sequence[Replay]) -> float:
 
 
 def original(replay: Replay) -> str:
-    """The function that an edit starts from."""
+    """Return the function that an edit starts from."""
     return replay.prompt.split("```python\n")[1].split("```")[0]
 
 
@@ -82,7 +82,7 @@ def test_workloads_differ_in_the_share_found_in_the_prompt() -> None:
     assert shares["prose"] < 0.05
 
 
-def test_prose_does_not_repeat_itself() -> None:
+def test_prose_workloads_do_not_repeat_themselves() -> None:
     for replay in workloads.load("prose"):
         counts = Counter(grams(replay.reference))
         repeated = 1 - len(counts) / counts.total()
@@ -90,7 +90,7 @@ def test_prose_does_not_repeat_itself() -> None:
         assert share_from_prompt([replay]) < 0.1, replay.name
 
 
-def test_prompts_fit_the_bundled_model() -> None:
+def test_workload_prompts_fit_the_bundled_model() -> None:
     with SpecSession(n_threads=1, n_gpu_layers=0, n_ctx=256) as session:
         for name in LEAST:
             for replay in workloads.load(name):
@@ -98,7 +98,7 @@ def test_prompts_fit_the_bundled_model() -> None:
                 assert n_tokens <= 2048, replay.name
 
 
-def test_code_was_held_out_of_training() -> None:
+def test_code_workloads_were_held_out_of_training() -> None:
     text = (ROOT / "models" / "README.md").read_text(encoding="utf-8")
     held_out = set(re.findall(r"`([\w/]+)`", text.split("\nHeld out:")[1].split("\n\n")[0]))
     assert "shutil" in held_out
@@ -123,7 +123,7 @@ def test_edit_workloads_change_the_function_as_asked(kind: str) -> None:
 
 
 def test_kinds_of_edits_alternate() -> None:
-    """So that the first few are an honest sample."""
+    """So the first few are a fair sample."""
     kinds = [replay.name.split()[0] for replay in workloads.load("edit")]
     assert all(len(set(kinds[i : i + 4])) == 4 for i in range(0, len(kinds), 4))
 
@@ -149,7 +149,7 @@ def test_argument_edits_add_an_argument_only() -> None:
         before, after = function(original(replay)), function(replay.reference)
         assert after.args.args.pop().arg == added
         assert after.args.defaults.pop()
-        # It is used, and nothing but the lines around its uses has changed.
+        # The argument is used, and only the lines around its uses have changed.
         assert ast.dump(before.args) == ast.dump(after.args)
         assert any(isinstance(node, ast.Name) and node.id == added for node in ast.walk(after))
         kept = set(original(replay).splitlines()) & set(replay.reference.splitlines())
@@ -174,7 +174,7 @@ def test_constant_edits_change_constants_only() -> None:
 
 
 class WithoutHints(ast.NodeTransformer):
-    """Takes the type hints away again."""
+    """Removes the type hints."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None
@@ -201,7 +201,7 @@ def test_hint_edits_add_type_hints_only() -> None:
         assert ast.dump(stripped) == ast.dump(before)
 
 
-def test_quotes_are_verbatim() -> None:
+def test_quote_workloads_are_verbatim() -> None:
     for replay in workloads.load("quote"):
         document = replay.prompt.split("\n---\n")[0]
         lines = [line for line in replay.reference.split("\n") if line]
@@ -226,7 +226,7 @@ def test_code_workloads_continue_after_the_docstring() -> None:
 
 
 def follows(value: Any, schema: dict[str, Any]) -> bool:
-    """Whether a value follows a JSON schema; as much of them as the workload uses."""
+    """Return whether a value follows a JSON schema, for the keywords that the workload uses."""
     if schema["type"] == "object":
         properties = schema["properties"]
         return list(value) == schema["required"] == list(properties) and all(
@@ -301,7 +301,9 @@ def test_texts_to_replay_are_read_from_jsonl(tmp_path: Path) -> None:
         (b'{"prompt": 1' + b"0" * 5000 + b"}", ", line 2"),
     ],
 )
-def test_malformed_lines_are_refused(line: bytes, message: str, tmp_path: Path) -> None:
+def test_malformed_lines_of_replay_files_are_refused(
+    line: bytes, message: str, tmp_path: Path
+) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_bytes(b'{"prompt": "a", "reference": "b"}\n' + line + b"\n")
     with pytest.raises(ArgumentError) as caught:
@@ -310,7 +312,7 @@ def test_malformed_lines_are_refused(line: bytes, message: str, tmp_path: Path) 
     assert "\n" not in str(caught.value)
 
 
-def test_unreadable_files_are_refused(tmp_path: Path) -> None:
+def test_unreadable_replay_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"none\.jsonl cannot be read: No such file"):
         workloads.read_jsonl(tmp_path / "none.jsonl")
     with pytest.raises(ArgumentError, match="cannot be read: Is a directory"):

@@ -124,7 +124,7 @@ TYPES: list[Any] = [
     pydantic.AnyUrl, pydantic.Base64Bytes, pydantic.RootModel[list[int]],
     pydantic.JsonValue,
 ]  # fmt: skip
-"""Types of which all is in the schema."""
+"""Types that the schema describes completely."""
 
 
 def texts(kind: Any, n: int = 20) -> list[bytes]:

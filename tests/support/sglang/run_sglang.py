@@ -1,9 +1,10 @@
-"""Runs SGLang 0.5.23 on a CPU, for which its packages of kernels on PyPI are not made.
+"""Runs SGLang 0.5.23 on a CPU, for which its kernel packages on PyPI are not built.
 
-    python run_sglang.py convert MODEL.gguf FOLDER    # as a model that SGLang reads, in float32
+    python run_sglang.py convert MODEL.gguf FOLDER    # to a float32 model that SGLang reads
     python run_sglang.py serve --model-path FOLDER ...
 
-Children that SGLang starts run the top of this file, too."""
+Child processes of SGLang also run the top of this file.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ os.environ["SGLANG_USE_CPU_ENGINE"] = "1"
 
 import torch
 
-# torchvision's operators are not there with a CPU's torch, but its import registers their shapes.
+# A CPU's torch lacks torchvision's operators, but torchvision registers their shapes when imported.
 _library = torch.library.Library("torchvision", "DEF")
 for _name in ("nms", "qnms"):
     _library.define(f"{_name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 
 class _NoKernels(types.ModuleType):
-    """Stands in for the module of CUDA kernels: every name exists, and fails when called."""
+    """Replaces the module of CUDA kernels: every name exists, and fails when called."""
 
     __path__ = ()
 
@@ -43,7 +44,7 @@ sys.modules["sgl_kernel"] = _NoKernels("sgl_kernel")
 
 
 def convert(gguf: str, folder: str) -> None:
-    """Write a GGUF of the architecture llama as transformers writes a model."""
+    """Write a GGUF of the architecture llama as a transformers model."""
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
 
     path = Path(gguf)
