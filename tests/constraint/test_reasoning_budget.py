@@ -95,8 +95,7 @@ def test_budget_ends_a_thought_only_between_characters(scripted: Open) -> None:
 
 def test_budget_does_not_apply_inside_a_grammar(scripted: Open) -> None:
     """A grammar that constrains the thought has no limit. A lazy grammar, which waits for the
-    closing
-    tag, has one."""
+    closing tag, has one."""
     session = scripted()
     for grammar in (
         'root ::= " A" [a-z ]+ ";\\n" [a-z]+',

@@ -1,8 +1,7 @@
 """Sessions on a GPU that llama.cpp was built for; skipped elsewhere.
 
 On a GPU, the order of sums depends on the batch width. So speculation may change which of two
-nearly
-equal candidates wins.
+nearly equal candidates wins.
 """
 
 from __future__ import annotations
@@ -177,8 +176,7 @@ def test_experts_in_main_memory_give_nearly_the_same_logprobs(
     tmp_path: Path, open_gpu: Open, n_cpu_moe: int
 ) -> None:
     """Only the first token is compared, because later ones may use other experts. From 32 tokens
-    on,
-    the GPU multiplies with the experts all the same."""
+    on, the GPU multiplies with the experts all the same."""
     model = write_experts(tmp_path / "model.gguf", 4, 8)
     whole, session = open_gpu(model, None), open_gpu(model, n_cpu_moe=n_cpu_moe)
     for n in (1, 20, 70, 150):

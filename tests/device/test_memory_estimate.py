@@ -135,8 +135,7 @@ def test_estimate_is_near_llama_cpps_allocation_for_every_architecture(tmp_path:
         name: write_any(tmp_path / f"{i}.gguf", name, entry)
         for i, (name, entry) in enumerate(architectures().items())
         # MiniMax 01: no tensor says which layers have attention, so too many are counted. DeepSeek
-        # 4: the
-        # memory for each few tokens is not counted.
+        # 4: the memory for each few tokens is not counted.
         if name.split()[0] not in ("minimax-01", "deepseek4")
     }
     library = compiled("little_memory", tmp_path)

@@ -106,8 +106,7 @@ def test_states_of_earlier_and_concurrent_requests_draft_as_the_numpy_reference(
     tmp_path: Path, open_session: Open, kind: str
 ) -> None:
     """The prompts: one that continues a text, one that leaves it, several at once that copy from
-    each
-    other, and one longer than the drafter processes at once."""
+    each other, and one longer than the drafter processes at once."""
     target = write_target(tmp_path / "target.gguf", "llama")
     drafter = write_block(tmp_path / "draft.gguf", kind)
     session = open_session(target, drafter, spec_length=4, n_seq=3, **EXACT_FLOATS)

@@ -1,6 +1,5 @@
 """Drafts from heads, which read the target's hidden states: EAGLE-3 files, and MTP layers
-(multi-token
-prediction) in the target's own file."""
+(multi-token prediction) in the target's own file."""
 
 from __future__ import annotations
 

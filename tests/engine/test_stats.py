@@ -28,8 +28,7 @@ def test_counts_agree_with_each_other(open_session: Open, spec_length: int) -> N
         assert stats.drafted == sum(stats.drafted_by_position)
         assert stats.accepted == sum(stats.accepted_by_position)
         # Every round gives its accepted tokens and one more. An end-of-generation token counts as
-        # one
-        # of these, but not as generated.
+        # one of these, but not as generated.
         given = stats.rounds + stats.accepted
         if generation.finish_reason == "length":
             assert stats.generated_tokens == given

@@ -18,15 +18,15 @@ RANDOM_PROMPT = [1, *range(3, 60)]
 
 def test_a_drafter_observes_the_outcome_of_its_main_path(tmp_path: Path) -> None:
     model = write_dense(tmp_path / "model.gguf")
-    drafter = Branching(N_VOCAB, "side")
+    drafter = Branching(N_VOCAB, "branch")
     options: Any = {"max_tokens": 40, "logit_bias": {2: -100.0}}
     with open_exact(model, drafter, spec_length=4, spec_tree=3) as session:
         drafter.coming = session.generate(RANDOM_PROMPT, **options).tokens
-        drafter.heard.clear()
+        drafter.observed.clear()
         stats = session.generate(RANDOM_PROMPT, **options).stats
     assert stats.rounds < 12
-    assert len(drafter.heard) > 5
-    for n_accepted, token in drafter.heard:
+    assert len(drafter.observed) > 5
+    for n_accepted, token in drafter.observed:
         assert n_accepted == 0
         assert token in drafter.coming
 

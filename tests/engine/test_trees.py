@@ -16,7 +16,7 @@ from session_options import EXACT_HERE, Open, open_exact
 from specllama import ClosedError, SpecSession
 from specllama.session import BUNDLED_DRAFT
 
-PLACES = ["trunk", "side", "random", "nowhere"]
+PLACES = ["main path", "branch", "random", "nowhere"]
 RANDOM_PROMPT = [1, *range(3, 60)]
 TEMPERATURES = (0.0, 0.7, 1.0)
 
@@ -31,8 +31,7 @@ def prompt_of(model: Path | None, seed: int) -> Any:
 
 def check(model: Path | None, place: str, n_tokens: int, max_tokens: int, **options: Any) -> int:
     """Compare at least `n_tokens` tokens with plain decoding; return how many tokens of branches
-    were
-    accepted."""
+    were accepted."""
     drafter = Branching(N_VOCAB if model else 4096, place)
     n_aside = 0
     with (
@@ -66,10 +65,10 @@ def test_draft_trees_change_no_token(tmp_path: Path, kind: str, place: str) -> N
     model = {"dense": write_dense, "experts": write_experts}[kind](tmp_path / "model.gguf")
     n_aside = check(model, place, n_tokens=300, max_tokens=60)
     # After the end of a text, the drafter has only random tokens.
-    assert (n_aside > 10) == (place in ("side", "random"))
+    assert (n_aside > 10) == (place in ("branch", "random"))
 
 
-@pytest.mark.parametrize("place", ["side", "random"])
+@pytest.mark.parametrize("place", ["branch", "random"])
 def test_draft_trees_change_no_token_of_the_bundled_model(place: str) -> None:
     assert check(None, place, n_tokens=150, max_tokens=60, spec_length=6, spec_tree=3) > 0
 
@@ -184,7 +183,7 @@ def test_trees_leak_no_memory_when_the_context_fills(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", sorted(WRITERS))
 def test_memories_other_than_full_attention_verify_chains_only(tmp_path: Path, kind: str) -> None:
     model = WRITERS[kind](tmp_path / "model.gguf")
-    drafter = Branching(N_VOCAB, "side")
+    drafter = Branching(N_VOCAB, "branch")
     options: Any = {"max_tokens": 40, "logit_bias": {2: -100.0}}
     with SpecSession(model, None, n_threads=1) as plain:
         drafter.coming = plain.generate(RANDOM_PROMPT, **options).tokens
@@ -268,7 +267,7 @@ def test_ctrl_c_while_drafting_a_tree_leaves_no_tokens_in_the_memory(
 
 
 def test_closing_ends_a_stream_with_a_tree(tmp_path: Path) -> None:
-    drafter = Branching(N_VOCAB, "side")
+    drafter = Branching(N_VOCAB, "branch")
     session = open_exact(write_dense(tmp_path / "model.gguf"), drafter, spec_length=4, spec_tree=3)
     options: Any = {"max_tokens": 60, "logit_bias": {2: -100.0}}
     drafter.coming = session.generate(RANDOM_PROMPT, **options).tokens
@@ -286,7 +285,7 @@ def test_per_sequence_memories_verify_chains_only(tmp_path: Path) -> None:
     model = write_dense(tmp_path / "model.gguf")
     options: Any = {"max_tokens": 60, "logit_bias": {2: -100.0}, "temperature": 1.0, "seed": 1}
     with SpecSession(
-        model, Branching(N_VOCAB, "side"), n_seq=3, exact=True, n_threads=1, spec_length=4,
+        model, Branching(N_VOCAB, "branch"), n_seq=3, exact=True, n_threads=1, spec_length=4,
         spec_tree=3,
     ) as split:  # fmt: skip
         stats = split.generate(RANDOM_PROMPT, **options).stats

@@ -171,8 +171,7 @@ def test_corpus_cuts_long_files_between_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Pieces are tokenized separately, so a word cut in two would get other tokens. Only a line
-    longer
-    than a piece is cut."""
+    longer than a piece is cut."""
     source = tmp_path / "a.py"
     lines = [f"value_{i} = some_function({i})\n" for i in range(50)]
     source.write_text("".join(lines))

@@ -186,8 +186,7 @@ LETHAL: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 def test_headers_that_would_crash_llama_cpp_are_refused(tmp_path: Path) -> None:
     """Without a check, each would fail an assertion of llama.cpp, or worse. All run in one process,
-    so
-    that one crash is seen."""
+    so that one crash is seen."""
     write_scripted_model(original := tmp_path / "whole.gguf", ["a", "b", "c"])
     paths = []
     for i, (fields, tensors) in enumerate(LETHAL):

@@ -78,8 +78,7 @@ def test_undamaged_files_generate(kind: str, whole: Callable[[str], Path], targe
 
 Damage = tuple[str, dict[str, Any], dict[str, Any], str]
 """A kind, its changed fields, its changed tensors (a type: the same shape in that type), and the
-expected
-message."""
+expected message."""
 
 STATED: list[Damage] = [
     *(

@@ -1,6 +1,5 @@
 """Mutated files of MTP layers, and mutated models next to undamaged ones: they are refused or
-draft,
-and never end the process."""
+draft, and never end the process."""
 
 from __future__ import annotations
 

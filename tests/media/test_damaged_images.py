@@ -44,8 +44,7 @@ FILES = files()
 
 def damaged(data: bytes, draws: random.Random) -> bytes:
     """Return a file that is cut off, or has some bytes or a piece changed. Most changes are near
-    its
-    beginning, which has the sizes and tables."""
+    its beginning, which has the sizes and tables."""
     changed = bytearray(data)
     kind = draws.randrange(4)
     if kind == 0:

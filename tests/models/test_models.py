@@ -27,15 +27,12 @@ GGML_TYPE_F32 = 0
 
 FLOAT_TOLERANCE = 1e-3
 """Largest difference of a logit if both sides compute in float32. Measured: 6e-5, mostly from the
-four
-stored decimals; the rest allows for another order of sums on another machine."""
+four stored decimals; the rest allows for another order of sums on another machine."""
 
 Q8_TOLERANCE = 0.1
 """Root mean square difference of the logits if llama.cpp multiplies Q8_0 weights, for which it also
-rounds
-activations to eight bits. Measured: 0.06 (target) and 0.04 (draft). The logits' own spread is over
-3, and
-that of a wrong network 1.8 and more (see the tests that make one)."""
+rounds activations to eight bits. Measured: 0.06 (target) and 0.04 (draft). The logits' own spread
+is over 3, and that of a wrong network 1.8 and more (see the tests that make one)."""
 
 Q8_AGREEMENT = 0.9
 """Share of positions whose most likely token is the same after that rounding. Measured: 0.98 and

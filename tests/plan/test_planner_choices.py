@@ -94,8 +94,7 @@ def verify(planner: Planner, regime: TextRegime, n_draft: int, n_accepted: int) 
 @pytest.mark.parametrize("n_tokens", [0, 1200])
 def test_a_width_beyond_the_budget_does_not_prevent_a_shorter_draft(n_tokens: int) -> None:
     """The costs are those of 4-bit weights with one thread. The widest decode has the cheapest
-    tokens
-    but exceeds the budget; also far into the context."""
+    tokens but exceeds the budget; also far into the context."""
     widths = {1: 1, 2: 2, 4: 3.3, 8: 6.1, 12: 7.5, 16: 6.5, 17: 8.1, 32: 11.2, 64: 13.3, 65: 18}
     planner = Planner()
     seconds = [0.048 * widths.get(n, 0) for n in range(1, 66)]

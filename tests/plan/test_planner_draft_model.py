@@ -15,8 +15,7 @@ CURVES = DATA / "curves.json"
 
 def planner(seconds: list[float], step: float, row: float = 0.02) -> Planner:
     """Return a planner with known decode costs and a draft model's step cost; each further row
-    costs
-    `row` steps."""
+    costs `row` steps."""
     one = Planner()
     one.cost.restore(CurvePoints(seconds))
     for n in (1, 64):
@@ -134,8 +133,8 @@ def answer(
     max_tokens: int = 1000,
 ) -> tuple[list[float], list[float]]:
     """Return, for each request of n_prompt prompt tokens and at most max_tokens answer tokens, the
-    seconds
-    spent on a draft model that is always right, and the speed. A plain decode takes a second."""
+    seconds spent on a draft model that is always right, and the speed. A plain decode takes a
+    second."""
     asking, speeds = [], []
     for _ in range(n_requests):
         regime = one.begin(0.0, n_prompt)

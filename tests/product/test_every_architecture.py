@@ -2,10 +2,8 @@
 token.
 
 The models are small, random ones (any_model.py) whose memory, positions or states differ from a
-Llama's.
-Where possible, sessions are exact and log-probabilities are equal to the last bit; elsewhere sums
-may be
-rounded differently in decodes of another width.
+Llama's. Where possible, sessions are exact and log-probabilities are equal to the last bit;
+elsewhere sums may be rounded differently in decodes of another width.
 """
 
 from __future__ import annotations
@@ -24,8 +22,7 @@ from specllama import Generation, ModelError, SpecSession
 
 GENTLY = 1e-4
 """Largest difference of log-probabilities in inexact sessions. (Measured: 1e-5, and 0.1 and more if
-states
-are mixed up.)"""
+states are mixed up.)"""
 
 OPTIONS: dict[str, Any] = {
     "max_tokens": 30,

@@ -26,8 +26,8 @@ SEES_LLAMA_CPP = {
 }
 LLAMA_CPP = re.compile(r"(llama|llama-cpp|ggml[-a-z]*|gguf|mtmd|mtmd-helper)\.h")
 
-# Every file may also include the public headers, SHARED, and headers named without a folder,
-# which are in its own folder.
+# Every file may also include the public headers, SHARED, and headers named without a folder, which
+# are in its own folder.
 MAY_INCLUDE = {
     "csrc": set[str](),
     "csrc/include/specllama": set[str](),

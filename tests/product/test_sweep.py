@@ -1,8 +1,7 @@
 """Speculation changes no token: seeds x temperatures x truncations x drafters x kinds of models.
 
 `make test` runs a sample with every combination of temperature and truncation, every kind of model
-and
-every drafter; `make test-all` runs all.
+and every drafter; `make test-all` runs all.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from specllama.session import BUNDLED_DRAFT
 
 MODULE = PROMPTS["module"]
 N = 40
-PLACES = ["trunk", "side", "random", "nowhere"]
+PLACES = ["main path", "branch", "random", "nowhere"]
 WAYS: dict[str, dict[str, Any]] = {
     "greedy": {},
     "drawn": {"temperature": 1.0, "seed": 5, "logprobs": 1},
@@ -85,9 +85,9 @@ def test_trees_verified_by_a_server_change_no_token(
             assert sum(found.stats.accepted_by_rank) == found.stats.accepted
             found_aside += n_aside(found)
             # The server's count is ours.
-            if place == "side":
+            if place == "branch":
                 assert found.stats.rounds <= 2 + N // 4
-    assert (found_aside > 5) == (place in ("side", "random"))
+    assert (found_aside > 5) == (place in ("branch", "random"))
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -108,7 +108,7 @@ def test_a_server_without_branches_verifies_the_main_path(
     chains: Server, local: SpecSession
 ) -> None:
     expected = local.generate(MODULE, max_tokens=N)
-    for place in ("side", "trunk"):
+    for place in ("branch", "main path"):
         drafter = Branching(local.n_vocab, place)
         drafter.coming = expected.tokens
         with SpecSession(target=chains.url, draft=drafter, **TREES) as session:
@@ -116,7 +116,7 @@ def test_a_server_without_branches_verifies_the_main_path(
             found = session.generate(MODULE, max_tokens=N)
         same(found, expected)
         assert len(found.stats.drafted_by_rank) == 1
-        assert (found.stats.accepted > 20) == (place == "trunk")
+        assert (found.stats.accepted > 20) == (place == "main path")
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.7, 1.0])
@@ -184,7 +184,7 @@ class Breaking(Branching):
         return super().propose(sequence, tokens, max_tokens)
 
 
-@pytest.mark.parametrize("place", ["side", "random"])
+@pytest.mark.parametrize("place", ["branch", "random"])
 def test_broken_connections_repeat_rounds_with_their_branches(
     server: Server, local: SpecSession, place: str
 ) -> None:

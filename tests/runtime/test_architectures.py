@@ -1,8 +1,7 @@
 """Kinds of models with different memories: small, random ones, decoded by llama.cpp.
 
 Weights and KV memory are Q8_0, as in the exact configuration, except for parts that are float32 in
-real
-files, too (routers, convolutions, states).
+real files, too (routers, convolutions, states).
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ RESTORED = {"recurrent", "hybrid"}
 
 BOUND = {"experts": 1e-4, "recurrent": 1e-4, "hybrid": 1e-4}
 """Largest difference of log-probabilities from a new session, for kinds with float weights that are
-not
-exact; others are equal to the last bit. (Measured: equal everywhere.)"""
+not exact; others are equal to the last bit. (Measured: equal everywhere.)"""
 
 
 @pytest.fixture(scope="module", params=sorted(WRITERS))
@@ -76,8 +74,7 @@ class Fresh:
 @pytest.fixture
 def open_session(open_session: Open, kind: str) -> Open:
     """Opens sessions; for experts, exact ones, because their float32 router gives other bits to a
-    token
-    decoded alone."""
+    token decoded alone."""
     exact = {"exact": EXACT_HERE} if kind == "experts" else {}
     return lambda *arguments, **options: open_session(*arguments, **exact, **options)
 

@@ -31,8 +31,7 @@ class Outcome:
         found: Tokens generated until then.
         rest: Tokens generated after decodes succeeded again.
         of_saved: The same in a session that loaded the first one's saved state (None: it had none
-    to
-            save).
+            to save).
         expected: Expected tokens of each request.
         n_drafter_errors: Number of failed drafts.
         right: Share of the drafts for the rest that was accepted.

@@ -27,8 +27,7 @@ from specllama.session import BUNDLED_DRAFT
 
 NEAR = 0.1
 """Nats: at another width, an adapter's float products round in another order, and then activations
-are
-rounded to 8 bits."""
+are rounded to 8 bits."""
 
 
 @pytest.fixture
@@ -296,8 +295,7 @@ def test_the_largest_number_of_adapters_works(
     tmp_path: Path, write: Callable[[Path], Path], open_session: Open
 ) -> None:
     """They change all that `random_pairs` changes, in small batches: llama.cpp sizes its graph by
-    the
-    number of adapters."""
+    the number of adapters."""
     model = write(tmp_path / "model.gguf")
     architecture = gguf.GGUFReader(model).fields["general.architecture"].contents()
     adapters = [

@@ -26,8 +26,7 @@ class Answers:
 
     Attributes:
         distances: For each, the difference in nats between its first token that is not plain
-    decoding's
-            and plain decoding's token (0: no difference).
+            decoding's and plain decoding's token (0: no difference).
         widths: Number of tokens of each decode.
     """
 

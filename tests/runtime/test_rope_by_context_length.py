@@ -1,6 +1,5 @@
 """Models such as Phi-3, with other RoPE factors in long contexts than in short ones. A memory with
-keys
-of one kind cannot be reused in a context of the other."""
+keys of one kind cannot be reused in a context of the other."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Requests in any order, with snapshots in the memory. A request reuses what an earlier one left
-only
-if no other decode has moved it."""
+only if no other decode has moved it."""
 
 from __future__ import annotations
 

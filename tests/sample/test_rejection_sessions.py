@@ -154,8 +154,7 @@ def test_verification_does_not_depend_on_the_drawn_token(
     open_session: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The planner decides on one token, although one of the two tokens that may be drawn continues
-    with
-    a long copy in the text, and the other does not."""
+    with a long copy in the text, and the other does not."""
     monkeypatch.setenv("SPECLLAMA_CACHE", str(tmp_path))
     options: dict[str, Any] = {"spec_length": "auto", "n_threads": 1, "ngram_draw": True}
     with open_session(**options) as session:
@@ -240,8 +239,7 @@ def test_bad_options_of_drawn_drafts_are_refused(
 
 def test_a_draft_model_that_draws_for_a_greedy_target_fits_the_batch(tmp_path: Path) -> None:
     """Only the draft model draws, and drawn drafts are verified whole. So a round has no
-    alternatives,
-    which would not fit into the batch."""
+    alternatives, which would not fit into the batch."""
     model = write_dense(tmp_path / "target.gguf", n_layers=24)
     draft = write_dense(tmp_path / "draft.gguf", n_layers=1)  # cheap enough to be tried
     small: dict[str, Any] = {

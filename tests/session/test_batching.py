@@ -36,8 +36,7 @@ class Request:
 
 def mixed(n_vocab: int) -> list[Request]:
     """Return short and long prompts, some within a batch's share, some longer than a batch; greedy
-    and
-    sampled; some repetitive, so that drafts are made; some with a common beginning."""
+    and sampled; some repetitive, so that drafts are made; some with a common beginning."""
     rng = random.Random(5)
     phrase = [rng.randrange(3, n_vocab - 1) for _ in range(12)]
     requests = []
@@ -136,8 +135,7 @@ def test_requests_of_every_kind_of_model_are_independent(
     """No token is decoded alone in models with float weights (experts, snapshots).
 
     Recurrent and hybrid models with float weights are not exact, but their measured tokens were the
-    same,
-    too.
+    same, too.
     """
     model = WRITERS[kind](tmp_path / "random.gguf")
     exact = "auto" if kind in ("recurrent", "hybrid") else platform.machine() == "x86_64"
@@ -149,8 +147,7 @@ def test_requests_of_every_kind_of_model_are_independent(
 
 def test_logprobs_in_a_shared_memory_differ_by_rounding_only(open_session: Open) -> None:
     """Rounding of up to 0.3 nats may decide near-ties (docs/internals/exactness.md); tokens of
-    other
-    requests would change far more."""
+    other requests would change far more."""
     solo = open_session(draft=None)
     session = open_session(n_seq=N_SEQ, n_batch=64)
     requests = [Request(r.prompt, r.options | {"logprobs": 0}) for r in mixed(solo.n_vocab)]
@@ -213,8 +210,7 @@ def test_a_prompt_gets_a_batch_next_to_the_round(open_session: Open) -> None:
 
 def test_the_tail_of_a_prompt_is_decoded_with_a_round(open_session: Open) -> None:
     """The last 19 of 109 tokens do not fit into the batch. Next to another request they are decoded
-    with
-    its round; alone, they wait for the next step."""
+    with its round; alone, they wait for the next step."""
     session = open_session(draft=None, n_seq=2, n_batch=90)
     prompt = [2, *range(5, 113)]
     with session.stream(prompt, max_tokens=1) as alone:

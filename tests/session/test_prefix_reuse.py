@@ -110,8 +110,7 @@ def test_a_prompt_without_the_previous_answer_is_reused(
     open_session: Open, tmp_path: Path, kind: str, n_seq: int
 ) -> None:
     """The next turn leaves out a model's thought and the end of the prompt that began it. By then,
-    a
-    window has moved on."""
+    a window has moved on."""
     model = WRITERS[kind](tmp_path / "random.gguf")
     options: dict[str, Any] = {"logit_bias": {EOS: -100.0}}
     session, solo = open_session(model, n_seq=n_seq, n_batch=64), open_session(model, n_batch=64)
@@ -150,8 +149,7 @@ def test_a_sliding_window_is_copied_before_its_slot_is_reused(
     open_session: Open, tmp_path: Path
 ) -> None:
     """llama.cpp copies with the next decode. Before that, another request takes the source slot,
-    whose
-    window could still be rewound to the end of its prompt."""
+    whose window could still be rewound to the end of its prompt."""
     model = WRITERS["sliding window"](tmp_path / "random.gguf")
     session, solo = open_session(model, None, n_seq=3, n_batch=64), open_session(model, None)
     first = session.stream(SYSTEM, max_tokens=360, logit_bias={EOS: -100.0})

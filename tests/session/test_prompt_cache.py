@@ -34,8 +34,7 @@ def test_evicted_conversations_continue_with_the_same_tokens(
     open_session: Open, tmp_path: Path, kind: str, n_seq: int
 ) -> None:
     """There are more conversations than slots. With every kind of memory, each continues as if it
-    had
-    kept its slot; in exact sessions, to the last bit."""
+    had kept its slot; in exact sessions, to the last bit."""
     exact = EXACT_HERE if kind in (*CUTTABLE, "sliding window") else "auto"
     model = WRITERS[kind](tmp_path / "random.gguf")
     solo = open_session(model, exact=exact, n_seq=n_seq)
@@ -63,8 +62,7 @@ def test_a_repeated_turn_is_reused_from_the_cache(
     open_session: Open, tmp_path: Path, kind: str
 ) -> None:
     """The turn has the same prompt without the earlier answer. A copy has only the part of a
-    sliding
-    window that the next token sees, or the state saved near the prompt's end."""
+    sliding window that the next token sees, or the state saved near the prompt's end."""
     model = WRITERS[kind](tmp_path / "random.gguf")
     prompt = conversation(0)
     answers = []

@@ -1,6 +1,5 @@
 """Random requests that start, run and end in any order in one session: each gets the tokens of
-plain
-decoding alone."""
+plain decoding alone."""
 
 from __future__ import annotations
 
@@ -76,8 +75,7 @@ class Crowd:
 
     def prompt(self, words: bool) -> list[int]:
         """Return a new prompt, or one with the beginning of an earlier text: nearly all of it, or a
-        random
-        part."""
+        random part."""
         if not self.texts or self.rng.random() < 0.3:
             drawn = self.draws.prompt(words, self.plain.n_vocab)
             return self.plain.tokenize(drawn) if isinstance(drawn, str) else drawn

@@ -144,8 +144,7 @@ def test_forged_positions_in_a_state_are_refused_and_change_nothing(
     open_session: Open, saved: Path
 ) -> None:
     """llama.cpp trusts positions: with two cells at one position, a later generation writes out of
-    bounds.
-    They follow the state's header, its streams and their cells, each with its sequence."""
+    bounds. They follow the state's header, its streams and their cells, each with its sequence."""
     _, head, rest = saved.read_bytes().split(b"\n", 2)
     n_tokens = json.loads(head)["n_tokens"]
     first_cell = 4 * n_tokens + 8 + 8
@@ -283,8 +282,7 @@ def test_killing_a_process_that_saves_leaves_a_complete_state(
 
 def test_models_with_equal_metadata_have_different_fingerprints(tmp_path: Path) -> None:
     """As with a fine-tuned model: the size and the metadata are the same, the weights are not. A
-    copy under
-    another name is the same model."""
+    copy under another name is the same model."""
     model, other, same = (tmp_path / name for name in ("a.gguf", "b.gguf", "c.gguf"))
     metadata = bytes(1 << 20)
     model.write_bytes(metadata + b"a" * (1 << 20))

@@ -26,8 +26,7 @@ def random_pairs(
     model: Path, rank: int = 4, seed: int = 1, size: float = 0.1
 ) -> dict[str, tuple[Floats, Floats]]:
     """Return random changes of the matrices CHANGED in all layers: A [rank, n_in] and B [n_out,
-    rank]
-    (one pair for each expert in matrices of experts)."""
+    rank] (one pair for each expert in matrices of experts)."""
     rng = np.random.default_rng(seed)
     pairs = {}
     for name, weight in weights(model).items():
@@ -76,8 +75,7 @@ def write_merged(
     alpha: float = 8.0,
 ) -> Path:
     """Write a float32 model with W + scale * alpha / rank * B A in place of each W (Hu et al.,
-    2021,
-    section 4.1)."""
+    2021, section 4.1)."""
     writer = gguf.GGUFWriter(path, "llama")
     copy_fields(gguf.GGUFReader(model), writer)
     for name, weight in weights(model).items():

@@ -1,10 +1,8 @@
 """Small random models of the architectures in tests/data/architectures.json.
 
 For each architecture, that file has the header values that llama.cpp reads from a GGUF, and the
-shapes of
-the tensors that it then requires (found by learn_tensors.py). "blk.0,2.x" are the tensors x of
-layers 0
-and 2, "blk.*.x" those of all layers.
+shapes of the tensors that it then requires (found by learn_tensors.py). "blk.0,2.x" are the tensors
+x of layers 0 and 2, "blk.*.x" those of all layers.
 """
 
 from __future__ import annotations

@@ -44,8 +44,7 @@ class BlockDrafts:
 
     def after(self, n: int, length: int, mask: int) -> list[Drafted]:
         """Return the draft of `length` tokens after the first n. The target has decoded the first n
-        - 1, so
-        the drafter has their states."""
+        - 1, so the drafter has their states."""
         anchored = self.is_dspark and self.own.fact("sample_from_anchor", True)
         n_rows = length + (not anchored)
         last = self.tokens[n - 1]

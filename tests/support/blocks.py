@@ -28,8 +28,7 @@ SELECTOR = {
 
 def block_model(kind: str, *, seed: int = 21, n_layers: int = 2) -> RandomModel:
     """Return a block drafter for the random models of width WIDTH; it uses its target's embeddings
-    and
-    output."""
+    and output."""
     model = RandomModel(seed)
     tensors = model.tensors
     del tensors["token_embd.weight"], tensors["output.weight"]

@@ -1,14 +1,11 @@
 """A process that answers with n-grams and the bundled draft model. It prints the answer, the
-drafts, and
-the number of tokens of each decode of the draft model.
+drafts, and the number of tokens of each decode of the draft model.
 
     python checking.py LIBRARY TARGET PROMPT OPTIONS
 
 LIBRARY: see recording_llama.c. PROMPT: the name of a prompt, which is given twice, so that it can
-be
-copied. OPTIONS: those of the request. The planner starts with free wide decodes, so that the first
-copies
-are as long as possible on every machine.
+be copied. OPTIONS: those of the request. The planner starts with free wide decodes, so that the
+first copies are as long as possible on every machine.
 """
 
 from __future__ import annotations

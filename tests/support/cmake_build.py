@@ -16,8 +16,7 @@ PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH",
 
 def run(*command: str | Path, cwd: Path = ROOT) -> str:
     """Run a build program, check that it succeeds, and return its output. Compilers have a lower
-    priority
-    than tests that run at the same time."""
+    priority than tests that run at the same time."""
     # Python's sanitizer does not apply to compilers.
     env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     process = subprocess.run(

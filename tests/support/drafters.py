@@ -62,8 +62,7 @@ class Branching(Drafter):
     Args:
         n_vocab: Size of the vocabulary.
         place: Position of the right tokens: "main path", "branch", "random" (a chain that leaves
-    the main
-            path at a random position), or "nowhere".
+            the main path at a random position), or "nowhere".
     """
 
     def __init__(self, n_vocab: int, place: str) -> None:
@@ -71,7 +70,7 @@ class Branching(Drafter):
         self.n_vocab = n_vocab
         self.place = place
         self.coming: list[int] = []
-        self.heard: list[tuple[int, int]] = []
+        self.observed: list[tuple[int, int]] = []
 
     def begin(self, sequence: int, prompt: NDArray[np.int32]) -> None:
         self.n_prompt = len(prompt)
@@ -80,13 +79,13 @@ class Branching(Drafter):
         right = self.coming[len(tokens) - self.n_prompt :][:max_tokens]
         right += [0] * (max_tokens - len(right))
         leaves = {
-            "trunk": max_tokens,
-            "side": 0,
+            "main path": max_tokens,
+            "branch": 0,
             "random": self.rng.randrange(max_tokens + 1),
             "nowhere": 0,
         }[self.place]
         chains = [self.wrong(right, leaves), right, self.wrong(right, leaves, 2)]
-        if self.place == "trunk":
+        if self.place == "main path":
             chains[:2] = [right, self.wrong(right, 0)]
         elif self.place == "nowhere":
             chains[1] = self.wrong(right, 0, 3)
@@ -104,7 +103,7 @@ class Branching(Drafter):
     def observe(
         self, sequence: int, draft: NDArray[np.int32], n_accepted: int, next_token: int
     ) -> None:
-        self.heard.append((n_accepted, next_token))
+        self.observed.append((n_accepted, next_token))
 
 
 class Random(Drafter):

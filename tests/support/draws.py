@@ -56,8 +56,7 @@ WORD_LAZY = {"grammar": r'root ::= " w1" [0-9] (" w3" [0-9]){1,5} [^\x00]*'}
 
 class Guessing(Drafter):
     """Drafts chains that leave the right text at a random position: one or several, sometimes none,
-    and
-    sometimes it fails.
+    and sometimes it fails.
 
     Attributes:
         n_vocab: Size of the vocabulary.
@@ -193,8 +192,8 @@ class Draws:
         self, plain: SpecSession, other: SpecSession, prompt: list[int], words: bool
     ) -> tuple[dict[str, Any], Generation] | None:
         """Draw a generation; return its options and the result of `plain`. None if the context has
-        no space
-        after the prompt, or if it fails, in which case the other session must fail, too."""
+        no space after the prompt, or if it fails, in which case the other session must fail,
+        too."""
         rng, room = self.rng, plain.n_ctx - len(prompt)
         if room < 1:
             return None

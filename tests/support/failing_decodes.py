@@ -4,8 +4,7 @@ requests.
     python failing_decodes.py LIBRARY MODEL OPTIONS N_SEQUENCES WHEN
 
 Decodes for at least N_SEQUENCES fail: from the start, or after as many requests as slots have begun
-(WHEN
-is "start" or "begun").
+(WHEN is "start" or "begun").
 """
 
 from __future__ import annotations

@@ -63,8 +63,7 @@ def failures(file: str, n_cases: int, folder: Path, *arguments: str) -> list[str
 
     Args:
         file: File of a module with `try_case(index, folder, *arguments)`, which raises errors that
-    are
-            not expected.
+            are not expected.
         n_cases: Number of cases.
         folder: Folder in which cases may write.
         *arguments: Selects the test, in modules with several.
@@ -101,8 +100,7 @@ def failures(file: str, n_cases: int, folder: Path, *arguments: str) -> list[str
 
 def _follow(child: subprocess.Popen[bytes], first: int) -> tuple[int, bool]:
     """Wait for the child's end; return the last case that it began, and whether it was killed
-    because
-    it hung."""
+    because it hung."""
     assert child.stdout is not None
     at, waits = first, False
     with child:

@@ -67,8 +67,7 @@ def allows(schema: Any, value: Any) -> bool:
 
 def drawn(grammar: str, seed: int, most: int = 3000) -> bytes | None:
     """Return a random text that a grammar allows; a long one ends as soon as possible. None if it
-    has not
-    ended after `most` bytes."""
+    has not ended after `most` bytes."""
     rng, matcher, text = random.Random(seed), LLMatcher(_TOKENIZER, grammar, log_level=0), b""
     while len(text) < most and not matcher.is_stopped():
         is_long = len(text) > 150

@@ -122,8 +122,7 @@ class Drafts:
 
     def behind(self, n: int, length: int) -> list[tuple[int, float, float]]:
         """Return a greedy draft of `length` tokens after the first n: each token, its probability,
-        and its
-        lead over the second one.
+        and its lead over the second one.
 
         The target has decoded the first n - 1 tokens, so the head has their states.
         """

@@ -98,11 +98,9 @@ def write_knowing_pair(folder: Path, *, shares: bool) -> tuple[Path, Path]:
     """Write a model that counts in a cycle, and an EAGLE-3 head that predicts all of it.
 
     The input of the target's layer is the unit vector of a token. The head's state is that of the
-    token before
-    the last one: its network maps a token's vector to the next one's, and its output layer is the
-    target's.
-    So a draft is right only if states and tokens are in step, and if the head continues from its
-    own states.
+    token before the last one: its network maps a token's vector to the next one's, and its output
+    layer is the target's. So a draft is right only if states and tokens are in step, and if the
+    head continues from its own states.
 
     Args:
         folder: Folder to write to.

@@ -1,6 +1,5 @@
 """A server that speaks /v1/verify and SGLang's /generate without a model, and gives some wrong
-answers. A
-random generator chooses them, so each case can be repeated.
+answers. A random generator chooses them, so each case can be repeated.
 """
 
 from __future__ import annotations

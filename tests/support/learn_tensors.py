@@ -4,8 +4,7 @@ any_model.py.
     python tests/support/learn_tensors.py NAME ...     # or --all
 
 NAME: an entry of tests/data/architectures.json with values. A model with the tensors found so far
-is
-loaded; llama.cpp reports the next missing tensor, then its shape, and so on.
+is loaded; llama.cpp reports the next missing tensor, then its shape, and so on.
 """
 
 from __future__ import annotations

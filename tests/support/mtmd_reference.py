@@ -1,6 +1,5 @@
 """Answers to prompts with images by llama-cpp-python's own use of libmtmd: its helper splits,
-encodes and
-decodes text and images, and the most likely token is taken."""
+encodes and decodes text and images, and the most likely token is taken."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Near-ties: choices between tokens that rounding decides, and how much llama.cpp alone rounds.
 
 llama.cpp rounds activations to 8 bits, and the kernel of a sum depends on the width of a batch and
-on the
-processor.
+on the processor.
 """
 
 from __future__ import annotations
@@ -20,16 +19,14 @@ from specllama.measure.sequences import first_difference
 
 def tie(plain: Generation, tokens: list[int], temperature: float = 0.0) -> float | None:
     """Return by how many nats the plain run preferred its token to the other run's at the first
-    difference
-    (None: the tokens are equal).
+    difference (None: the tokens are equal).
 
     At a temperature, the choice is the argmax of log-probability / T + noise, so the distance is
-    that of these
-    sums, times T.
+    that of these sums, times T.
 
     Args:
         plain: Plain run, with log-probabilities of enough candidates to include the other run's
-    token.
+            token.
         tokens: Tokens of the other run, with the same seed.
         temperature: Temperature of both runs.
     """
@@ -60,8 +57,7 @@ N_LIKELY = 20
 @cache
 def rounding(model: Path, prompt: tuple[int, ...], tokens: tuple[int, ...]) -> tuple[float, float]:
     """Return the largest difference of a token's log-probability after the prompt, with and without
-    flash
-    attention, in nats: for the most likely token, and for any of the `N_LIKELY` most likely
+    flash attention, in nats: for the most likely token, and for any of the `N_LIKELY` most likely
     ones."""
     one, others = 0.0, 0.0
     for flash_attn in (False, True):

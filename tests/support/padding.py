@@ -1,6 +1,5 @@
 """A process that answers prompts with a given cost of a width change. It prints how far the tokens
-are from
-plain decoding's, and the number of tokens of each decode.
+are from plain decoding's, and the number of tokens of each decode.
 
     python padding.py LIBRARY MODEL CHANGE OPTIONS
 

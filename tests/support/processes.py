@@ -15,8 +15,7 @@ _STATUS = Path("/proc/self/status")
 
 def peak_mib() -> int:
     """Return the most memory that this process has used, in MiB. (On Linux, getrusage also counts
-    memory
-    of the process that started it.)"""
+    memory of the process that started it.)"""
     if _STATUS.exists():
         lines = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
         return int(lines["VmHWM"].split()[0]) >> 10
@@ -25,8 +24,7 @@ def peak_mib() -> int:
 
 def run_script(script: str) -> tuple[int, str, str]:
     """Run a script that ends within a minute; return its exit status, stdout and stderr. (Some
-    scripts fork
-    next to threads, of which later versions of Python warn.)"""
+    scripts fork next to threads, of which later versions of Python warn.)"""
     process = subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", "-c", script],
         capture_output=True,

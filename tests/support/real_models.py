@@ -104,9 +104,8 @@ def endless(session: SpecSession, name: str) -> dict[int, float]:
 
 def near(open_real: Open, name: str) -> tuple[float, float]:
     """Return within how many nats rounding may decide between two tokens: greedily, and at a
-    temperature,
-    where noise may make unlikely tokens tie. It is as much as llama.cpp alone may move both of them
-    here."""
+    temperature, where noise may make unlikely tokens tie. It is as much as llama.cpp alone may move
+    both of them here."""
     session = open_real(name)
     prompt = copying_prompt(session, name)
     text = session.generate(prompt, max_tokens=48, logit_bias=endless(session, name))

@@ -1,6 +1,5 @@
 """Beam search over any model's logits by the rules of Hugging Face's transformers: whole texts in
-lists,
-decoded again at each step."""
+lists, decoded again at each step."""
 
 from __future__ import annotations
 

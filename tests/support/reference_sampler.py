@@ -80,8 +80,7 @@ def noise(seed: int, position: int, n_vocab: int) -> NDArray[np.float64]:
 
 def repetitions(context: list[int], texts: Sequence[bytes], o: dict[str, Any]) -> dict[int, int]:
     """Return the tokens that DRY penalises, and the length of the repetition that each would
-    continue: every
-    earlier position is compared with the end, token by token."""
+    continue: every earlier position is compared with the end, token by token."""
     breakers = [breaker.encode() for breaker in o["dry_sequence_breakers"]]
     n_last = o["dry_penalty_last_n"] if o["dry_penalty_last_n"] >= 0 else len(context)
     last = context[max(0, len(context) - n_last) :]
@@ -182,8 +181,7 @@ def reference_choice(
 
 def chi_square(observed: NDArray[Any], expected: NDArray[Any]) -> tuple[float, float]:
     """Return the statistic, with cells pooled to an expected count of 5, and its limit at 4.5
-    standard
-    deviations (Wilson and Hilferty 1931)."""
+    standard deviations (Wilson and Hilferty 1931)."""
     order = np.argsort(expected)
     seen, wanted = observed[order].astype(float), expected[order].astype(float)
     small = int(np.searchsorted(np.cumsum(wanted), 5.0)) + 1

@@ -1,6 +1,5 @@
 """RPC servers of llama.cpp on the processor, each in a process of its own. They run what
-ggml-rpc-server
-runs, with the library of the tests.
+ggml-rpc-server runs, with the library of the tests.
 
     python rpc_worker.py HOST:PORT [THREADS]
 """

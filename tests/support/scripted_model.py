@@ -1,10 +1,8 @@
 """Writes tiny real GGUF models that generate a given script.
 
 The model is a Llama whose blocks add nothing. The embedding of token i is the unit vector i, and so
-is the
-output row of the token that follows i. So the greedy next token depends only on the last one, and
-llama.cpp
-computes it as usual.
+is the output row of the token that follows i. So the greedy next token depends only on the last
+one, and llama.cpp computes it as usual.
 """
 
 from __future__ import annotations

@@ -46,8 +46,7 @@ class Server:
 
     def openai(self, key: str = "none", **options: Any) -> openai.OpenAI:
         """Return the official client, which is closed with the server: an error caught by a test
-        would keep its
-        connection open until it is garbage-collected."""
+        would keep its connection open until it is garbage-collected."""
         client = openai.OpenAI(base_url=f"{self.url}/v1", api_key=key, max_retries=0, **options)
         self._clients.append(client)
         return client
@@ -77,9 +76,8 @@ def serve(
     **settings: Any,
 ) -> Iterator[Server]:
     """Run a server in a thread, at a port (0: any free one). unsent: bytes of an answer that the
-    kernel buffers
-    for a client that does not read (None: no limit, megabytes). most_connections: see
-    GracefulServer."""
+    kernel buffers for a client that does not read (None: no limit, megabytes). most_connections:
+    see GracefulServer."""
     app = App(session, Settings(**({"name": "test"} | settings)))
     server = GracefulServer(app, seconds=0, proxies=proxies, most_connections=most_connections)
     with socket.create_server(("127.0.0.1", at)) as listening:

@@ -14,8 +14,7 @@ Open = Callable[..., SpecSession]
 
 # Q8_0 weights and Q8_0 KV memory with flash attention on the CPU: logits have the same bits at
 # every batch width. One thread, because the bundled model is too small for two, and because
-# spinning
-# threads starve each other on a busy machine.
+# spinning threads starve each other on a busy machine.
 EXACT: dict[str, Any] = {
     "kv_type": "q8_0",
     "flash_attn": True,
@@ -38,8 +37,7 @@ def open_exact(model: Path | None, draft: Any, **options: Any) -> SpecSession:
 
 def believe(file: Path, *seconds: float) -> None:
     """Change a saved curve: decodes of 1, 2, ... tokens take so many seconds. Sessions do not check
-    it again
-    if there is only one number, or if the times are long."""
+    it again if there is only one number, or if the times are long."""
     key, *_ = file.read_text().splitlines()
     file.write_text("\n".join([key, "0 0 0", *map(str, seconds)]))
 

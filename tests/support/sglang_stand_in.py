@@ -1,6 +1,5 @@
 """A stand-in for an SGLang server, not SGLang itself: it implements /generate according to SGLang's
-source
-(see specllama/remote/sglang/__init__.py), with a GGUF that llama-cpp-python computes.
+source (see specllama/remote/sglang/__init__.py), with a GGUF that llama-cpp-python computes.
 """
 
 from __future__ import annotations
@@ -43,8 +42,7 @@ class StandIn:
         computed: Number of tokens that it computed for each of these.
         tells_length: Whether it has /server_info; older versions have /get_server_info.
         died: Why it has stopped ("": it runs). SGLang does not check what is in `_fatal`: its
-    scheduler fails,
-            which ends the server.
+            scheduler fails, which ends the server.
     """
 
     def __init__(self, model: Path, n_ctx: int) -> None:

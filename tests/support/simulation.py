@@ -1,6 +1,5 @@
 """Rounds of `specllama.simulate` over texts whose right drafts are known, for tests of the planner
-without a
-model or a clock."""
+without a model or a clock."""
 
 from __future__ import annotations
 
@@ -50,8 +49,7 @@ class Text:
 
     Attributes:
         right: Shape [n], bool: whether the draft token at this position is right, if those before
-    it in its
-            draft are.
+            it in its draft are.
         rate: Shape [n]: the probabilities from which `right` was drawn.
         evidence: Function of (i, k): the evidence of a draft of `k` tokens from position `i` on.
     """
@@ -87,8 +85,7 @@ def text_of(rate: NDArray[np.float64], seed: int, evidence: Evidence | None = No
 
 def copied_text(n: int, seed: int, curve: Callable[[int], float]) -> Text:
     """Return a text whose acceptance depends on the length of the match: `curve(length)`. The
-    length grows by 1
-    with each right token and is 1 after a wrong one."""
+    length grows by 1 with each right token and is 1 after a wrong one."""
     rng = np.random.default_rng(seed)
     rate, right, length = np.zeros(n), np.zeros(n, dtype=bool), np.ones(n + 1, dtype=int)
     for i in range(n):
@@ -113,8 +110,7 @@ def best_fixed(text: Text, curve: Curve, start: int = 0, step: float = 0.0) -> f
 
 def phase_oracle(text: Text, curve: Curve, start: int = 0) -> float:
     """Return seconds per token of a planner that knows the acceptance rate at each position, and
-    drafts the
-    best length for a constant rate."""
+    drafts the best length for a constant rate."""
     best = {
         a: int(np.argmax(np.cumsum(a ** np.arange(MAX_DRAFT + 1)) / curve[1:]))
         for a in set(text.rate.tolist())

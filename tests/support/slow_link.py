@@ -23,7 +23,7 @@ class SlowLink:
         delay: Seconds one way; a round trip takes twice as long.
         rate: Bits per second each way (None: unlimited).
         loss: Probability that a piece is lost; it and everything after it is then delayed by
-    `STALL`.
+            `STALL`.
         seed: Seed of the losses.
         piece: Bytes that are sent together.
         window: Bytes that the kernel buffers from a client (None: no limit).
@@ -34,8 +34,7 @@ class SlowLink:
         n_bytes: Number of bytes forwarded, both ways.
         stalls: If set, nothing is read from either end, as if the server hung.
         n_trips: Number of times that data was sent to the server after data had come back, for
-    which the
-            client may have waited; a new connection also counts as one.
+            which the client may have waited; a new connection also counts as one.
     """
 
     def __init__(
@@ -85,8 +84,7 @@ class SlowLink:
 
     def cut(self, n_bytes: int | None, *, stays_down: bool = False) -> None:
         """From now on, break every connection after so many bytes from the server (None: never).
-        The position
-        does not depend on the clock. stays_down: also `refuse` new connections."""
+        The position does not depend on the clock. stays_down: also `refuse` new connections."""
         self._n_most = n_bytes
         self._stays_down = stays_down
 

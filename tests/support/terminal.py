@@ -65,8 +65,7 @@ class Terminal:
 
     def wait_for(self, text: str) -> str:
         """Wait for a text after the last one waited for; return the output up to its end, without
-        escape
-        sequences."""
+        escape sequences."""
         end = time.monotonic() + _SECONDS
         while True:
             shown = _ESCAPE.sub("", self.raw[self._read_up_to :])

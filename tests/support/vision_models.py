@@ -1,10 +1,8 @@
 """Small random vision models, each in two files: a text model and its multimodal projector.
 
 Gemma 3 reads images of one size and decodes all rows of an image at once (non-causally), each at
-its own
-position. Qwen 2.5-VL reads images of any size; their rows share positions (M-RoPE). Qwen 3.5 is
-like it, and
-also has recurrent states and an MTP layer.
+its own position. Qwen 2.5-VL reads images of any size; their rows share positions (M-RoPE). Qwen
+3.5 is like it, and also has recurrent states and an MTP layer.
 """
 
 from __future__ import annotations
@@ -178,8 +176,7 @@ def _qwen_text(path: Path) -> Path:
 
 def with_letters(path: Path) -> Path:
     """Replace the words of the vocabulary by letters, and add the tokens around images. Weights
-    become floats,
-    so that rounding matters less."""
+    become floats, so that rounding matters less."""
     reader = gguf.GGUFReader(path)
     tokens = reader.fields["tokenizer.ggml.tokens"].contents()
     types = reader.fields["tokenizer.ggml.token_type"].contents()

@@ -1,6 +1,5 @@
 """Texts with many special tokens are split between them, and llama.cpp tokenizes the parts: the
-tokens are
-those of the whole text."""
+tokens are those of the whole text."""
 
 from __future__ import annotations
 

@@ -20,8 +20,7 @@ ONE: list[Part] = ["What is this? ", picture(1), "It is a"]
 
 def can_go_back(model: VisionModel) -> bool:
     """Return whether the memory can be rewound to any position of such short prompts: it has no
-    states, and
-    no windows that have moved on."""
+    states, and no windows that have moved on."""
     return "qwen2vl" in model.text.name
 
 

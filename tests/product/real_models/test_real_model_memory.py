@@ -32,8 +32,7 @@ def test_prompts_that_have_left_a_sliding_window_are_decoded_again(
     open_real: Open, exact_copy: Callable[[str], Path], exact: bool
 ) -> None:
     """The prompts share a part of a text three times as long as the window of Gemma 3. What has
-    left the
-    memory is decoded again; an exact session keeps the whole text."""
+    left the memory is decoded again; an exact session keeps the whole text."""
     model: str | Path = exact_copy("gemma") if exact else "gemma"
     session = open_real(model, "ngram", exact=exact)
     alone = open_real(model, exact=exact)
@@ -54,8 +53,7 @@ def test_prompts_that_have_left_a_sliding_window_are_decoded_again(
 
 def test_a_dropped_long_answer_keeps_the_reusable_prefix(open_real: Open) -> None:
     """The answer, like a long thought, has moved the windows of Gemma 3. Other conversations
-    alternate
-    with this one."""
+    alternate with this one."""
     session = open_real("gemma", "ngram", cache_ram=-1, n_batch=128)
     alone = open_real("gemma", n_batch=128)
     limit = near(open_real, "gemma")[0]

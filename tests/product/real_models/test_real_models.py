@@ -1,9 +1,8 @@
 """Published models: their templates, tokenizers, weights and windows.
 
 Skipped without the files (see real_models.py). The models are opened with default options, so two
-runs
-may differ at near-ties (see near_ties.py). Copies in Q8_0 are opened with exact=True and must not
-differ.
+runs may differ at near-ties (see near_ties.py). Copies in Q8_0 are opened with exact=True and must
+not differ.
 """
 
 from __future__ import annotations

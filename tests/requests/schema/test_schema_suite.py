@@ -21,8 +21,7 @@ DRAFT7 = {"$schema": "http://json-schema.org/draft-07/schema#"}
 
 def cases(draft: str) -> Iterator[tuple[Any, Any]]:
     """Yield schemas with their tests, except for two that need \\p{}, which Python's regular
-    expressions
-    do not have."""
+    expressions do not have."""
     for line in (FOLDER / f"{draft}.jsonl").read_text().splitlines():
         case = json.loads(line)
         schema = case["schema"]
