@@ -27,7 +27,7 @@ std::vector<Token> prompt_tokens(const Session& session, const std::string& prom
             stderr);
     }
     if (options.system)
-        throw UsageError("-sys needs a chat template that is known, and the model has none.");
+        throw UsageError("-sys needs a model with a chat template that llama.cpp supports.");
     return session.tokenize(prompt);
 }
 

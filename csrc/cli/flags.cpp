@@ -34,7 +34,7 @@ Action set_draft(const char* draft) {
     return [=](Options& o, const std::string&) { o.draft = draft; };
 }
 
-// Python finds and downloads the models, and has llguidance. The console script that pip installs
+// Only Python can download models and use llguidance. The console script of the Python package
 // replaces these flags, or runs spec-cli inside Python.
 Action refuse(const char* instead) {
     return [=](Options&, const std::string&) {
@@ -111,7 +111,7 @@ std::vector<Flag> own_flags() {
     };
 }
 
-// The first sentence of an option's help, with a small letter unless it begins with a name.
+// The first sentence of an option's help, in lower case unless it begins with a name.
 std::string brief(const OptionInfo& info, const std::string& by_default) {
     std::string text = info.help;
     text.erase(std::min(text.find(". "), text.size() - 1));
@@ -122,13 +122,13 @@ std::string brief(const OptionInfo& info, const std::string& by_default) {
     return text + " (default: " + by_default + ")";
 }
 
-// Adds the flags of a struct of options; `part` is where it is in the program's options.
+// Adds the flags of a struct of options. part: its member in the program's options.
 template <typename Struct>
 void add_options(Struct Options::*part, std::vector<Flag>& all) {
     const Struct defaults;
     visit_options<Struct>([&](const OptionInfo& info, auto get) {
         const std::string_view name = info.name;
-        // Thoughts begin in a chat, and this program only continues texts, one at a time.
+        // This program continues one text at a time, without a chat, which thoughts need.
         if (*info.flags == '\0' || name == "reasoning_budget" || name == "n_seq") return;
         using Value = std::remove_cvref_t<decltype(get(defaults))>;
         constexpr bool kSwitch = std::is_same_v<Value, bool>;

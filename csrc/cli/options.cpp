@@ -15,8 +15,9 @@ namespace {
 constexpr std::string_view kEscapes = "nrt'\"\\";
 constexpr std::string_view kMeanings = "\n\r\t'\"\\";
 
-// Replaces the escapes \n, \r, \t, \', \", \\ and \x41 (one byte, two hexadecimal digits) in a text
-// by what they stand for, as llama.cpp's programs do. Any other backslash stays.
+// Replaces the escapes
+// , \r, \t, \', \", \\ and \x41 (one byte, two hexadecimal digits) in a text, as in llama.cpp's
+// programs. Any other backslash stays.
 std::string unescaped(std::string_view text) {
     std::string result;
     while (!text.empty()) {
@@ -96,19 +97,19 @@ Options parse(int argc, const char* const* argv) {
             breaker = unescaped(breaker);
     }
     if (options.generate.sampling.logprobs >= 0 && !options.json)
-        throw UsageError("--logprobs are shown by --json alone; give it, too.");
+        throw UsageError("--logprobs needs --json, which shows them.");
     return options;
 }
 
-// Only whole words are replaced, with a punctuation mark after them or without, so that no part of
-// a path is touched.
+// Replaces only whole words, with or without a punctuation mark after them, so that paths stay
+// unchanged.
 std::string with_flags(const std::string& message) {
     std::istringstream words(message);
     std::string result;
     for (std::string word; std::getline(words, word, ' ');) {
         const std::size_t end = word.find_last_not_of(".,;:") + 1;
         std::string name = word.substr(0, end);
-        // Names without "_" are also plain words, unless they are the subject of the sentence.
+        // Names without "_" may also be plain words, except at the beginning of the sentence.
         if (name.find('_') != std::string::npos || result.empty())
             for (const Flag& flag : flags())
                 if (name == flag.option) name = flag.names.front();
@@ -132,7 +133,7 @@ std::string help_text() {
         for (const std::string& name : flag.names) line += (line.size() > 2 ? ", " : "") + name;
         if (!flag.value.empty()) line += " " + flag.value;
         std::istringstream words(flag.help);
-        bool fresh = false;  // no word of the help is in the line yet
+        bool fresh = false;  // the line has no word of the help yet
         const auto indent = [&] {
             line.resize(kIndent, ' ');
             fresh = true;

@@ -20,7 +20,7 @@ constexpr const char* kDrafted = "\x1b[32m";
 constexpr const char* kDim = "\x1b[2m";
 constexpr const char* kPlain = "\x1b[0m";
 
-// Whether stdout is a terminal whose user wants colours (see no-color.org).
+// Whether stdout is a terminal with colours enabled (see no-color.org).
 bool terminal_has_colors() {
     const char* no_color = std::getenv("NO_COLOR");
     const char* terminal = std::getenv("TERM");
@@ -33,7 +33,7 @@ const char* name(FinishReason reason, bool interrupted) {
     return reason == FinishReason::length ? "length" : "stop";
 }
 
-// Returns a figure of the statistics as something that `json` takes.
+// Converts a figure of the statistics to a type that `json` accepts.
 template <typename Figure>
 const Figure& plain(const Figure& figure) {
     return figure;
@@ -60,7 +60,8 @@ JsonObject to_json(const Stats& stats) {
     return object;
 }
 
-// What the draft model costs and would have to promise, which is why it may not have been asked.
+// Prints the cost of the draft model and the acceptance rate that it needs, which may explain why
+// it was not used.
 void print_draft_model(const Stats& stats) {
     if (stats.draft_break_even <= 0 || stats.decode_seconds.empty()) return;
     std::fprintf(stderr, "draft model %.3g ms a step, plain decoding %.3g ms; ",
@@ -165,8 +166,7 @@ void Printer::end(FinishReason reason, bool interrupted, const Stats& stats) {
         flush();
         return;
     }
-    // On a terminal the shell's prompt should begin a new line; a file gets the text and nothing
-    // else.
+    // On a terminal the shell's prompt should begin on a new line; a file gets only the text.
     if (!at_line_start_ && isatty(STDOUT_FILENO) != 0) std::cout << '\n';
     std::cout.flush();
     if (stats_) {

@@ -8,19 +8,19 @@
 
 namespace specllama::cli {
 
-// Shows a generation: its text on stdout and everything else on stderr, or all of it as JSON on
+// Prints a generation: its text on stdout and everything else on stderr, or everything as JSON on
 // stdout.
 class Printer {
  public:
     explicit Printer(const Options& options);
 
-    // Shows the prompt that is continued, if colours are on.
+    // Prints the prompt if colours are on.
     void prompt(const std::string& text);
     void chunk(const Chunk& chunk);
     // Throws Error if stdout cannot be written to.
     void flush();
     void end(FinishReason reason, bool interrupted, const Stats& stats);
-    // Whether a chunk with text was shown.
+    // Whether a chunk with text was printed.
     bool has_text() const { return has_text_; }
 
  private:

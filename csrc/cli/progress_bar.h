@@ -5,8 +5,8 @@
 
 namespace specllama::cli {
 
-// A bar on stderr. It appears only once its work has taken `delay` seconds, and vanishes at the
-// end. If stderr is not a terminal, nothing is shown.
+// A bar on stderr. It appears after `delay` seconds and disappears at the end. If stderr is not a
+// terminal, nothing is shown.
 class ProgressBar {
  public:
     ProgressBar(std::string what, double delay);
@@ -23,7 +23,7 @@ class ProgressBar {
     double delay_;
     std::chrono::steady_clock::time_point start_;
     bool terminal_;
-    int shown_ = -1;  // per cent on the screen; -1: no bar
+    int shown_ = -1;  // percent on the screen; -1: no bar
 };
 
 }  // namespace specllama::cli

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// More than ten times what any context holds; a longer text most likely has no end.
+// More than ten times any context. A longer input is probably endless.
 constexpr std::size_t kMostBytes = 100'000'000;
 
 bool is_piped() {
@@ -26,7 +26,7 @@ bool is_piped() {
            (S_ISFIFO(status.st_mode) || S_ISREG(status.st_mode) || S_ISSOCK(status.st_mode));
 }
 
-// what: names the text in error messages, e.g. "prompt".
+// what: name of the text in error messages, e.g. "prompt".
 std::string read_all(const std::string& what, std::istream& stream) {
     std::string text;
     char part[1 << 16];
@@ -38,7 +38,7 @@ std::string read_all(const std::string& what, std::istream& stream) {
     return text;
 }
 
-// what: names the file in error messages, e.g. "prompt".
+// what: name of the file in error messages, e.g. "prompt".
 std::string read_file(const std::string& what, const std::string& path) {
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
@@ -51,8 +51,8 @@ std::string read_file(const std::string& what, const std::string& path) {
     return read_all(named, file);
 }
 
-// Removes the line end that editors and `echo` put at the end, as llama.cpp does, and a byte order
-// mark. Other line ends of Windows are kept, since they may be meant.
+// Removes the last line end, which editors and `echo` add, as llama.cpp does, and a byte order
+// mark. Other line ends of Windows are kept, since they may be intended.
 std::string cleaned(std::string text) {
     if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
     if (text.ends_with('\n')) text.pop_back();

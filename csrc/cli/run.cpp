@@ -17,7 +17,7 @@ namespace specllama::cli {
 
 namespace {
 
-// Fills in which model generates and which one drafts.
+// Sets the model and its drafter where the options leave them open.
 void name_models(Options& options) {
     SessionOptions& session = options.session;
     const bool bundled = session.model.path.empty();
@@ -46,7 +46,7 @@ int run(Options options, bool (*interrupted)()) {
     try {
         prompt = read_prompt(options);
     } catch (const UsageError&) {
-        if (interrupted()) return kInterrupted;  // Ctrl-C cut the reading short
+        if (interrupted()) return kInterrupted;  // Ctrl-C ended the reading
         throw;
     }
     if (interrupted()) return kInterrupted;

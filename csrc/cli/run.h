@@ -10,8 +10,8 @@ inline constexpr int kFailure = 1;
 inline constexpr int kBadUsage = 2;
 inline constexpr int kInterrupted = 130;
 
-// Generates as the options say. Calls interrupted() between rounds, prefill chunks and steps of
-// loading. Returns kOk or kInterrupted; throws UsageError and specllama::Error.
+// Generates a text by the options. Calls interrupted() between rounds, prefill chunks and steps of
+// loading. Returns kOk or kInterrupted. Throws UsageError and specllama::Error.
 int run(Options options, bool (*interrupted)());
 
 }  // namespace specllama::cli

@@ -23,8 +23,8 @@ namespace {
 volatile std::sig_atomic_t signalled = 0;
 
 // The first Ctrl-C ends the generation. It also restores the default handler, so the second one
-// ends the process. An interrupted read is not restarted: a prompt on stdin may never come. Where
-// Ctrl-C is ignored, as in the background of a script, it still is.
+// ends the process. An interrupted read is not restarted: a prompt on stdin may never come. An
+// ignored Ctrl-C, as in the background of a script, stays ignored.
 void on_interrupt(int) { signalled = 1; }
 
 void listen_for_interrupt() {

@@ -6,10 +6,10 @@
 
 namespace specllama::cli {
 
-// Runs spec-cli with its command line, and returns its exit code. executable: spec-cli's file,
-// beside whose folder the bundled models are. chat: writes messages; by default as render_chat
-// does. From the call on, the first Ctrl-C ends the generation, unless the process ignores it, and
-// the second one the process.
+// Runs spec-cli with its command line, and returns its exit code. executable: file of spec-cli, to
+// find the bundled models. chat: formats messages (default: render_chat). From the call on, the
+// first Ctrl-C ends the generation and the second one the process, unless the process ignores
+// Ctrl-C.
 int spec_cli(int argc, const char* const* argv, const std::filesystem::path& executable,
              ChatRenderer chat = {});
 

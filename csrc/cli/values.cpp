@@ -15,7 +15,8 @@ namespace {
 
 std::string quoted(const std::string& text) { return "\"" + text + "\""; }
 
-// The words for numbers, "off=1 all=-1", with what an option that may be left out calls that.
+// The words that replace numbers, from info.words ("off=1 all=-1"), and "auto" if the option
+// accepts it.
 std::string in_place_of_numbers(const OptionInfo& info) {
     std::string words = std::string_view(info.unset) == "auto" ? "auto, " : "";
     std::istringstream stream(info.words);
@@ -34,7 +35,7 @@ void read_whole(const OptionInfo& info, const std::string& text, const std::stri
     throw UsageError("needs " + in_place_of_numbers(info) + wanted + ", not " + quoted(text));
 }
 
-// The parts of a list with commas between them, none of them empty.
+// The parts of a comma-separated list, none of them empty.
 std::vector<std::string> parts(const std::string& text, const std::string& wanted) {
     std::vector<std::string> all;
     for (std::size_t begin = 0; begin <= text.size();) {

@@ -11,23 +11,23 @@
 
 namespace specllama::cli {
 
-// Reading the values of flags. All throw a UsageError whose message continues a sentence that
-// begins with the flag's name.
+// These functions read the values of flags. All throw a UsageError whose message continues a
+// sentence that begins with the flag's name.
 
 void read_value(const OptionInfo& info, const std::string& text, int& value);
 void read_value(const OptionInfo& info, const std::string& text, std::uint64_t& value);
 void read_value(const OptionInfo& info, const std::string& text, double& value);
 void read_value(const OptionInfo& info, const std::string& text, std::string& value);
-// One text more; "none": no texts. The first one takes the place of those there by default.
+// Adds one text; "none": no texts. The first text replaces the default texts.
 void read_value(const OptionInfo& info, const std::string& text, std::vector<std::string>& value);
 void read_value(const OptionInfo& info, const std::string& text, std::vector<float>& value);
 void read_value(const OptionInfo& info, const std::string& text, std::vector<LoraAdapter>& value);
 void read_scaled_adapters(const std::string& text, std::vector<LoraAdapter>& value);
 
-// The index of a word among those that the option may be.
+// The index of a word in the option's choices.
 int read_choice(const OptionInfo& info, const std::string& text);
 
-// The option of a struct: see visit_options. "auto" and a seed of -1 leave open what may be left.
+// Reads an option of a struct (see visit_options). "auto" and a seed of -1 reset an optional value.
 template <typename Value>
 void read_any(const OptionInfo& info, const std::string& text, Value& value) {
     if constexpr (std::is_same_v<Value, bool>)
@@ -44,7 +44,7 @@ void read_any(const OptionInfo& info, const std::string& text, Value& value) {
     } else if constexpr (requires { read_value(info, text, value); }) {
         read_value(info, text, value);
     } else {
-        throw UsageError("cannot be given here");  // no such option has a flag
+        throw UsageError("cannot be given here");  // options of such types have no flag
     }
 }
 

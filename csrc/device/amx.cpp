@@ -26,13 +26,13 @@ namespace fs = std::filesystem;
 constexpr const char* kVariable = "SPECLLAMA_AMX";
 constexpr const char* kKind = "amx";
 
-// The bundled draft model continues kPrompt with kAnswer. The prompt has several tokens, so its
-// decode uses tiles; no rounding changes the answer.
+// The bundled draft model continues kPrompt with kAnswer, whatever the rounding. The prompt has
+// several tokens, so its decode uses tiles.
 constexpr const char* kPrompt = "import sys\nimport sys\nimport sys\nimport";
 constexpr const char* kAnswer = " sys\nimport sys\nimport";
 constexpr const char* kAnswerTokens = "6";
 
-// The file of the library or program that contains a function; "": not known.
+// The file of the library or program that contains a function; "": unknown.
 fs::path file_of(const void* function) {
     Dl_info info{};
     if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return {};
@@ -44,7 +44,7 @@ fs::path file_of(const void* function) {
 // The file of llama.cpp's library that this process has loaded.
 fs::path library() { return file_of(reinterpret_cast<const void*>(ggml_backend_cpu_reg)); }
 
-// Identifies that library by its path, size and modification time; "": not known.
+// Identifies that library by its path, size and modification time; "": unknown.
 std::string library_key() {
     const fs::path path = library();
     std::error_code error;
@@ -52,13 +52,14 @@ std::string library_key() {
     if (error) return "";
     const auto time = fs::last_write_time(path, error).time_since_epoch();
     if (error) return "";
-    // In the file clock's own unit the count may be a 128-bit number.
+    // In the unit of the file clock the count may be a 128-bit number.
     const std::chrono::nanoseconds nanoseconds = time;
     return "AMX with " + path.string() + ", " + std::to_string(size) + " bytes, " +
            std::to_string(nanoseconds.count());
 }
 
-// Tries spec-cli: the program that this code runs in, or the one in the Python package's bin.
+// Tests with spec-cli: the program that contains this code, or the one in the Python package's bin
+// folder.
 AmxTrial default_trial() {
     AmxTrial trial;
     trial.key = library_key();
@@ -78,14 +79,14 @@ AmxTrial default_trial() {
     return trial;
 }
 
-// "NAME=value" by which a program looks for its libraries in this folder first.
+// "NAME=value" of the environment that makes this folder the first one for libraries.
 std::string library_path(const fs::path& folder) {
     const char* others = std::getenv("LD_LIBRARY_PATH");
     return "LD_LIBRARY_PATH=" + folder.string() +
            (others == nullptr || *others == '\0' ? "" : std::string(":") + others);
 }
 
-// Whether the program was killed by a fault of its own, which would happen again.
+// Whether the program was killed by its own fault, which would be repeated.
 bool crashed(const ChildResult& result) {
     if (result.end != ChildResult::End::killed) return false;
     const auto own = {SIGSEGV, SIGILL, SIGBUS, SIGABRT, SIGFPE};
@@ -97,13 +98,13 @@ std::string how_it_ended(const ChildResult& result) {
         case ChildResult::End::not_started:
             return "cannot be started";
         case ChildResult::End::timed_out:
-            return "does not end";
+            return "does not end in time";
         case ChildResult::End::killed:
-            return std::string("dies: ") + strsignal(result.code);
+            return std::string("crashes: ") + strsignal(result.code);
         case ChildResult::End::exited:
             break;
     }
-    return result.code == 0 ? "answers wrongly" : "fails";
+    return result.code == 0 ? "gives a wrong answer" : "fails";
 }
 
 }  // namespace
@@ -131,15 +132,15 @@ bool AmxTrial::works(std::string& notice) const {
             const ChildResult without = run("off");
             if (crashed(without))
                 throw ModelError(
-                    "llama.cpp's library is not one for this processor (a small decode " +
+                    "llama.cpp's library does not support this processor (a small decode " +
                     how_it_ended(without) + "); build it here: " + rebuild() + ".");
         }
-        // What may have been chance, as on a busy machine, is not remembered but tried again.
+        // A result that may be due to chance, such as a busy machine, is not stored.
         const bool answered = with.end == ChildResult::End::exited && with.code == 0;
         if (answered || crashed(with)) remember(memory, kKind, key, outcome + '\n');
     }
     if (outcome == "works") return true;
-    notice = "AMX is left out, since a small decode with it " + outcome + "; for full speed " +
+    notice = "AMX is not used, because a small decode with it " + outcome + "; for full speed " +
              rebuild("CXXFLAGS", "-fno-dse -fno-tree-dse") + ".";
     return false;
 }

@@ -12,8 +12,8 @@ namespace specllama {
 
 namespace {
 
-// Numbers that ggml's flash attention adds up at a time (GGML_F16_STEP). It adds the rest of a head
-// one by one, which takes several times as long as everything else.
+// Vector length of ggml's flash attention (GGML_F16_STEP). The remaining numbers of a head are
+// added one by one, which takes several times as long as everything else.
 int numbers_at_a_time() {
     if (ggml_cpu_has_avx512() == 0) return 32;
     return has_avx512_fp16() ? 128 : 64;
@@ -24,19 +24,19 @@ constexpr int kSmallestHead = 64;
 constexpr int kLargestHead = 128;
 
 // Most bytes of the scores. They are reserved for a whole batch at the end of the context, but not
-// touched until then.
+// written before.
 constexpr double kMostBytes = 2.0 * (1 << 30);
 
 // Rows of a block of the flash kernel: ggml's GGML_FA_TILE_Q.
 constexpr int kBlock = 64;
 
-// Cells of the memory from which on a row decoded alone divides them among threads, and the
-// multiple to which llama.cpp rounds the cells in use.
+// With this many memory cells or more, a single row divides them among threads; and the multiple to
+// which llama.cpp rounds the cells in use.
 constexpr int kSplitCells = 512;
 constexpr int kCellsAtOnce = 256;
 
-// Whether ggml computes with keys and values as F16: it casts F32 to that. Others it takes row by
-// row.
+// Whether ggml computes with keys and values as F16; it casts F32 to F16. Other types are computed
+// row by row.
 bool is_f16(const ContextOptions& context) {
     const KvTypes types = kv_types(kv_type_name(context));
     const auto counts = [](ggml_type type) {
@@ -56,8 +56,8 @@ bool too_slow_with_flash(const Header& header, const ModelOptions& model,
 #if !defined(__x86_64__)
     return false;
 #endif
-    // With several sequences flash attention skips what a token does not see; matrix products
-    // cannot.
+    // With several sequences, flash attention skips cells that a token does not attend to; matrix
+    // products cannot.
     return context.flash_attn == Switch::automatic && context.n_seq == 1 &&
            kv_type_name(context) == "f16" && header.head_size >= kSmallestHead &&
            header.head_size <= kLargestHead && header.head_size % numbers_at_a_time() != 0 &&

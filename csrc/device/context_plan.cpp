@@ -53,16 +53,17 @@ int resolve_threads(const ContextOptions& options) {
     return options.n_threads > 0 ? options.n_threads : performance_cores();
 }
 
-// never_alone takes 3 rows: a lone token, its companion, and one more so that llama.cpp allows the
-// snapshot by which the companion is cut off again (see snapshots). For some architectures
-// llama.cpp asserts that sequences with memories of their own can share a micro-batch evenly.
+// never_alone needs 3 rows: a token, its companion, and one more so that llama.cpp allows the
+// snapshot that removes the companion again (see snapshots). For some architectures llama.cpp
+// asserts that a micro-batch can be divided evenly among sequences with separate memories.
 int batch_size(const ContextPlan& plan) {
     const int n = std::max(plan.n_batch, plan.never_alone ? 3 : 1);
     const int n_parts = plan.per_sequence_streams ? plan.n_seq : 1;
     return (n + n_parts - 1) / n_parts * n_parts;
 }
 
-// As many as a draft has tokens. A micro-batch must have at least 2 rows more than snapshots.
+// One for each token of a draft. A micro-batch must have at least 2 rows more than there are
+// snapshots.
 int snapshots(const ContextPlan& plan, int n_logits) {
     const int n_wanted = std::max(n_logits - 1, plan.never_alone ? 1 : 0);
     return std::clamp(batch_size(plan) - 2, 0, std::min(n_wanted, kMaxSnapshots));

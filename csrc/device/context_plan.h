@@ -12,66 +12,64 @@ namespace specllama {
 
 // A context's options, and the library's decisions about it.
 struct ContextPlan : ContextOptions {
-    // Extra sequences that share the cells of others and have no room of their own; with n_seq = 1
-    // only, and not for recurrent and hybrid models.
+    // Additional sequences that only share cells of others; only with n_seq = 1, and not for
+    // recurrent and hybrid models.
     int n_forks = 0;
-    // Whether a lone token is decoded together with a second one, which is then cut off: with
+    // Whether a single token is decoded together with a second one, which is then removed: with
     // float weights, a batch of one gives other low bits.
     bool never_alone = false;
-    // Whether the last token of a prompt is decoded in a step of its own. Another request with the
-    // same prompt finds all tokens but the last in the memory, and decodes that one alone; so both
-    // get the same bits. That takes up to 3 % more time to the first token of usual prompts.
+    // Whether the last token of a prompt is decoded in a separate step. Another request with the
+    // same prompt reuses all tokens but the last, and decodes that one alone, so both get the same
+    // bits. This increases the time to first token by up to 3 % for usual prompts.
     bool last_alone = false;
-    // Whether each request has a KV memory of its own, so that other requests change no bit of what
-    // is computed from it. With n_seq > 1, the memories of some models always do.
+    // Whether each request has a separate KV memory, so that other requests do not change its bits.
+    // With n_seq > 1, some models always have separate memories.
     bool per_sequence_streams = false;
-    // Whether the memory of a sliding window keeps the whole text. Otherwise new tokens take the
-    // cells of tokens that have left the window, so the order of summation depends on what was
-    // there before.
+    // Whether the memory of a sliding window keeps the whole text. Otherwise new tokens reuse the
+    // cells of tokens that left the window, so the order of summation depends on earlier texts.
     bool whole_window = false;
 };
 
-// How a session's target is loaded and its context made: what the options say, and what is resolved
-// where they leave it open.
+// How a session's target is loaded and its context created: its options, with open ones resolved.
 struct TargetPlan {
     ModelOptions model;
     Kernels kernels = Kernels::fastest;
     ContextPlan context;
-    // Most rows of logits of each sequence in a decode; it depends on who drafts.
+    // Most rows of logits of each sequence in a decode; depends on the drafters.
     int n_logits = 1;
     // Memory of the multimodal projector, in addition to the model.
     std::size_t projector_bytes = 0;
-    // Whether speculation changes no token at all; see resolve_exactness.
+    // Whether speculation never changes a token; see resolve_exactness.
     bool exact = false;
 };
 
-// How a draft model is loaded and its context made: its options, with the target's where they leave
-// something open.
+// How a draft model is loaded and its context created: its options, with those of the target where
+// they are open.
 struct DraftPlan : DraftModelOptions {
     ModelOptions model;
     ContextOptions context;
 };
 
-// mebibytes in bytes; -1: no limit.
+// Bytes of this many MiB; -1: no limit.
 std::size_t in_bytes(int mebibytes);
 
 // Throws InvalidArgument if a number is out of range.
 void check(const ContextOptions& options);
 
-// Number of threads that decode: the one that the options name, else one per performance core.
+// Number of threads of a decode: by the options, or one per performance core.
 int resolve_threads(const ContextOptions& options);
 
-// Most tokens of a decode, as llama.cpp is asked for them.
+// Most tokens of a decode, as requested from llama.cpp.
 int batch_size(const ContextPlan& plan);
 
-// How many snapshots of a recurrent state a context asks llama.cpp for, which gives none for
-// architectures without snapshots.
+// Number of snapshots of a recurrent state that a context requests from llama.cpp, which keeps none
+// for architectures without snapshots.
 int snapshots(const ContextPlan& plan, int n_logits);
 
-// Writes checked options to llama.cpp's parameters of a context.
+// Sets llama.cpp's parameters of a context from checked options.
 void apply(const RopeOptions& options, llama_context_params& params);
 
-// What is not as the model's file says, as parts of a sentence; "": all is.
+// The options that differ from the model's file, as parts of a sentence; "": none.
 std::string in_words(const RopeOptions& options);
 
 }  // namespace specllama

@@ -19,20 +19,20 @@ namespace {
 
 constexpr int kDefaultContext = 8192;
 constexpr int kLeastContext = 512;
-// With a context of so many tokens it is better to have all layers on a device than a longer one.
+// With a context of this length, all layers on a device are better than a longer context.
 constexpr int kLeastOnDevices = 4096;
 
 std::string mib(std::uint64_t bytes) { return std::to_string((bytes + 1048575) >> 20) + " MiB"; }
 
-// Bytes that a model takes, by its header: the weights exactly, what layers keep of texts by
-// Header::layers (the states of recurrent layers at least), and what computing takes roughly.
+// Bytes that a model needs, by its header: exact for the weights; by Header::layers for what layers
+// keep of texts (a lower bound for recurrent states); an estimate for computing.
 struct Footprint {
     std::uint64_t weights = 0;
     std::uint64_t kv = 0;
     std::uint64_t states = 0;
     std::uint64_t compute = 0;
     std::uint64_t projector = 0;
-    std::vector<std::uint64_t> text;  // [layer of Weights]: its part of kv and states
+    std::vector<std::uint64_t> text;  // [layer of Weights]: its kv and states
 
     std::uint64_t total() const { return weights + kv + states + compute + projector; }
 };
@@ -43,10 +43,10 @@ double bytes_of_number(ggml_type type) {
 
 // n_ctx: tokens of each sequence. n_logits: most rows of logits of each sequence in a decode.
 Footprint footprint(const Header& header, const ContextPlan& context, int n_ctx, int n_logits) {
-    // About half of what a layer keeps are keys, the rest are values.
+    // About half of what a layer keeps are keys; the rest are values.
     const KvTypes types = kv_types(kv_type_name(context));
     const double number = (bytes_of_number(types.keys) + bytes_of_number(types.values)) / 2;
-    // Computing takes numbers of 32 bits: for each token of a batch what a layer works on, a row of
+    // Computing needs 32-bit numbers: for each token of a batch, a layer's activations, a row of
     // the attention mask and, without flash attention, rows of scores; and for some tokens logits,
     // which are counted twice.
     const double n_positions = static_cast<double>(context.n_seq) * n_ctx;
@@ -63,7 +63,7 @@ Footprint footprint(const Header& header, const ContextPlan& context, int n_ctx,
         2.0 * n_rows * header.n_vocab +
         (context.flash_attn == Switch::off ? attention_scores(header, context.n_batch, n_seen)
                                            : 0.0);
-    // A header may claim any size. The bound leaves room for a sum of these.
+    // A header may state any size. The bound prevents an overflow of the sums.
     const auto bytes = [](double n) {
         return static_cast<std::uint64_t>(std::clamp(n, 0.0, 1e16));
     };
@@ -83,7 +83,7 @@ Footprint footprint(const Header& header, const ContextPlan& context, int n_ctx,
     return need;
 }
 
-// What the models of a session take with some context.
+// Memory that the models of a session need with a context of n_ctx tokens.
 struct Need {
     int n_seq;
     int n_ctx;
@@ -93,36 +93,36 @@ struct Need {
 
 bool fits(std::uint64_t bytes, std::uint64_t room) { return room == 0 || bytes <= room; }
 
-// Where the two models go.
+// Memory for the two models.
 struct Budgets {
     const Weights& weights;        // of the target
     std::optional<int> n_cpu_moe;  // see ModelOptions
     MemoryBudget target;
     MemoryBudget draft;
-    bool draft_follows;  // whether the draft model is a head, which lies where the target does
+    bool draft_follows;  // whether the draft model is a head, which is placed with the target
 
     bool shared() const { return target.where == draft.where; }
-    // Whether the target goes to devices that may hold only a part of it.
+    // Whether the target can be divided between devices and main memory.
     bool divisible() const { return !target.devices.empty() && target.bytes > 0; }
     bool draft_fits(const Need& need) const {
         return draft_follows || fits(need.draft.total(), draft.bytes);
     }
 
-    // Whether there is room without dividing the target.
+    // Whether all fit without dividing the target.
     bool all_fit(const Need& need) const {
         if (divisible()) return draft_fits(need) && whole(need, true).has_value();
         const std::uint64_t beside = shared() ? need.draft.total() : 0;
         return draft_fits(need) && fits(need.target.total() + beside, target.bytes);
     }
 
-    // The target undivided on its devices; none: they have no room. reserve: whether a part of them
+    // The target undivided on its devices; none: it does not fit. reserve: whether a part of them
     // stays free.
     std::optional<LayerSplit> whole(const Need& need, bool reserve) const {
         return specllama::whole(model_bytes(need), n_cpu_moe.value_or(0), devices(need, reserve));
     }
 
-    // The target divided between its devices and main memory; none: they do not hold it, or the
-    // draft model has no room.
+    // The target divided between its devices and main memory; none: it or the draft model does not
+    // fit.
     std::optional<LayerSplit> divided(const Need& need) const {
         LayerSplit layer_split = divide(model_bytes(need), n_cpu_moe, devices(need, true));
         const bool draft_is_here =
@@ -138,7 +138,8 @@ struct Budgets {
         return {weights, need.target.text, need.target.compute + need.target.projector};
     }
 
-    // The target's devices, less what the draft model takes. Of several devices it may take any.
+    // The target's devices, minus the draft model's memory. With several devices it may be on any
+    // of them, so it is subtracted from each.
     std::vector<DeviceMemory> devices(const Need& need, bool reserve) const {
         std::vector<DeviceMemory> devices = target.devices;
         for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -172,11 +173,12 @@ struct Budgets {
     text += ", but " + budget.where + " has " + mib(budget.bytes) +
             (budgets.divisible() ? " and main memory " + mib(memory_available()) : "") +
             " free; lower n_ctx" + (need.n_seq > 1 ? ", n_seq" : "") +
-            " or n_batch, or take a smaller model.";
+            " or n_batch, or use a smaller model.";
     throw OutOfMemory(text);
 }
 
-// The first of `wanted`, half of it, and so on down to `least`, that fits; none: not even `least`.
+// The first of `wanted`, `wanted` / 2, and so on down to `least`, that fits; none: not even
+// `least`.
 template <typename Fits>
 std::optional<int> longest(int wanted, int least, Fits fits) {
     for (int n = wanted;; n = std::max(n / 2, least)) {
@@ -185,14 +187,14 @@ std::optional<int> longest(int wanted, int least, Fits fits) {
     }
 }
 
-// Tokens of context: how many are wanted, the least that will do, and the least that will do before
-// the target is divided.
+// Tokens of context: wanted; least accepted; and least accepted before the target is divided.
 struct Contexts {
     int wanted;
     int least;
     int undivided;
 
-    // given: by the options; 0: the model's own, or fewer; -1: that, at most the default.
+    // given: by the options; 0: as trained, or fewer; -1: as trained, at most the default, or
+    // fewer.
     Contexts(int given, int trained)
         : wanted(given > 0    ? given
                  : given == 0 ? trained
@@ -203,10 +205,10 @@ struct Contexts {
 
 struct Fit {
     int n_ctx = 0;
-    std::optional<LayerSplit> layer_split;  // none: there are no devices, or not all is left open
+    std::optional<LayerSplit> layer_split;  // none: no devices, or the split is not open
 };
 
-// The longest context that fits. need(n_ctx): what the models take with it.
+// The longest context that fits. need(n_ctx): memory that the models need with it.
 template <typename Needs>
 Fit fitted(const Budgets& budgets, const Contexts& contexts, Needs need) {
     const auto all_fit = [&](int n) { return budgets.all_fit(need(n)); };
@@ -221,7 +223,7 @@ Fit fitted(const Budgets& budgets, const Contexts& contexts, Needs need) {
     const auto divide = [&](int n) { return (layer_split = budgets.divided(need(n))).has_value(); };
     if (const auto n = longest(contexts.undivided, contexts.least, divide))
         return {*n, layer_split};
-    // Main memory has no room for a part, so nothing of the devices is reserved.
+    // Main memory cannot hold a part, so nothing on the devices is reserved.
     const auto squeeze = [&](int n) {
         layer_split = budgets.whole(need(n), false);
         return layer_split && budgets.draft_fits(need(n));
@@ -230,8 +232,8 @@ Fit fitted(const Budgets& budgets, const Contexts& contexts, Needs need) {
     throw_too_big(need(contexts.least), budgets);
 }
 
-// What of the target stays in main memory, as the subject of a sentence and its verb; "": nothing
-// but what was asked for.
+// The part of the target that stays in main memory, as the subject of a sentence with its verb; "":
+// nothing that was not requested.
 std::string what_stays(const Budgets& budgets, const LayerSplit& layer_split) {
     const std::vector<Weights::Layer>& layers = budgets.weights.layers;
     const auto n_layers = static_cast<int>(layers.size());
@@ -251,7 +253,7 @@ std::string what_stays(const Budgets& budgets, const LayerSplit& layer_split) {
     return "the experts of " + first(n_experts) + " stay";
 }
 
-// Settles where the target's layers go, and says what stays in main memory.
+// Sets the devices of the target's layers. Prints a notice of what stays in main memory.
 void apply_split(const Budgets& budgets, const LayerSplit& layer_split, ModelOptions& model) {
     const std::string what = what_stays(budgets, layer_split);
     if (layer_split.n_gpu_layers == 0) {
@@ -269,8 +271,8 @@ void apply_split(const Budgets& budgets, const LayerSplit& layer_split, ModelOpt
          " free: " + what + " in main memory.");
 }
 
-// What layers of multi-token prediction take: each keeps of texts as much as the other layers of
-// their model that keep most.
+// The header of a file's layers of multi-token prediction. Each keeps as much of texts as the
+// largest other layer of their model.
 Header of_prediction(const Header& file) {
     Header header = file;
     header.matrices.clear();
@@ -288,7 +290,7 @@ void resolve_memory(const Header& target, TargetPlan& plan, const Header* draft,
     if (draft != nullptr && draft->weights.total > target.weights.total)
         warn("The draft model " + draft_plan->model.path + " (" + mib(draft->weights.total) +
              ") is larger than the model it drafts for (" + mib(target.weights.total) +
-             "): it will hardly make it faster.");
+             "): it will hardly speed it up.");
     const bool predicts = draft_plan != nullptr && draft_plan->mtp;
     Header prediction;
     if (predicts) {
@@ -299,7 +301,7 @@ void resolve_memory(const Header& target, TargetPlan& plan, const Header* draft,
         prediction = of_prediction(*draft);
         draft = &prediction;
     }
-    // If they do not draft, layers of multi-token prediction are not loaded.
+    // Layers of multi-token prediction are loaded only if they draft.
     Weights weights = target.weights;
     for (std::size_t layer = target.layers.size(); !predicts && layer < weights.layers.size();)
         weights.layers[layer++] = {};
@@ -324,7 +326,7 @@ void resolve_memory(const Header& target, TargetPlan& plan, const Header* draft,
     if (fit.n_ctx > target.n_ctx_train && !plan.context.rope.scaling && !plan.context.rope.scale)
         warn("n_ctx is " + std::to_string(fit.n_ctx) + ", but the model was trained with " +
              std::to_string(target.n_ctx_train) +
-             " tokens; longer texts may turn out badly (see rope_scaling).");
+             " tokens; longer texts may be worse (see rope_scaling).");
     if (fit.layer_split) apply_split(free, *fit.layer_split, plan.model);
     const auto settle_attention = [&](const Header& header, const ModelOptions& model,
                                       ContextOptions& context) {

@@ -19,7 +19,7 @@ Kernel kernel_of(ggml_backend_buffer_type_t type) {
     return is_amx(type) ? Kernel::amx : Kernel::repacked;
 }
 
-// Whether llama.cpp would multiply with such a matrix in a buffer of this type. llama.cpp makes the
+// Whether llama.cpp would multiply with this matrix in a buffer of this type. llama.cpp makes the
 // same test when it loads a matrix.
 bool supports(ggml_backend_buffer_type_t type, const Matrix& matrix) {
     constexpr std::int64_t kTokens = 512;
@@ -51,7 +51,7 @@ bool is_right(Kernel kernel, const Matrix& matrix) {
 }  // namespace
 
 Widths batch_invariant_widths(Kernel kernel, ggml_type type) {
-    // Each number is the sum of one loop, in the same order at any width.
+    // Each result is the sum of one loop, in the same order at any width.
     if (kernel == Kernel::amx) return {1, kAnyWidth};
     const bool plain = kernel == Kernel::plain;
     switch (type) {
@@ -111,7 +111,7 @@ Kernel kernel_for(const Matrix& matrix, Kernels wanted) {
         const bool fits = wanted == Kernels::fastest ||
                           batch_invariant_widths(kernel, matrix.type).most == kAnyWidth;
         if (!fits || !is_right(kernel, matrix) || !supports(type, matrix)) continue;
-        // Rows are taken from a tied token table, too. llama.cpp keeps a second copy for that, but
+        // A tied token table is also used for lookups. llama.cpp keeps a second copy for these, but
         // only if it chooses the kernel itself.
         const bool is_table = matrix.name == "token_embd.weight";
         return is_table && kernel != first ? Kernel::plain : kernel;
@@ -124,7 +124,7 @@ std::string cpu_kernels() {
     std::string text;
     for (ggml_backend_buffer_type_t type : extra_buffer_types()) {
         if (kernel_of(type) == Kernel::amx)
-            text += amx_works() ? "AMX, " : "AMX (left out: it does not work here), ";
+            text += amx_works() ? "AMX, " : "AMX (not used: it does not work here), ";
         else
             text += "repacked, ";
     }

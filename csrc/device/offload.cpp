@@ -19,11 +19,11 @@ bool is_gpu(ggml_backend_dev_t device) {
     return type == GGML_BACKEND_DEVICE_TYPE_GPU || type == GGML_BACKEND_DEVICE_TYPE_IGPU;
 }
 
-// The most devices that llama.cpp schedules, without the CPU and one that may help it.
+// The most devices that llama.cpp schedules, without the CPU and an accelerator of it.
 constexpr std::size_t kMostDevices = 14;
 
-// Most bytes of a device that are left free: what its kernels need beside llama.cpp's buffers is
-// not known, and others may use it, such as a desktop.
+// Most bytes of a device that are left free: the needs of its kernels beyond llama.cpp's buffers
+// are unknown, and other programs may use it, such as a desktop.
 constexpr std::size_t kMaxReserve = std::size_t{1} << 30;
 
 std::vector<ggml_backend_dev_t> own_devices() {
@@ -34,7 +34,7 @@ std::vector<ggml_backend_dev_t> own_devices() {
     return devices;
 }
 
-// This machine's GPUs as llama.cpp chooses them: integrated ones only if there are no others.
+// This machine's GPUs, chosen as in llama.cpp: integrated ones only if there are no others.
 std::vector<ggml_backend_dev_t> own_gpus() {
     std::vector<ggml_backend_dev_t> gpus = own_devices();
     const auto is_discrete = [](ggml_backend_dev_t device) {
@@ -81,7 +81,7 @@ std::vector<ggml_backend_dev_t> offload_devices(const ModelOptions& options,
     if (!std::ranges::all_of(split, [](float part) { return part >= 0 && std::isfinite(part); }) ||
         (!split.empty() && std::ranges::count(split, 0.0F) == std::ssize(split)))
         throw InvalidArgument(prefix +
-                              "tensor_split must have numbers from 0 on, not all of them 0.");
+                              "tensor_split must have numbers of at least 0, not all of them 0.");
     const bool no_layers = n_layers == 0;
     if (!options.rpc.empty() && (no_layers || options.device == "none"))
         throw InvalidArgument("rpc is given, but " + prefix +
@@ -89,8 +89,8 @@ std::vector<ggml_backend_dev_t> offload_devices(const ModelOptions& options,
                               "; leave one of the two out.");
     if (options.device == "none" || (options.device.empty() && no_layers)) return {};
     const Devices remote = rpc_devices(options.rpc);
-    // Devices of RPC servers come first, as in llama.cpp: the output of the last layer then need
-    // not travel.
+    // Devices of RPC servers come first, as in llama.cpp: the output of the last layer is then
+    // local.
     const Devices devices = options.device.empty()
                                 ? joined(remote, own_gpus())
                                 : named_devices(options.device, joined(remote, own_devices()));
@@ -102,8 +102,8 @@ std::vector<ggml_backend_dev_t> offload_devices(const ModelOptions& options,
                               " numbers; there are " + std::to_string(devices.size()) +
                               " devices.");
     if (devices.size() > kMostDevices)
-        throw InvalidArgument("llama.cpp spreads a model over " + std::to_string(kMostDevices) +
-                              " devices at most, not " + std::to_string(devices.size()) + ".");
+        throw InvalidArgument("llama.cpp supports at most " + std::to_string(kMostDevices) +
+                              " devices for a model, not " + std::to_string(devices.size()) + ".");
     return devices;
 }
 
@@ -135,7 +135,7 @@ MemoryBudget memory_budget(const ModelOptions& options) {
             (gpus.where.empty() ? "" : " and ") + std::string(ggml_backend_dev_name(device));
     }
     if (gpus.bytes == 0) return {"main memory", memory_available(), {}, {}};
-    // With only some of the layers on GPUs, llama.cpp itself must say whether that fits.
+    // With only some of the layers on GPUs, llama.cpp itself must check whether they fit.
     if (options.n_gpu_layers.value_or(-1) != -1 || !options.tensor_split.empty()) gpus.bytes = 0;
     return gpus;
 }

@@ -14,8 +14,8 @@ namespace specllama {
 
 namespace {
 
-// The buffer type for weights as they are in the file. (Asked for the CPU's own buffer type,
-// llama.cpp would take the fastest kernel after all; this is the same type under another name.)
+// The buffer type for weights as in the file. For the CPU's usual buffer type, llama.cpp would
+// still use the fastest kernel; this is the same type under another name.
 ggml_backend_buffer_type_t plain_buffer_type() {
     alignas(64) static char bytes[64];
     const ggml_backend_buffer_ptr buffer(ggml_backend_cpu_buffer_from_ptr(bytes, sizeof(bytes)));
@@ -37,7 +37,7 @@ std::string any_of(const Names& names) {
 }
 
 // Regular expressions for names. llama.cpp compiles each expression again for each tensor, so they
-// should be few and short: names "blk.N.what" share one for all "what" that the same layers N have.
+// should be few and short: names "blk.N.what" share one for all "what" of the same layers N.
 std::vector<std::string> patterns(const Names& names) {
     std::map<std::string, Names> layers;  // ["what"]: its layers
     Names others;
@@ -80,7 +80,7 @@ Placement::Placement(const Header& header, const ModelOptions& options, Kernels 
         if (n > 0) place(experts_of_first(n), ggml_backend_cpu_buffer_type());
         return;
     }
-    // The matrices that do not lie where llama.cpp would put them by itself.
+    // The matrices with other buffers than llama.cpp's defaults.
     std::map<ggml_backend_buffer_type_t, Names> names;
     bool all_plain = true;
     for (const Matrix& matrix : header.matrices) {

@@ -23,7 +23,7 @@ namespace specllama {
 
 namespace {
 
-constexpr double kSeconds = 5;  // for each step of asking a server
+constexpr double kSeconds = 5;  // for each step of checking a server
 
 struct Endpoint {
     std::string text;  // host:port
@@ -45,13 +45,13 @@ Endpoint parse_one(const std::string& text) {
     const char* end = text.data() + text.size();
     const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, endpoint.port);
     if (error != std::errc() || rest != end || endpoint.port < 1 || endpoint.port > 65535)
-        fail("has a port that is no number from 1 to 65535");
+        fail("has a port that is not a number from 1 to 65535");
     return endpoint;
 }
 
 std::vector<Endpoint> parse(const std::string& servers) {
     std::vector<Endpoint> endpoints;
-    // The added comma makes getline see a last entry that is empty, too.
+    // With the added comma, getline also returns an empty last entry.
     std::istringstream stream(servers + ',');
     for (std::string text; std::getline(stream, text, ',');) {
         const bool again = std::ranges::any_of(
@@ -62,8 +62,8 @@ std::vector<Endpoint> parse(const std::string& servers) {
     return endpoints;
 }
 
-// The mutex guards uses(), the number of models on each server. It is never held while llama.cpp is
-// called: llama.cpp may wait for a thread of its own that ends in on_abort, which wants the mutex.
+// The mutex guards uses(), the number of models on each server. It is never held during calls of
+// llama.cpp, which may wait for a thread of its own that calls on_abort, which needs the mutex.
 std::mutex uses_mutex;
 std::map<std::string, int>& uses() {
     static std::map<std::string, int> counts;
@@ -77,8 +77,8 @@ bool in_use(const std::string& server) {
 
 ggml_abort_callback_t abort_before = nullptr;
 
-// llama.cpp calls this before it ends the process, in the thread that met the failure. That thread
-// cannot go on, and others wait for it without end, so all that is left is to end the process well.
+// llama.cpp calls this before it ends the process, in the thread of the failure. That thread cannot
+// continue, and others wait for it forever, so the process must end, with a clear message.
 void on_abort(const char* message) {
     if (std::strstr(message, "ggml-rpc") == nullptr) {
         if (abort_before != nullptr)
@@ -91,12 +91,12 @@ void on_abort(const char* message) {
     if (const std::unique_lock lock(uses_mutex, std::try_to_lock); lock.owns_lock())
         for (const auto& [server, n] : uses()) names += (names.empty() ? "" : ", ") + server;
     warn("An RPC server was lost (of " + (names.empty() ? std::string("those of rpc") : names) +
-         "): llama.cpp cannot go on without it and ends the process.");
+         "): llama.cpp cannot continue without it and ends the process.");
     std::_Exit(EXIT_FAILURE);
 }
 
 // The protocol of ggml-rpc.cpp: a request has one byte for the command and eight for the length of
-// what follows; the answer has the length and then the version, one byte for each part of it.
+// its content. The answer has the length and then the version, one byte for each part.
 constexpr char kHello = 14;
 constexpr std::size_t kHelloSize = 24;
 constexpr std::size_t kVersionAt = sizeof(std::uint64_t);
@@ -119,25 +119,25 @@ void check_answers(const Endpoint& endpoint) {
     };
     using End = TcpAnswer::End;
     if (answer.end == End::unknown_host)
-        fail("cannot be found: " + endpoint.host + " is no host with an IPv4 address");
+        fail("cannot be found: " + endpoint.host + " is not a host with an IPv4 address");
     if (answer.end == End::unreachable) fail("cannot be reached: " + answer.reason);
     std::uint64_t size = 0;
     const bool has_version = answer.bytes.size() >= kVersionAt + 3;
     if (has_version) std::memcpy(&size, answer.bytes.data(), sizeof(size));
     if (!has_version || size < 3 || size > 256) {
         if (answer.end == End::timed_out && answer.bytes.empty())
-            fail("does not answer: it may be serving another process, which it does one at a time");
+            fail("does not answer: it may be serving another process; it serves one at a time");
         fail(
-            "does not answer as llama.cpp's do: something else listens there, or its version is "
-            "another");
+            "does not answer like an RPC server of llama.cpp: another program may be listening "
+            "there, or its version differs");
     }
     const auto part = [&](std::size_t i) {
         return static_cast<int>(static_cast<unsigned char>(answer.bytes[kVersionAt + i]));
     };
     if (answer.end != End::answered || size != kVersionSize + kHelloSize ||
         part(0) != RPC_PROTO_MAJOR_VERSION || part(1) > RPC_PROTO_MINOR_VERSION)
-        fail("speaks version " + std::to_string(part(0)) + "." + std::to_string(part(1)) +
-             " of the protocol, and this llama.cpp " + std::to_string(RPC_PROTO_MAJOR_VERSION) +
+        fail("uses version " + std::to_string(part(0)) + "." + std::to_string(part(1)) +
+             " of the protocol, but this llama.cpp " + std::to_string(RPC_PROTO_MAJOR_VERSION) +
              "." + std::to_string(RPC_PROTO_MINOR_VERSION) +
              "; build both from the same llama.cpp");
 }

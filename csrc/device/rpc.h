@@ -7,19 +7,19 @@
 
 namespace specllama {
 
-// The devices of llama.cpp's RPC servers "host:port,host:port", in this order; none for "". They do
-// not join the devices that llama.cpp knows by itself: a session that names no servers uses none.
+// The devices of llama.cpp's RPC servers "host:port,host:port", in this order; none for "". They
+// are not added to llama.cpp's list of devices, so other sessions do not use them.
 //
-// First each server is asked whether it is there and its version fits, since llama.cpp would end
-// the process otherwise. Servers on which a model of this process lies (RpcUse) are not asked.
-// Throws InvalidArgument if the text is not understood or the library has no RPC, ModelError if a
-// server is not there, does not fit, or has no devices.
+// First checks that each server exists and its version fits, since llama.cpp would otherwise end
+// the process. Servers that already hold a model of this process (RpcUse) are not checked. Throws
+// InvalidArgument if the text is malformed or the library has no RPC, ModelError if a server does
+// not answer, does not fit, or has no devices.
 std::vector<ggml_backend_dev_t> rpc_devices(const std::string& servers);
 
-// While it lives, records that a model lies on these servers. llama.cpp then has a connection to
-// each, and since a server takes one connection at a time, it answers nobody else.
+// Records, during its lifetime, that a model is on these servers. llama.cpp then has a connection
+// to each. A server accepts one connection at a time, so it does not answer others.
 //
-// If a server is lost, llama.cpp ends the process; the user then gets one clear sentence, and the
+// If a server is lost, llama.cpp ends the process. The user then gets one clear sentence, and the
 // exit code is 1.
 class RpcUse {
  public:
@@ -32,8 +32,8 @@ class RpcUse {
     std::vector<std::string> servers_;
 };
 
-// While it lives, writing to a connection that the other side has closed does not end the process
-// if this thread, or a thread that it starts, does so. llama.cpp's threads report it themselves.
+// During its lifetime, writing to a closed connection does not end the process, for this thread and
+// threads that it starts. llama.cpp's threads report such errors themselves.
 class NoSigpipe {
  public:
     NoSigpipe();

@@ -26,30 +26,30 @@ namespace specllama {
 
 namespace {
 
-// Seconds per weight of a decode of one token, by type. One is missing if llama.cpp cannot multiply
-// it on a CPU, or if there is no memory to try it.
+// Seconds per weight of a decode of one token, by type. Types that llama.cpp cannot multiply on a
+// CPU, or without memory for the test, are missing.
 using TypeSeconds = std::map<ggml_type, double>;
 
 constexpr const char* kKind = "types";
 
 constexpr std::int64_t kSide = 2048;                   // rows and columns of a matrix
-constexpr std::size_t kBytes = std::size_t{96} << 20;  // of all matrices: more than caches hold
+constexpr std::size_t kBytes = std::size_t{96} << 20;  // of all matrices: larger than caches
 constexpr int kPasses = 5;
 
-// What a model is compared with: types that have fast kernels on many processors.
+// Types to compare with, which have fast kernels on many processors.
 constexpr std::array kFastTypes = {GGML_TYPE_Q4_0, GGML_TYPE_Q8_0};
-// A type whose time per byte is at least this multiple of the fastest type's is worth a notice,
-// and so is a decode of the whole model.
+// A notice is given if a type's time per byte, and the decode of the whole model, take at least
+// this multiple of the fastest type's.
 constexpr double kSlow = 1.25;
 
-// Of the processor, for the calling thread: what other programs do hardly matters.
+// Processor time of the calling thread, on which other programs have little effect.
 double thread_seconds() {
     timespec time{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Multiplies one token with many matrices of a type. They hold zeros, which take as long as any
+// Multiplies one token with many matrices of a type. The matrices are zeros, which take as long as
 // other numbers.
 class Products {
  public:
@@ -85,7 +85,7 @@ class Products {
         ready_ = true;
     }
 
-    // False: memory is too small for it.
+    // False: not enough memory.
     bool ready() const { return ready_; }
 
     // Seconds per weight of one pass.
@@ -124,7 +124,7 @@ std::optional<double> measure(ggml_type type) {
     return least;
 }
 
-// One line with all that the times depend on.
+// One line with everything that the times depend on.
 std::string key() {
     ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
     return "1, llama.cpp " + std::string(llama_cpp_version()) + ", " +
@@ -151,7 +151,7 @@ void write(const TypeSeconds& times) {
     remember(cache_folder(), kKind, key(), text.str());
 }
 
-// Of a token's decode.
+// Weights that a decode of one token uses.
 double n_weights(const Header& header, const Matrix& matrix) {
     return static_cast<double>(matrix.n_in * matrix.n_out * matrix.n_slices) *
            (matrix.of_experts ? header.expert_share : 1);
@@ -161,7 +161,7 @@ double bytes_per_weight(ggml_type type) {
     return static_cast<double>(ggml_type_size(type)) / static_cast<double>(ggml_blck_size(type));
 }
 
-// The times of a model's types and of others.
+// The times of a model's types and of `others`.
 TypeSeconds time_types(const Header& header, std::span<const ggml_type> others) {
     std::set<ggml_type> types(others.begin(), others.end());
     for (const Matrix& matrix : header.matrices) types.insert(matrix.type);
@@ -179,7 +179,7 @@ TypeSeconds time_types(const Header& header, std::span<const ggml_type> others) 
     return times;
 }
 
-// Seconds of a token's decode; none: a time is not known. as: as if all matrices were of this type.
+// Seconds of a decode of one token; none: a time is unknown. as: type assumed for all matrices.
 std::optional<double> decode_seconds(const Header& header, const TypeSeconds& times,
                                      std::optional<ggml_type> as = {}) {
     double seconds = 0;

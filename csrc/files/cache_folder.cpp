@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Named by a hash of the key.
+// The file's name is a hash of the key.
 fs::path file_of(const fs::path& folder, const std::string& kind, const std::string& key) {
     if (folder.empty()) return {};
     char name[24];
@@ -62,7 +62,7 @@ void write_cache_file(const fs::path& path, const std::string& text) {
         file.close();
         if (file) fresh.replace_target();
     } catch (const std::system_error&) {
-        // Nothing is remembered then.
+        // The text is not stored then.
     }
 }
 

@@ -18,11 +18,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A file that nobody has written to for so long is not being made any more.
+// An incomplete file without writes for this long is abandoned.
 constexpr auto kAbandoned = std::chrono::hours(1);
 
-// What was written is on the disk afterwards: else a file could have its name, but not its bytes,
-// after a loss of power.
+// Writes the content to the disk. Otherwise a file could have its name, but not its content, after
+// a power failure.
 void sync(const std::string& path) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     const bool done = file >= 0 && fsync(file) == 0;

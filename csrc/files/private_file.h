@@ -4,11 +4,11 @@
 
 namespace specllama {
 
-// A new file that takes the place of another one when it is complete. Only its user may read it.
+// A new file that replaces another one when it is complete. Only the user may read it.
 class PrivateFile {
  public:
-    // Creates an empty file of mode 0600 in the folder of `target`. If that is a link, it is the
-    // link that is replaced later, never what it leads to. Throws std::system_error.
+    // Creates an empty file of mode 0600 in the folder of `target`. If `target` is a link, the link
+    // itself will be replaced, not its destination. Throws std::system_error.
     explicit PrivateFile(const std::string& target);
     // Removes the file, unless it has replaced the target.
     ~PrivateFile();
@@ -17,8 +17,8 @@ class PrivateFile {
 
     const std::string& path() const { return path_; }
 
-    // A concurrent reader of the target sees either its old content or the new one, whole. Throws
-    // std::system_error; the target then stays as it was.
+    // A concurrent reader of the target sees either the complete old content or the complete new
+    // one. Throws std::system_error; the target then stays unchanged.
     void replace_target();
 
  private:

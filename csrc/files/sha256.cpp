@@ -11,14 +11,14 @@ namespace {
 constexpr std::size_t kBlock = 64;
 constexpr std::size_t kLengthAt = kBlock - 8;  // in the last block
 
-// The first 32 bits after the point of the root of a prime.
+// The first 32 fractional bits of the root of a prime.
 std::uint32_t fraction(long double root) {
     return static_cast<std::uint32_t>((root - std::floor(root)) * 4294967296.0L);
 }
 
 struct Constants {
-    std::array<std::uint32_t, 8> start;   // of square roots of the first primes
-    std::array<std::uint32_t, 64> round;  // of cube roots
+    std::array<std::uint32_t, 8> start;   // from square roots of the first primes
+    std::array<std::uint32_t, 64> round;  // from cube roots
 
     Constants() {
         std::size_t n = 0;
@@ -71,7 +71,7 @@ Sha256 sha256(std::span<const std::uint8_t> bytes) {
     const std::uint64_t n_bits = std::uint64_t{8} * bytes.size();
     for (; bytes.size() >= kBlock; bytes = bytes.subspan(kBlock))
         add_block(hash, bytes.data(), constants);
-    // The rest, a bit 1, zeros, and the length in bits.
+    // The remaining bytes, a bit 1, zeros, and the length in bits.
     std::array<std::uint8_t, 2 * kBlock> last{};
     if (!bytes.empty()) std::memcpy(last.data(), bytes.data(), bytes.size());
     last[bytes.size()] = 0x80;

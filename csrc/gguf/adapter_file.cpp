@@ -22,30 +22,30 @@ constexpr std::string_view kA = ".lora_a";
 constexpr std::string_view kB = ".lora_b";
 constexpr const char* kEmbeddings = "token_embd.weight";
 
-// Others would have to be unpacked in places where llama.cpp has no code for that.
+// llama.cpp cannot unpack other types in all places where they would be used.
 constexpr std::array kTypes = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0};
 
-// Of some architectures llama.cpp reckons with few nodes in the graph, and asserts that there are
-// no more: Qwen 3.5 with batches of 32 has been seen to end the process from 21 adapters on.
+// For some architectures llama.cpp reserves few nodes for the graph, and asserts that they suffice:
+// Qwen 3.5 with batches of 32 ends the process with 21 adapters or more.
 constexpr std::size_t kMostAdapters = 8;
 
 class AdapterReader : private GgufReader {
  public:
-    // n_layers: how many of the model are loaded.
+    // n_layers: number of the model's layers that are loaded.
     AdapterReader(const std::string& path, const GgufReader& model, std::size_t n_layers)
         : GgufReader(path, "a LoRA adapter"), model_(model), n_layers_(n_layers) {}
 
     void check() const {
         if (text("general.type") != "adapter" || text("adapter.type") != "lora")
-            fail("it is no LoRA adapter");
+            fail("it is not a LoRA adapter");
         const std::string architecture = text("general.architecture").value_or("");
         const std::string other = *model_.text("general.architecture");
         if (architecture != other)
             fail("it is for models of the architecture " + architecture + ", not " + other);
         if (has("adapter.alora.invocation_tokens"))
-            fail("it works only behind certain tokens (aLoRA), which is not supported");
+            fail("it is an activated LoRA (aLoRA), which is not supported");
         if (has("adapter.lora.alpha") && !std::isfinite(real("adapter.lora.alpha").value_or(NAN)))
-            fail("its adapter.lora.alpha is no 32-bit float, or infinite");
+            fail("its adapter.lora.alpha is not a finite 32-bit float");
         check_pairs();
     }
 
@@ -59,8 +59,8 @@ class AdapterReader : private GgufReader {
         const Tensor* b = nullptr;
     };
 
-    // What an adapter adds to a product with a matrix of n_in x n_out is B (A x), with A of n_in x
-    // rank and B of rank x n_out, once for each expert.
+    // An adapter adds B (A x) to the product with a matrix of n_in x n_out, with A of n_in x rank
+    // and B of rank x n_out, once for each expert.
     void check_pairs() const {
         std::map<std::string, Pair> pairs;
         bool has_norms = false;
@@ -76,35 +76,34 @@ class AdapterReader : private GgufReader {
             else if (name.ends_with(kB))
                 pairs[std::string(name.substr(0, name.size() - kB.size()))].b = &tensor;
             else
-                fail("its tensor " + tensor.name + " is no part of a LoRA adapter");
+                fail("its tensor " + tensor.name + " is not part of a LoRA adapter");
         }
         if (pairs.empty()) fail("it changes nothing");
-        if (has_norms)
-            warn("The adapter " + path() + " has norms, too; llama.cpp leaves these out.");
+        if (has_norms) warn("llama.cpp ignores the norms of the adapter " + path() + ".");
         for (const auto& [name, pair] : pairs) {
             check_changed(name);
             if (pair.a == nullptr || pair.b == nullptr)
-                fail("only one half of its change of " + name + " is there");
+                fail("it has only one of the two tensors that change " + name);
             check_shapes(*model_.tensor(name), *pair.a, *pair.b);
         }
     }
 
-    // Whether llama.cpp can change a tensor, by an adapter, of the model as it is loaded.
+    // Checks that an adapter can change this tensor of the loaded model in llama.cpp.
     void check_changed(const std::string& name) const {
         const Tensor* changed = model_.tensor(name);
         if (changed == nullptr)
             fail("it changes " + name + ", which " + model_.path() + " does not have");
         if (changed->sizes[1] == 1 || !name.ends_with(".weight"))
-            fail("it changes " + name + ", which is no matrix");
-        // llama.cpp would take the change of the embeddings for one of the output, too.
+            fail("it changes " + name + ", which is not a matrix");
+        // llama.cpp would also apply the change of the embeddings to the output.
         if (name == kEmbeddings && model_.tensor("output.weight") == nullptr)
-            fail("it changes " + name + ", which is the output of " + model_.path() + ", too");
+            fail("it changes " + name + ", which is also the output of " + model_.path());
         if (const int layer = layer_of(name); layer >= static_cast<int>(n_layers_))
             fail("it changes layer " + std::to_string(layer) +
-                 ", one of multi-token prediction, which is loaded with the draft mtp only");
+                 ", a layer of multi-token prediction, which is loaded only for the draft mtp");
     }
 
-    // Of embeddings rows are taken, not products, so A lies the other way round.
+    // Embeddings are rows, not products, so A is transposed for them.
     void check_shapes(const Tensor& changed, const Tensor& a, const Tensor& b) const {
         const bool takes_rows = changed.name.ends_with(kEmbeddings);
         const std::int64_t n_in = takes_rows ? a.sizes[1] : a.sizes[0];
@@ -120,7 +119,7 @@ class AdapterReader : private GgufReader {
     std::size_t n_layers_;
 };
 
-// Of all bytes.
+// Hash of all bytes.
 std::uint64_t fingerprint(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     std::vector<char> block(1 << 20);
@@ -140,7 +139,7 @@ void check(const std::vector<LoraAdapter>& adapters) {
     for (auto one = adapters.begin(); one != adapters.end(); ++one) {
         if (!std::isfinite(one->scale))
             throw InvalidArgument("The scale of the LoRA adapter " + one->path +
-                                  " is no number, or too large.");
+                                  " is not a finite number.");
         if (std::ranges::count(adapters.begin(), one, one->path, &LoraAdapter::path) > 0)
             throw InvalidArgument("The LoRA adapter " + one->path +
                                   " is given twice; give it once, with one scale.");

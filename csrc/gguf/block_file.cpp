@@ -11,7 +11,7 @@ namespace {
 
 using Kind = BlockFormat::Kind;
 
-// Rows of a block, unless the file says otherwise: what llama.cpp takes.
+// Rows of a block if the file does not state them: llama.cpp's default.
 constexpr std::int64_t kUsualBlock = 16;
 
 class BlockFile : private LayerReaderFile {
@@ -22,7 +22,7 @@ class BlockFile : private LayerReaderFile {
         if (has(key("hyper_connection_count")))
             fail("it is a DSpark draft for deepseek4, which is not supported");
         check_states(target);
-        // The width of what it reads is its own.
+        // The states that it reads have its own width.
         if (*number(key("embedding_length")) != target.width)
             fail_width(*number(key("embedding_length")), target);
         check_heads();
@@ -33,7 +33,7 @@ class BlockFile : private LayerReaderFile {
     }
 
  private:
-    // llama.cpp computes with what the target has, and asserts that there is something.
+    // llama.cpp uses the target's tensors, and asserts that they exist.
     void check_shared(const Header& target) const {
         if (GgufReader(target.path).tensor("token_embd.weight") == nullptr)
             fail("it uses the embeddings of " + target.path + ", which has none");
@@ -42,7 +42,7 @@ class BlockFile : private LayerReaderFile {
     Kind kind() const {
         const bool has_selector = holds("selector_hidden.weight");
         const bool has_markov = holds("markov_w1.weight");
-        if (has_selector && has_markov) fail("it has the tensors of a DFlash2 and of a DSpark");
+        if (has_selector && has_markov) fail("it has tensors of both DFlash2 and DSpark");
         return has_selector ? Kind::dflash2 : has_markov ? Kind::dspark : Kind::dflash;
     }
 
@@ -60,9 +60,9 @@ class BlockFile : private LayerReaderFile {
     }
 
     int block_size(const BlockFormat& format) const {
-        // llama.cpp's graphs of the other two read the key.
+        // llama.cpp's graphs of the other two kinds read the key.
         if (format.kind != Kind::dflash && !has(key("block_size")))
-            fail("it does not say its " + key("block_size"));
+            fail("its " + key("block_size") + " is missing");
         const std::int64_t n = number(key("block_size")).value_or(kUsualBlock);
         if (n <= format.first_row() || n > INT32_MAX)
             fail("its " + key("block_size") + " is " + std::to_string(n));
@@ -73,8 +73,8 @@ class BlockFile : private LayerReaderFile {
         const auto mask = number("tokenizer.ggml.mask_token_id");
         if (!mask) fail("it names no mask token");
         if (*mask < 0 || *mask >= target.n_vocab)
-            fail("its mask token is " + std::to_string(*mask) + "; there are " +
-                 std::to_string(target.n_vocab));
+            fail("its mask token is " + std::to_string(*mask) + ", but the vocabulary has " +
+                 std::to_string(target.n_vocab) + " tokens");
         return static_cast<Token>(*mask);
     }
 

@@ -21,7 +21,7 @@ namespace specllama {
 
 namespace {
 
-// The types of matrices that ggml can multiply with; it has rows of all of them, too.
+// The types of matrices that ggml can multiply with. It can also look up rows of all of them.
 std::vector<ggml_type> multiplied_types() {
     std::vector<ggml_type> types;
     for (int i = 0; i < GGML_TYPE_COUNT; ++i)
@@ -97,7 +97,7 @@ class File : private GgufReader {
     }
     bool is_eagle3() const { return traits().kind == Architecture::Kind::eagle3; }
     bool is_block() const { return traits().kind == Architecture::Kind::block; }
-    // All layers of an assistant are said to be layers of multi-token prediction.
+    // The files of assistants declare all layers as layers of multi-token prediction.
     bool is_assistant() const { return traits().kind == Architecture::Kind::assistant; }
 
     const char* target_width_key() const {
@@ -105,12 +105,11 @@ class File : private GgufReader {
         return is_assistant() ? "embedding_length_out" : "target_hidden_size";
     }
 
-    // Adds a tensor if activations are multiplied with it: no vector, and no table that rows are
-    // taken from.
+    // Adds a tensor if it is multiplied with activations, unless it is a vector or a lookup table.
     void add_matrix(const Tensor& one, const RecurrentLayers& recurrent,
                     std::vector<Matrix>& matrices) const {
         const auto& [name, type, n, bytes] = one;
-        // A head without an output of its own uses its target's.
+        // A head without an output uses that of its target.
         const bool is_tied = tensor("output.weight") == nullptr && !is_eagle3();
         if (n[1] == 1 || name.ends_with(".nextn.embed_tokens.weight") ||
             name == "position_embd.weight" || name == "per_layer_token_embd.weight" ||
@@ -134,7 +133,7 @@ class File : private GgufReader {
             if (const auto n = number(prefix + name))
                 rotation.n_turned = std::min(*n, rotation.n_turned.value_or(*n));
         const std::string key = prefix + "rope.dimension_sections";
-        // A single number counts for each of the four.
+        // A single number applies to all four.
         if (const auto n = number(key))
             rotation.sections.assign(4, *n);
         else
@@ -150,7 +149,7 @@ class File : private GgufReader {
     }
 
     void check_tensors() const {
-        if (tensors().empty()) fail("it holds a vocabulary but no weights");
+        if (tensors().empty()) fail("it has a vocabulary but no weights");
         for (const Tensor& tensor : tensors()) {
             check_type(tensor);
             if (std::ranges::any_of(tensor.sizes, [](std::int64_t size) { return size < 1; }))
@@ -158,8 +157,8 @@ class File : private GgufReader {
         }
     }
 
-    // Whether a tensor is used number by number, not multiplied with as a matrix: vectors, and what
-    // recurrent layers have beside. llama.cpp does that with float32 only, and so writes them.
+    // Whether a tensor is used element by element, not as a matrix: vectors, and some tensors of
+    // recurrent layers. llama.cpp supports, and writes, only float32 for these.
     static bool is_plain(const Tensor& tensor) {
         const std::string& name = tensor.name;
         const auto contains = [&](const char* part) {
@@ -169,13 +168,13 @@ class File : private GgufReader {
             name.ends_with(".ssm_d") || contains(".ssm_conv1d") || contains(".shortconv.conv.") ||
             name.ends_with("_conv_base"))
             return true;
-        // A matrix with one output looks like a vector: the gate of a shared expert is one, and the
+        // A matrix with one output has the shape of a vector: the gate of a shared expert, and the
         // confidence head of a block drafter.
         return tensor.sizes[1] * tensor.sizes[2] * tensor.sizes[3] == 1 && !contains("_gate_inp") &&
                name != "conf_proj.weight";
     }
 
-    // llama.cpp computes with whatever type it finds, but has no code for some types.
+    // llama.cpp does not check the types of tensors, but lacks code for some of them.
     void check_type(const Tensor& tensor) const {
         static const std::vector<ggml_type> multiplied = multiplied_types();
         constexpr std::array kPlain = {GGML_TYPE_F32};
@@ -190,7 +189,7 @@ class File : private GgufReader {
 
     void check_architecture() const {
         if (text("general.type") == "adapter")
-            fail("it is an adapter, which changes a model; give it as lora, beside the model");
+            fail("it is an adapter; give it as lora, in addition to the model");
         const auto architecture = text("general.architecture");
         if (!architecture) fail("it does not name its architecture");
         if (traits().kind == Architecture::Kind::encoder)
@@ -200,7 +199,7 @@ class File : private GgufReader {
             causal && !*causal && !is_block())
             fail("it is an embedding model (its attention is not causal)");
         for (const char* name : {"block_count", "embedding_length", "context_length"})
-            if (!number(prefix + name)) fail("it does not say its " + prefix + name);
+            if (!number(prefix + name)) fail("its " + prefix + name + " is missing");
         constexpr std::int64_t kAny = INT32_MAX;
         check_range(prefix + "block_count", 1, 512);  // llama.cpp's own limits
         check_range(prefix + "embedding_length", 1, kAny);
@@ -222,7 +221,7 @@ class File : private GgufReader {
         check_range(prefix + "target_hidden_size", 0, kAny);
         if (*architecture == "deepseek4")
             check_range(prefix + "attention.output_group_count", 1, kAny);
-        // Recurrent models may say that they have 0 heads.
+        // Recurrent models may state 0 heads.
         if (!head_size(prefix) && !RecurrentLayers(*this).any())
             fail("its " + prefix + "attention.head_count is missing or 0");
         check_head_size(prefix, heads);
@@ -231,14 +230,15 @@ class File : private GgufReader {
         for (const char* name :
              {"attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon"})
             if (const auto epsilon = real(prefix + name); epsilon && !(*epsilon >= 0))
-                fail("its " + prefix + name + " is negative or no number");
+                fail("its " + prefix + name + " is negative or not a number");
         const auto scaling = text(prefix + "rope.scaling.type").value_or("none");
         if (scaling != "none" && scaling != "linear" && scaling != "yarn" && scaling != "longrope")
             fail("its " + prefix + "rope.scaling.type is \"" + scaling + "\"");
     }
 
-    // Whether llama.cpp takes the file for one of multi-token prediction alone, of which it loads
-    // what there is: the first layer has no such norm. Some architectures have none in any layer.
+    // Whether llama.cpp treats the file as one with layers of multi-token prediction only, of which
+    // it loads the existing tensors: the first layer lacks this norm. Some architectures have no
+    // such norm in any layer.
     bool is_prediction() const {
         const std::string norm = "attn_norm.weight";
         if (number(*text("general.architecture") + ".nextn_predict_layers").value_or(0) == 0 ||
@@ -248,7 +248,7 @@ class File : private GgufReader {
             tensors(), [&](const Tensor& tensor) { return tensor.name.ends_with("." + norm); });
     }
 
-    // Checks a number, or each of a list with one per layer.
+    // Checks a number, or each number of a list with one per layer.
     void check_range(const std::string& key, std::int64_t low, std::int64_t high) const {
         std::vector<std::int64_t> values = numbers(key);
         if (const auto value = number(key)) values.push_back(*value);
@@ -260,12 +260,12 @@ class File : private GgufReader {
     void check_head_size(const std::string& prefix, std::int64_t heads) const {
         const std::int64_t width = *number(prefix + "embedding_length");
         if (heads > 0 && !number(prefix + "attention.key_length") && width % heads != 0)
-            fail("its width of " + std::to_string(width) + " is no multiple of its " +
+            fail("its width of " + std::to_string(width) + " is not a multiple of its " +
                  std::to_string(heads) + " attention heads");
         const auto usual = head_size(prefix);
         if (!usual) return;
-        // Layers with sliding windows may have heads of their own, of which as many numbers are
-        // turned as of the others unless the file says otherwise.
+        // Layers with sliding windows may have other heads. The count of rotated numbers is the
+        // same unless the file states another.
         std::optional<std::int64_t> turned;
         for (const char* layers : {"", "_swa"}) {
             const std::int64_t head =
@@ -274,12 +274,12 @@ class File : private GgufReader {
                 number(prefix + "rope.dimension_count" + layers).value_or(turned.value_or(head));
             if (head < 1 || *turned < 0 || *turned > head || *turned % 2 != 0)
                 fail("its attention heads have " + std::to_string(head) + " numbers, of which " +
-                     std::to_string(*turned) + " carry the position");
+                     std::to_string(*turned) + " are rotated by position");
         }
     }
 
-    // The numbers of an attention head; none: there is no attention. As llama.cpp does it, of a
-    // list with the heads of each layer the first counts.
+    // The numbers of an attention head; none: no attention. As in llama.cpp, the first element
+    // counts in a list of heads per layer.
     std::optional<std::int64_t> head_size(const std::string& prefix) const {
         const std::string key = prefix + "attention.head_count";
         std::int64_t heads = number(key).value_or(0);
@@ -328,12 +328,12 @@ Header check_gguf(const std::string& path) {
 
 std::string rotation_fault(const Rotation& rotation, llama_rope_type type) {
     if (type == LLAMA_ROPE_TYPE_NONE) return "";
-    // llama.cpp steps over the turned numbers; if there are none, it stays in place forever.
+    // llama.cpp advances by the count of rotated numbers, so with 0 it loops forever.
     if (rotation.n_turned == 0) return "its rope.dimension_count is 0";
     const std::vector<std::int64_t>& sections = rotation.sections;
     if ((type & GGML_ROPE_TYPE_MROPE) == 0 || sections.size() != 4) return "";
-    // llama.cpp goes through the pairs modulo the sum of the sections. It asserts that the sum is
-    // within the head, and that the positions of a text, the first three, turn anything.
+    // llama.cpp takes the number of a pair modulo the sum of the sections. It asserts that the sum
+    // fits the head, and that the positions of a text, the first three, rotate at least one pair.
     const auto sum_of = [&](std::ptrdiff_t n) {
         return std::accumulate(sections.begin(), sections.begin() + n, std::int64_t{0});
     };

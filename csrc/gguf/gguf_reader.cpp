@@ -48,7 +48,7 @@ void GgufReader::read_tensors() {
     }
 }
 
-// The names of the parts are those that llama.cpp looks for.
+// The names of the parts are those that llama.cpp expects.
 void GgufReader::read_other_parts() {
     const std::int64_t n_parts = number("split.count").value_or(1);
     if (n_parts < 2 || number("split.no").value_or(0) != 0) return;
@@ -56,7 +56,8 @@ void GgufReader::read_other_parts() {
     std::array<char, 4096> name{};
     if (llama_split_prefix(name.data(), name.size(), path_.c_str(), 0, n) <= 0)
         fail("it is the first of " + std::to_string(n_parts) +
-             " parts of a model, but its name does not say so; give the parts their names back");
+             " parts of a model, but its name does not show that; restore the original names of "
+             "the parts");
     const std::string prefix = name.data();
     for (int i = 1; i < n; ++i) {
         llama_split_path(name.data(), name.size(), prefix.c_str(), i, n);
@@ -88,7 +89,7 @@ void GgufReader::check_type(const Tensor& tensor, std::span<const ggml_type> typ
          names);
 }
 
-// What a file says of itself may hold anything, also the end of a line.
+// Texts from a file may contain anything, also line ends.
 void GgufReader::fail(const std::string& what) const {
     std::string line = what;
     std::ranges::replace_if(line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
@@ -161,7 +162,8 @@ std::optional<bool> GgufReader::boolean(const std::string& key) const {
 std::optional<std::string> GgufReader::text(const std::string& key) const {
     const std::int64_t id = find(key);
     if (id < 0) return {};
-    if (gguf_get_kv_type(gguf_.get(), id) != GGUF_TYPE_STRING) fail("its " + key + " is no text");
+    if (gguf_get_kv_type(gguf_.get(), id) != GGUF_TYPE_STRING)
+        fail("its " + key + " is not a string");
     return gguf_get_val_str(gguf_.get(), id);
 }
 
@@ -194,7 +196,7 @@ std::vector<std::int64_t> GgufReader::numbers(const std::string& key) const {
 std::vector<std::int64_t> GgufReader::integers(const Tensor& tensor) const {
     std::vector<std::int64_t> numbers(tensor.bytes / sizeof(std::int64_t));
     const std::int64_t index = gguf_find_tensor(gguf_.get(), tensor.name.c_str());
-    if (index < 0) fail("its tensor " + tensor.name + " lies in another part");
+    if (index < 0) fail("its tensor " + tensor.name + " is in another part");
     std::ifstream stream(path_, std::ios::binary);
     stream.seekg(static_cast<std::streamoff>(gguf_get_data_offset(gguf_.get()) +
                                              gguf_get_tensor_offset(gguf_.get(), index)));

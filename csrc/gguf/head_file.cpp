@@ -14,7 +14,7 @@ namespace specllama {
 
 namespace {
 
-constexpr const char* kUnlike = "its layer of multi-token prediction is not as llama.cpp wants it";
+constexpr const char* kUnlike = "llama.cpp does not support its layer of multi-token prediction";
 
 class Eagle3File : private LayerReaderFile {
  public:
@@ -32,7 +32,8 @@ class Eagle3File : private LayerReaderFile {
     }
 
  private:
-    // Checks the widths of the states that the head reads, and of what it shares with the target.
+    // Checks the widths of the states that the head reads, and of the tensors that it shares with
+    // the target.
     void check_widths(const Header& target) const {
         const std::int64_t width = *number("eagle3.embedding_length");
         const std::int64_t target_width = number("eagle3.target_hidden_size").value_or(0);
@@ -42,8 +43,8 @@ class Eagle3File : private LayerReaderFile {
     }
 };
 
-// An assistant attends to what the target's last two layers keep: the last one sees the whole text,
-// the one before has a window.
+// An assistant attends to the KV memory of the target's last two layers: the last one has full
+// attention, the one before it a sliding window.
 class AssistantFile : private GgufReader {
  public:
     explicit AssistantFile(const std::string& path) : GgufReader(path, "a draft") {}
@@ -51,8 +52,8 @@ class AssistantFile : private GgufReader {
     void check(const Header& target) const {
         if (const std::string fault = hidden_states_fault(); !fault.empty()) fail(fault);
         if (!target.traits.assistant)
-            fail("it is an assistant of a Gemma 4, and " + target.path + " is of another kind (" +
-                 target.architecture + ")");
+            fail("it is a Gemma 4 assistant, but " + target.path + " is of the architecture " +
+                 target.architecture);
         if (number(key("embedding_length_out")) != target.width)
             fail("it reads states of another width than those of " + target.path);
         const GgufReader other(target.path);
@@ -68,7 +69,7 @@ class AssistantFile : private GgufReader {
  private:
     static std::string key(const std::string& name) { return "gemma4-assistant." + name; }
 
-    // What a file states of a layer: a number for each, or one for all; 0: it states nothing.
+    // A file's number for a layer: one per layer, or one for all; 0: not stated.
     static std::int64_t of_layer(const GgufReader& file, const std::string& name,
                                  std::int64_t layer) {
         if (const auto one = file.number(name)) return *one;
@@ -83,7 +84,7 @@ class AssistantFile : private GgufReader {
         if (last < 1 || of_layer(other, "gemma4." + windows, last) != 0 ||
             of_layer(other, "gemma4." + windows, last - 1) == 0)
             fail("the last layer of " + target.path +
-                 " should see the whole text and the one before have a window");
+                 " should have full attention, and the one before it a sliding window");
         for (std::int64_t i = 0; i < number(key("block_count")).value_or(0); ++i) {
             const std::int64_t read = of_layer(*this, key(windows), i) != 0 ? last - 1 : last;
             if (of_layer(*this, key(heads), i) != of_layer(other, "gemma4." + heads, read))
@@ -102,9 +103,9 @@ class MtpFile : private GgufReader {
 
     std::string fault() const {
         const Architecture::Mtp mtp = architecture(architecture_).mtp;
-        if (n_ == 0) return "it brings no layers of multi-token prediction along";
+        if (n_ == 0) return "it has no layers of multi-token prediction";
         if (tensor(name(first_, "nextn.eh_proj.weight")) == nullptr)
-            return "its layers of multi-token prediction were left out";
+            return "its layers of multi-token prediction are missing";
         if (std::string fault = hidden_states_fault(); !fault.empty()) return fault;
         if (mtp == Architecture::Mtp::none)
             return "llama.cpp has no multi-token prediction for " + architecture_ + " models";
@@ -140,7 +141,7 @@ class MtpFile : private GgufReader {
         });
     }
 
-    // What llama.cpp's graphs take for granted.
+    // Assumptions of llama.cpp's graphs.
     bool is_as_expected() const {
         if (is_latent() && value("attention.key_length_mla") == 0) return false;
         if (is("deepseek2") &&
@@ -162,7 +163,7 @@ class MtpFile : private GgufReader {
         return true;
     }
 
-    // Of these, llama.cpp loads the tensors of the feed-forward network that are there.
+    // For these architectures, llama.cpp does not require the tensors of the feed-forward network.
     bool has_network(std::int64_t layer) const {
         const bool is_dense = holds(layer, {"ffn_gate", "ffn_up", "ffn_down"});
         if (is("mimo2")) return is_dense && holds(layer, {"attn_qkv"});
@@ -196,8 +197,8 @@ void check_prediction(const Header& head, const Header& target) {
         file.fail("it drafts for " + head.architecture + " models, but " + target.path + " is a " +
                   target.architecture);
     if (head.width != target.width)
-        file.fail("its target's states have " + std::to_string(head.width) + " numbers, those of " +
-                  target.path + " " + std::to_string(target.width));
+        file.fail("it reads states of " + std::to_string(head.width) + " numbers, but those of " +
+                  target.path + " have " + std::to_string(target.width));
     if (head.layers.size() != target.layers.size())
         file.fail("its target has " + std::to_string(head.layers.size()) + " layers, but " +
                   target.path + " has " + std::to_string(target.layers.size()));

@@ -11,7 +11,7 @@ namespace specllama {
 std::string hidden_states_fault() {
     return hidden_states::available()
                ? ""
-               : "this libllama does not hand out the hidden states that heads draft from";
+               : "this libllama does not provide the hidden states that heads need";
 }
 
 std::string width_fault(const GgufReader& file) {
@@ -30,14 +30,14 @@ std::string LayerReaderFile::key(const std::string& name) const {
 void LayerReaderFile::check_states(const Header& target) const {
     if (const std::string fault = hidden_states_fault(); !fault.empty()) fail(fault);
     if (!target.traits.layer_inputs)
-        fail("llama.cpp does not tell what goes into the layers of " + target.path + " (" +
+        fail("llama.cpp does not provide the layer inputs of " + target.path + " (" +
              target.architecture + ")");
     if (const std::string fault = width_fault(*this); !fault.empty()) fail(fault);
 }
 
 void LayerReaderFile::fail_width(std::int64_t width, const Header& target) const {
-    fail("its target's states have " + std::to_string(width) + " numbers, those of " + target.path +
-         " " + std::to_string(target.width));
+    fail("it reads states of " + std::to_string(width) + " numbers, but those of " + target.path +
+         " have " + std::to_string(target.width));
 }
 
 void LayerReaderFile::check_heads() const {
@@ -60,7 +60,7 @@ void LayerReaderFile::check_tokens(const Header& target) const {
     const int n_vocab = target.n_vocab;
     if (const Tensor* embeddings = tensor("token_embd.weight");
         embeddings != nullptr && embeddings->sizes[1] < n_vocab)
-        fail("it has embeddings for fewer tokens than there are");
+        fail("it has embeddings for fewer tokens than the vocabulary");
     const Tensor* d2t = tensor("d2t");
     if (d2t == nullptr) return;
     const auto n = static_cast<std::size_t>(d2t->sizes[0]);
@@ -68,8 +68,8 @@ void LayerReaderFile::check_tokens(const Header& target) const {
         fail("it has a vocabulary of its own, but no output.weight for it");
     for (const std::int64_t token : integers(*d2t))
         if (token < 0 || token >= n_vocab)
-            fail("its d2t names token " + std::to_string(token) + "; there are " +
-                 std::to_string(n_vocab));
+            fail("its d2t names token " + std::to_string(token) + ", but the vocabulary has " +
+                 std::to_string(n_vocab) + " tokens");
 }
 
 std::vector<int> LayerReaderFile::layers(const Header& target) const {
@@ -78,7 +78,7 @@ std::vector<int> LayerReaderFile::layers(const Header& target) const {
     const int last = target.traits.last_output ? n_layers : n_layers - 1;
     for (const std::int64_t layer : given)
         if (layer < 0 || layer > last)
-            fail("it reads what goes into layer " + std::to_string(layer) + ", but " + target.path +
+            fail("it reads the input of layer " + std::to_string(layer) + ", but " + target.path +
                  " has " + std::to_string(n_layers) + " layers");
     return {given.begin(), given.end()};
 }

@@ -13,22 +13,22 @@ namespace specllama {
 
 namespace {
 
-// Most patches of an image of the size that the file names: four times those of the largest models.
+// Most patches of an image of the size in the file: four times those of the largest models.
 constexpr std::int64_t kMostPatches = 1 << 16;
 constexpr std::int64_t kMostWidth = 1 << 16;
 constexpr std::int64_t kMostSide = 8192;  // llama.cpp's own limit
 
-// These count what came before in the text into an image, so an image of theirs is not the same
-// everywhere; the last two make sound.
+// In the first two, an image depends on the text before it, so it cannot be reused elsewhere. The
+// last two generate sound.
 constexpr std::array<std::string_view, 4> kUnsupported = {"hunyuanvl", "deepseek4v", "qwen3tts_gen",
                                                           "pockettts_gen"};
 
-// These look up a position for each patch in a table, by its number.
+// These look up the position of each patch in a table.
 constexpr std::array<std::string_view, 8> kTables = {"gemma3",   "mlp",      "ldp",       "ldpv2",
                                                      "idefics3", "internvl", "janus_pro", "cogvlm"};
 
-// These take rows out of that table, which may have any float type. The others add the table
-// itself, and the kernel for that asserts while it computes.
+// These read rows of that table, which may have any float type. The others add the table itself,
+// which requires F32: the kernel asserts that while it computes.
 constexpr std::array<std::string_view, 7> kRowsTaken = {
     "mlp", "ldp", "ldpv2", "resampler", "deepseekocr", "gemma4v", "gemma4uv"};
 
@@ -39,8 +39,8 @@ class ProjectorFile : private GgufReader {
     Projector check() const {
         const std::string architecture = text("general.architecture").value_or("");
         if (architecture != "clip")
-            fail("it is " +
-                 (architecture.empty() ? "of no architecture" : "a model (" + architecture + ")") +
+            fail((architecture.empty() ? "it does not name its architecture"
+                                       : "it is a model (" + architecture + ")") +
                  "; give the file whose name begins with mmproj");
         Projector projector;
         projector.sees = boolean("clip.has_vision_encoder").value_or(false);
@@ -69,17 +69,17 @@ class ProjectorFile : private GgufReader {
     void check_range(const std::string& key, std::int64_t low, std::int64_t high,
                      bool required) const {
         const auto value = number(key);
-        if (!value && (required || has(key))) fail("it has no number " + key);
+        if (!value && (required || has(key))) fail("its " + key + " is missing or not an integer");
         if (value && (*value < low || *value > high))
             fail("its " + key + " is " + std::to_string(*value));
     }
 
     void check_encoder(Projector& projector, const std::string& kind) const {
         const std::string prefix = "clip." + kind + ".";
-        // One key for both, or one for each.
+        // One key for both encoders, or one for each.
         projector.type = text("clip.projector_type").value_or("");
         if (projector.type.empty()) projector.type = text(prefix + "projector_type").value_or("");
-        if (projector.type.empty()) fail("it does not say its " + prefix + "projector_type");
+        if (projector.type.empty()) fail("its " + prefix + "projector_type is missing");
         if (std::ranges::find(kUnsupported, projector.type) != kUnsupported.end())
             fail("projectors of type " + projector.type + " are not supported");
         check_range(prefix + "embedding_length", 1, kMostWidth, true);
@@ -104,8 +104,8 @@ class ProjectorFile : private GgufReader {
         if (tensor(name) == nullptr) fail("its tensor " + name + " is missing");
     }
 
-    // llama.cpp loads most tensors if they are there, and computes with them though they are not.
-    // So each layer must have what the first one has, and what all graphs use.
+    // llama.cpp treats most tensors as optional, but computes with missing ones. So each layer must
+    // have the tensors of the first one, and those that all graphs use.
     void check_layers(const std::string& type, const std::string& kind,
                       const std::string& prefix) const {
         const std::int64_t n = *number("clip." + kind + ".block_count");
@@ -126,7 +126,7 @@ class ProjectorFile : private GgufReader {
         }
     }
 
-    // Whether sounds are encoded as Whisper does it.
+    // Whether sounds are encoded as in Whisper.
     static bool is_whisper(const std::string& type) {
         constexpr std::array<std::string_view, 6> kAll = {"ultravox", "voxtral",  "qwen2a",
                                                           "glma",     "meralion", "musicflamingo"};
@@ -150,7 +150,7 @@ class ProjectorFile : private GgufReader {
         for (const char* one : {"spatial_merge_size", "projector.scale_factor",
                                 "projector.query_side", "projector.window_side"})
             check_range(prefix + one, 1, 64, false);
-        // It is counted with windows, which some layer must then have.
+        // llama.cpp expects that some layer has a window.
         check_range(prefix + "n_wa_pattern", 0, 64, false);
         const std::int64_t pattern = number(prefix + "n_wa_pattern").value_or(0);
         if (pattern == 1 || (pattern > 1 && *number(prefix + "block_count") == 0))
@@ -180,7 +180,7 @@ class ProjectorFile : private GgufReader {
             check_type(*table, {{GGML_TYPE_F32}});
     }
 
-    // Kernels for vectors and convolutions know floats only, and assert that while they compute.
+    // Kernels for vectors and convolutions support only floats, and assert that while they compute.
     void check_tensor(const Tensor& tensor) const {
         static const std::vector<ggml_type> kMatrices = [] {
             std::vector<ggml_type> types;

@@ -38,7 +38,7 @@ void check_parallel(const GgufReader& file, const char* key, std::initializer_li
                   " entries in " + key);
 }
 
-// llama.cpp takes -1, also as uint32, for "none".
+// llama.cpp treats -1, also as uint32, as "none".
 bool is_none(std::int64_t id) { return id == -1 || id == UINT32_MAX; }
 
 void check_special(const GgufReader& file, std::size_t n_tokens) {
@@ -52,7 +52,7 @@ void check_special(const GgufReader& file, std::size_t n_tokens) {
     }
 }
 
-// Of a token whose type is byte, llama.cpp reads what follows the first three characters.
+// For a token of type byte, llama.cpp reads its text from the fourth character on.
 void check_byte_tokens(const GgufReader& file, std::size_t n_tokens) {
     constexpr const char* kTypes = "tokenizer.ggml.token_type";
     constexpr std::int64_t kByte = 6;
@@ -67,8 +67,8 @@ void check_byte_tokens(const GgufReader& file, std::size_t n_tokens) {
     }
 }
 
-// The byte that a token of RWKV's tokenizer is; none: it is not a single one. Texts are escaped
-// there; llama.cpp reads hexadecimal digits in lower case only.
+// The byte of a token of RWKV's tokenizer; none: it is not a single byte. Its texts are escaped;
+// llama.cpp reads hexadecimal digits only in lower case.
 std::optional<std::uint8_t> single_byte(std::string_view text) {
     const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
     if (text.size() == 1 && text[0] != '\\') return text[0];
@@ -88,8 +88,8 @@ std::optional<std::uint8_t> single_byte(std::string_view text) {
     }
 }
 
-// RWKV's tokenizer takes the longest token with which the rest of a text begins. llama.cpp does not
-// end if there is none.
+// RWKV's tokenizer takes the longest token at the beginning of the remaining text. Without such a
+// token, llama.cpp loops forever.
 void check_rwkv(const GgufReader& file, std::size_t n_tokens) {
     std::bitset<256> found;
     for (std::size_t i = 0; i < n_tokens; ++i)
@@ -100,10 +100,10 @@ void check_rwkv(const GgufReader& file, std::size_t n_tokens) {
                       std::to_string(byte));
 }
 
-// llama.cpp keeps each end of each token of PLaMo's tokenizer, and sorts them: of a token of 30,000
-// letters that takes minutes and 500 MB.
+// llama.cpp stores and sorts all suffixes of all tokens of PLaMo's tokenizer. For a token of 30,000
+// letters this takes minutes and 500 MB.
 void check_plamo2(const GgufReader& file, std::size_t n_tokens) {
-    constexpr std::size_t kMost = std::size_t{1} << 26;  // of the sum of squared lengths
+    constexpr std::size_t kMost = std::size_t{1} << 26;  // limit of the sum of squared lengths
     std::size_t n = 0;
     for (std::size_t i = 0; i < n_tokens; ++i) {
         const std::size_t length = file.text_at(kTokens, i).size();
@@ -120,7 +120,7 @@ void check_tokenizer(const GgufReader& file) {
     const auto model = file.text("tokenizer.ggml.model");
     if (!model || *model == "none" || *model == "no_vocab")
         file.fail("it has no tokenizer, so it cannot read a prompt");
-    if (*model == "bert") file.fail("its tokenizer, bert, is one of embedding models");
+    if (*model == "bert") file.fail("its tokenizer, bert, is only for embedding models");
     const std::size_t n = file.array(kTokens, {GGUF_TYPE_STRING}).value_or(0);
     if (n == 0) file.fail("it has no tokens in tokenizer.ggml.tokens");
     check_unique(file, n);
@@ -134,7 +134,7 @@ void check_tokenizer(const GgufReader& file) {
     constexpr std::int64_t kUsual = 2;
     const auto unknown = file.number("tokenizer.ggml.unknown_token_id").value_or(kUsual);
     if (*model == "t5" && (is_none(unknown) || unknown >= static_cast<std::int64_t>(n)))
-        file.fail("its tokenizer, t5, has no token for what it does not know");
+        file.fail("its tokenizer, t5, has no unknown token");
 }
 
 }  // namespace specllama

@@ -4,8 +4,8 @@
 
 namespace specllama {
 
-// Throws ModelError unless a file's tokenizer is one that reads any prompt without failing an
-// assertion of llama.cpp, without end, or with tokens that do not exist.
+// Throws ModelError if some prompt would make the file's tokenizer fail an assertion of llama.cpp,
+// loop forever, or return tokens that do not exist.
 void check_tokenizer(const GgufReader& file);
 
 }  // namespace specllama

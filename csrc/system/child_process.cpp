@@ -53,7 +53,7 @@ std::vector<std::string> merged(std::vector<std::string> environment) {
     return environment;
 }
 
-// Other children, which another thread may start meanwhile, inherit neither end.
+// Children that another thread starts at the same time do not inherit the ends.
 bool open_pipe(int (&ends)[2]) {
 #ifdef __linux__
     return pipe2(ends, O_CLOEXEC) == 0;
@@ -64,15 +64,15 @@ bool open_pipe(int (&ends)[2]) {
 #endif
 }
 
-// Starts the program with `out`, the writing end of a pipe, as its stdout. Returns its process id;
-// -1: it cannot be started.
+// Starts the program with `out`, the write end of a pipe, as its stdout. Returns its process id, or
+// -1 if it cannot be started.
 pid_t spawn(std::vector<std::string> command, std::vector<std::string> environment, int out) {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    // The child gets a process group of its own, so that Ctrl-C reaches only this process.
+    // The child gets a separate process group, so that Ctrl-C reaches only this process.
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);

@@ -15,7 +15,7 @@ class Stopwatch {
     Clock::time_point start_ = Clock::now();
 };
 
-// Adds the time between its construction and its destruction to a number of seconds.
+// Adds the time between construction and destruction to a number of seconds.
 class Timer {
  public:
     explicit Timer(double& seconds) : seconds_(seconds) {}

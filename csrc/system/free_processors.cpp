@@ -10,7 +10,7 @@ namespace specllama {
 
 namespace {
 
-// Seconds between two looks at the counters, whose steps are of 10 ms.
+// Seconds between reads of the counters, which have steps of 10 ms.
 constexpr double kInterval = 0.25;
 
 }  // namespace
@@ -20,7 +20,7 @@ void FreeProcessors::observe(const ProcessorTimes& times) {
     last_ = times;
     const double seconds = times.clock - last.clock;
     if (seconds <= 0) return;
-    // Some containers have counters that stand still.
+    // In some containers the counters do not advance.
     if (times.total - last.total < seconds / 2) {
         now_.reset();
         return;

@@ -6,27 +6,27 @@
 
 namespace specllama {
 
-// How many processors other programs leave to this process. A program that has more threads at work
-// than that waits in each decode for a thread that does not run.
+// Estimates how many processors other programs leave free. With more threads than that, each decode
+// waits for a thread that does not run.
 class FreeProcessors {
  public:
-    // Learns from the times of this moment.
+    // Learns from the current times.
     void observe(const ProcessorTimes& times);
 
-    // Threads to decode with instead of `most`: one for each free processor, but at least half of
-    // them. `most` as long as nothing is known.
+    // Threads for a decode, at most `most`: one for each free processor, but at least half of
+    // `most`. `most` if nothing is known.
     int threads(int most) const;
 
  private:
     std::optional<ProcessorTimes> last_;
-    // Free in the last two intervals. The smaller one counts: a program that has just begun is
-    // noticed at once, and one that pauses is not taken for ended.
+    // Free processors in the last two intervals. The smaller number counts: a new program is
+    // noticed at once, and a program that pauses does not count as ended.
     std::optional<double> now_;
     std::optional<double> before_;
 };
 
-// Threads to decode with at this moment, at most `most`. It looks at the system's counters a few
-// times in a second. Any thread may call it.
+// Threads for a decode now, at most `most`. Reads the system's counters a few times per second.
+// Thread-safe.
 int free_threads(int most);
 
 }  // namespace specllama

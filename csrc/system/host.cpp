@@ -85,12 +85,12 @@ std::uint64_t free_in_machine() {
     return 0;
 }
 
-// Bytes that the container may still take; cached file contents count as free, since the kernel can
-// give them back. None: no limit of a container is known.
+// Bytes that the container may still allocate. Cached file contents count as free, since the kernel
+// can release them. None: no container limit is known.
 std::optional<std::uint64_t> free_in_container(const std::string& cgroup) {
     std::uint64_t most = 0;
     std::uint64_t used = 0;
-    // Without a limit memory.max holds "max".
+    // Without a limit, memory.max contains "max".
     if (!(std::ifstream(cgroup + "/memory.max") >> most) ||
         !(std::ifstream(cgroup + "/memory.current") >> used))
         return std::nullopt;
@@ -117,8 +117,8 @@ int detect_cores() {
     return 0;
 }
 
-// All memory of the machine: macOS frees its caches on demand and has no single figure for what is
-// free.
+// All memory of the machine: macOS frees its caches on demand and has no single number for free
+// memory.
 std::uint64_t detect_memory(const std::string& /*cgroup*/) {
     std::uint64_t bytes = 0;
     std::size_t size = sizeof(bytes);

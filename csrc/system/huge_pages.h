@@ -6,16 +6,15 @@
 
 namespace specllama {
 
-// Weights are read from one end to the other for every token. That is faster from pages of 2 MB,
-// since fewer pages must be looked up. Many Linux systems give out such pages only on request
-// ("madvise" in /sys/kernel/mm/transparent_hugepage/enabled). On other systems this class changes
-// nothing.
+// All weights are read for each token. This is faster with pages of 2 MB, since fewer page lookups
+// are needed. Many Linux systems provide such pages only on request ("madvise" in
+// /sys/kernel/mm/transparent_hugepage/enabled). On other systems this class has no effect.
 class HugePages {
  public:
-    // Notes which large areas of memory the process has now.
+    // Records the large memory areas of the process.
     HugePages();
-    // Requests huge pages for all large areas without a file behind them that were allocated since.
-    // To be called before these are written to: memory that has its pages already keeps them.
+    // Requests huge pages for all large areas allocated since then, except mapped files. Must be
+    // called before they are written to: memory that already has pages keeps them.
     void request() const;
 
  private:

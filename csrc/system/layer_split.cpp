@@ -8,7 +8,7 @@ namespace {
 
 int n_layers(const ModelBytes& need) { return static_cast<int>(need.weights.layers.size()); }
 
-// Layers on devices and, as llama.cpp counts, the output as one more behind them.
+// Layers on devices. As in llama.cpp, the output counts as one more layer at the end.
 struct Offloaded {
     int first;
     int n;
@@ -19,15 +19,15 @@ Offloaded offloaded(const ModelBytes& need, const LayerSplit& layer_split) {
     return {n_all - n, n};
 }
 
-// Bytes of such a layer that are not in main memory.
+// Bytes of such a layer outside main memory.
 std::uint64_t bytes_of(const ModelBytes& need, const LayerSplit& layer_split, int layer) {
     if (layer == n_layers(need)) return need.weights.output;
     const Weights::Layer& one = need.weights.layers[layer];
     return one.bytes - (layer < layer_split.n_cpu_moe ? one.of_experts : 0) + need.text[layer];
 }
 
-// Bytes that each device needs to compute. Before it multiplies many tokens with a matrix that lies
-// in main memory, it fetches that.
+// Bytes that each device needs to compute. It copies a matrix from main memory before it multiplies
+// the matrix with many tokens.
 std::uint64_t compute(const ModelBytes& need, const LayerSplit& layer_split) {
     const int first = offloaded(need, layer_split).first;
     std::uint64_t largest = 0;
@@ -39,8 +39,8 @@ std::uint64_t compute(const ModelBytes& need, const LayerSplit& layer_split) {
     return need.compute + largest;
 }
 
-// [device]: how many of n layers it gets in proportion to its free memory: those whose number,
-// divided by n, lies in its part of it all.
+// [device]: number of the n layers in proportion to its free memory: those whose index, divided by
+// n, is within its part of all free memory.
 std::vector<int> in_proportion(int n, DeviceMemories devices) {
     double all = 0;
     for (const DeviceMemory& device : devices) all += static_cast<double>(device.free);
@@ -56,7 +56,7 @@ std::vector<int> in_proportion(int n, DeviceMemories devices) {
     return split;
 }
 
-// [device]: how many layers it gets if each gets as many as it holds; empty: they do not hold all.
+// [device]: number of layers if each device gets as many as fit; empty: not all fit.
 std::vector<int> one_after_another(const ModelBytes& need, const LayerSplit& layer_split,
                                    DeviceMemories devices) {
     const auto [first, n] = offloaded(need, layer_split);

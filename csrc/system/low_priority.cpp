@@ -10,7 +10,7 @@ namespace specllama {
 
 void lower_priority() {
 #if defined(__linux__)
-    // On Linux, unlike by POSIX, this is about the calling thread. 19 is the lowest priority.
+    // On Linux, unlike in POSIX, this sets the calling thread's priority. 19 is the lowest.
     setpriority(PRIO_PROCESS, 0, 19);
 #elif defined(__APPLE__)
     pthread_set_qos_class_self_np(QOS_CLASS_BACKGROUND, 0);

@@ -2,7 +2,7 @@
 
 namespace specllama {
 
-// From now on the calling thread uses what others leave of the processors.
+// Gives the calling thread the lowest priority.
 void lower_priority();
 
 }  // namespace specllama

@@ -45,15 +45,14 @@ class Socket {
 
     int fd() const { return fd_; }
 
-    // Makes the destructor close the connection with a reset. Otherwise a server that gets to the
-    // question too late would write its answer to nobody, and might die of that (SIGPIPE).
+    // Makes the destructor reset the connection. Otherwise a slow server would write its answer to
+    // a closed connection, which may end the server (SIGPIPE).
     void give_up() const {
         const linger at_once{1, 0};
         setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
     }
 
-    // Waits until the socket can be read from or written to. Returns whether that happened before
-    // `end`.
+    // Waits until the socket is ready to read or write. Returns false if it is not before `end`.
     bool wait(short event, Clock::time_point end) const {
         for (;;) {
             const auto left =

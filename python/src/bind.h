@@ -1,6 +1,6 @@
 #pragma once
 
-// The one header that all binding files include: pybind11, and what they share.
+// The header that all binding files include: pybind11 and common declarations.
 
 #include <optional>
 #include <string>

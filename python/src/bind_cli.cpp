@@ -13,7 +13,7 @@ namespace specllama {
 
 namespace {
 
-// Has Python write messages. Its errors become the command's.
+// Formats messages in Python. Its errors become errors of the command.
 cli::ChatRenderer chat_renderer(const py::function& chat) {
     return [&chat](const Session& session, const std::optional<std::string>& system,
                    const std::string& message) {

@@ -20,7 +20,7 @@ void append(CorpusBuilder& builder, const Tokens& tokens) {
     builder.append(tokens);
 }
 
-// The path need not be the user's: who knows that says what OSError is about.
+// The path need not be the user's, so the caller turns the OSError into a message.
 void write(CorpusBuilder& builder, const std::string& path, int n_vocab, std::uint64_t vocabulary) {
     try {
         const py::gil_scoped_release release;
@@ -41,7 +41,7 @@ std::vector<MatchedToken> predict(const Corpus& corpus, const Tokens& text, int 
 }  // namespace
 
 void bind_corpus(py::module_& m) {
-    py::class_<CorpusBuilder>(m, "CorpusBuilder", "Gathers tokenized texts for a corpus file.")
+    py::class_<CorpusBuilder>(m, "CorpusBuilder", "Collects tokenized texts for a corpus file.")
         .def(py::init<std::int64_t>(), py::arg("max_tokens"))
         .def("append", &append, py::arg("tokens"))
         .def("end_text", &CorpusBuilder::end_text)
@@ -49,7 +49,7 @@ void bind_corpus(py::module_& m) {
         .def_property_readonly("full", &CorpusBuilder::full)
         .def_property_readonly("n_tokens", &CorpusBuilder::n_tokens)
         .def_property_readonly("n_texts", &CorpusBuilder::n_texts);
-    py::class_<Corpus>(m, "Corpus", "A corpus file, to be drafted from.")
+    py::class_<Corpus>(m, "Corpus", "A corpus file to draft from.")
         .def(py::init<const std::string&>(), py::call_guard<py::gil_scoped_release>(),
              py::arg("path"))
         .def("predict", &predict, py::arg("text"), py::arg("n") = 4)

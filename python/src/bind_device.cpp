@@ -14,7 +14,7 @@
 namespace specllama {
 
 void bind_device(py::module_& m) {
-    py::class_<Device>(m, "Device", "A processor that llama.cpp can compute on; memory in bytes.")
+    py::class_<Device>(m, "Device", "A device that llama.cpp can use; memory in bytes.")
         .def_readonly("name", &Device::name)
         .def_readonly("description", &Device::description)
         .def_readonly("memory_free", &Device::memory_free)
@@ -26,9 +26,9 @@ void bind_device(py::module_& m) {
         });
     m.def("list_devices", &list_devices, py::arg("rpc") = "",
           py::call_guard<py::gil_scoped_release>(),
-          "Return the processors that llama.cpp can compute on, behind those of RPC servers.");
+          "Return the devices that llama.cpp can use, those of RPC servers first.");
     m.def("cpu_kernels", &cpu_kernels, py::call_guard<py::gil_scoped_release>(),
-          "Return which kernels for weights there are for this processor.");
+          "Return the kernels for weights that this processor supports.");
     m.def(
         "try_amx",
         [](std::vector<std::string> command, std::string expected, const std::string& libraries,
@@ -43,8 +43,8 @@ void bind_device(py::module_& m) {
         },
         py::kw_only(), py::arg("command"), py::arg("expected"), py::arg("libraries"),
         py::arg("seconds"), py::arg("key"), py::arg("folder"),
-        "Try whether AMX works, as sessions do, by a program of one's own.");
-    m.def("has_amx", &has_amx, "Whether llama.cpp has AMX kernels, and the processor AMX.");
+        "Test whether AMX works, as sessions do, with a given program.");
+    m.def("has_amx", &has_amx, "Whether llama.cpp has AMX kernels and the processor has AMX.");
     m.def(
         "cache_folder",
         []() -> std::optional<std::filesystem::path> {
@@ -52,7 +52,7 @@ void bind_device(py::module_& m) {
             if (folder.empty()) return std::nullopt;
             return folder;
         },
-        "Return where things are remembered, or None.");
+        "Return the folder of cached measurements, or None.");
 }
 
 }  // namespace specllama

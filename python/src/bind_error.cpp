@@ -10,7 +10,7 @@ namespace specllama {
 
 namespace {
 
-// Raises a class of specllama.errors. The classes are written in Python, where users read them.
+// Raises an exception class of specllama.errors.
 void raise(const char* name, std::string_view what) {
     // A message may quote a damaged file, which need not be UTF-8.
     const auto text = py::reinterpret_steal<py::str>(

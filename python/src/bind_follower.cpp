@@ -33,7 +33,7 @@ class Followed {
         return drafted;
     }
 
-    // Of each node: its token, its evidence, and its parent (-1: the sequence's last token).
+    // For each node: its token, its evidence, and its parent (-1: the sequence's last token).
     std::vector<std::tuple<Token, Evidence, int>> tree(int n, int max_alternatives) {
         if (max_alternatives < 0 || max_alternatives >= kMaxTreeWidth)
             throw InvalidArgument("max_alternatives must be from 0 to " +
@@ -49,7 +49,7 @@ class Followed {
     }
 
  private:
-    static constexpr int kMostNodes = 1000;  // more than there can be
+    static constexpr int kMostNodes = 1000;  // more than possible
 
     SampledDraft proposed(int n, int max_alternatives) {
         check_draft_length(n);
@@ -75,7 +75,7 @@ class Followed {
 
 void bind_follower(py::module_& m) {
     py::class_<Followed>(m, "NGramFollower",
-                         "Drafts for one sequence as a session's n-gram drafter does.")
+                         "Drafts for one sequence like a session's n-gram drafter.")
         .def(py::init<const Tokens&>(), py::kw_only(), py::arg("reference") = py::tuple())
         .def(
             "append", [](Followed& followed, Token token) { followed.append({&token, 1}); },

@@ -25,7 +25,7 @@ std::vector<MatchedToken> predict(const History& history, const Tokens& text, in
     return copied(match, static_cast<int>(std::min<std::size_t>(n, match.continuation.size())));
 }
 
-// A sequence, and the drafter that drafts for it.
+// A sequence and its drafter.
 class FollowedInHistory {
  public:
     FollowedInHistory(std::shared_ptr<const History> history, const Tokens& prompt, int owner)
@@ -71,8 +71,8 @@ void bind_history_follower(py::module_& m) {
 }
 
 void bind_history(py::module_& m) {
-    py::class_<History, std::shared_ptr<History>>(
-        m, "History", "The latest texts, each of an owner, to be drafted from.")
+    py::class_<History, std::shared_ptr<History>>(m, "History",
+                                                  "The latest texts of each owner, to draft from.")
         .def(py::init<std::int64_t>(), py::arg("max_tokens"))
         .def("append", &append, py::arg("tokens"), py::kw_only(), py::arg("owner") = 0)
         .def("predict", &predict, py::arg("text"), py::arg("n") = 4, py::kw_only(),

@@ -12,7 +12,7 @@
 namespace specllama {
 
 void bind_model_file(py::module_& m) {
-    py::class_<ModelFile>(m, "ModelFile", "What a GGUF file says about its model.")
+    py::class_<ModelFile>(m, "ModelFile", "Properties of a model from its GGUF file.")
         .def_readonly("architecture", &ModelFile::architecture)
         .def_readonly("weight_type", &ModelFile::weight_type)
         .def_readonly("n_parameters", &ModelFile::n_parameters)
@@ -34,14 +34,15 @@ void bind_model_file(py::module_& m) {
           py::call_guard<py::gil_scoped_release>(),
           "Read the header of a multimodal projector's GGUF file.");
     m.def("brings_head", &brings_head, py::arg("path"), py::call_guard<py::gil_scoped_release>(),
-          "Whether a model's file brings a head along that can draft for it.");
+          "Whether a model's file includes a head that can draft for it.");
     m.def("check_head", &check_head, py::arg("head"), py::arg("target"),
           py::call_guard<py::gil_scoped_release>(), "Raise unless a head can draft for a model.");
     m.def("automatic_draft", &automatic_draft, py::arg("target"), py::kw_only(),
           py::arg("bundled_draft"), py::call_guard<py::gil_scoped_release>(),
-          "What drafts for a model if its user does not say.");
-    m.def("slow_types", &slow_types, py::arg("path"), py::call_guard<py::gil_scoped_release>(),
-          "Say which of a model's types are slow on this machine's CPU; \"\": none.");
+          "Return the default drafter of a model.");
+    m.def(
+        "slow_types", &slow_types, py::arg("path"), py::call_guard<py::gil_scoped_release>(),
+        "Return a sentence about a model's types that are slow on this machine's CPU; \"\": none.");
     m.def(
         "draft_in_type",
         [](const std::string& draft, const std::string& target, const std::string& type) {

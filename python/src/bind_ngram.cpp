@@ -26,7 +26,7 @@ void truncate(MatchFinder& finder, std::int64_t n) {
     const auto size = static_cast<std::int64_t>(finder.size());
     if (n < 0 || n > size)
         throw InvalidArgument("n must be from 0 to " + std::to_string(size) +
-                              ", the tokens taken in, not " + std::to_string(n) + ".");
+                              ", the number of tokens, not " + std::to_string(n) + ".");
     finder.truncate(static_cast<std::size_t>(n));
 }
 
@@ -43,7 +43,7 @@ std::vector<MatchedToken> copied_tokens(const MatchFinder& finder, int n,
 void bind_ngram(py::module_& m) {
     py::class_<NGramPredictor::Prediction>(
         m, "Prediction",
-        "A token that n-grams predict, with their order and its relative frequency.")
+        "A token predicted by n-grams, with their order and its relative frequency.")
         .def_readonly("token", &NGramPredictor::Prediction::token)
         .def_readonly("order", &NGramPredictor::Prediction::order)
         .def_readonly("frequency", &NGramPredictor::Prediction::frequency)
@@ -55,8 +55,8 @@ void bind_ngram(py::module_& m) {
     const NGramOptions defaults;
     py::class_<NGramPredictor>(
         m, "NGramPredictor",
-        "Predicts tokens from what followed the same few tokens before: frequency tables of every\n"
-        "order from 2 to max_order, contexts hashed with 64-bit FNV-1a, the longest one first.")
+        "Predicts tokens from those that followed the same context before: frequency tables of\n"
+        "every order from 2 to max_order, contexts hashed with 64-bit FNV-1a, the longest first.")
         .def(py::init([](int max_order, int window, std::size_t max_bytes) {
                  return NGramPredictor({max_order, window, max_bytes, false});
              }),
@@ -84,7 +84,7 @@ void bind_ngram(py::module_& m) {
 void bind_match(py::module_& m) {
     py::class_<MatchedToken>(
         m, "MatchedToken",
-        "A token copied from where the same tokens stood before it, and how many those were.")
+        "A token copied from an earlier match, and the number of matching tokens before it.")
         .def_readonly("token", &MatchedToken::token)
         .def_readonly("length", &MatchedToken::length)
         .def("__repr__", [](const MatchedToken& matched) {
@@ -93,8 +93,8 @@ void bind_match(py::module_& m) {
         });
     py::class_<MatchFinder>(
         m, "MatchFinder",
-        "Finds where in a text the tokens stand that it, or another text, ends with: hash chains\n"
-        "of the last 4 tokens; the longest match wins, then the most frequent next token.")
+        "Finds earlier occurrences of the last tokens of the text, or of another one: hash chains\n"
+        "of the last 4 tokens; the longest match is chosen, then the most frequent next token.")
         .def(py::init<std::int64_t>(), py::kw_only(), py::arg("max_tokens") = 1 << 22)
         .def(
             "append",

@@ -16,11 +16,11 @@ namespace specllama {
 
 namespace {
 
-// A line of a table, with what its field's type says.
+// A line of a table of options, with the properties of its field's type.
 struct Option {
     OptionInfo info;
     std::string kind;
-    bool optional;     // None is a value: it leaves the option out
+    bool optional;     // None is allowed: the option is not set
     py::object unset;  // the default value
     std::string by_default;
 };
@@ -60,7 +60,7 @@ std::vector<Option> listed() {
     return all;
 }
 
-// Sets the option of this name; returns false if there is none.
+// Sets the option of this name. Returns false if there is none.
 template <typename Options>
 bool set(Options& options, const std::string& name, const py::handle& value) {
     bool found = false;
@@ -83,8 +83,8 @@ bool set(Options& options, const std::string& name, const py::handle& value) {
     return found;
 }
 
-// Binds a struct of options. Python makes it with keyword arguments, and reads its options as
-// attributes; both by the names in the table.
+// Binds a struct of options. Python creates it with keyword arguments and reads its options as
+// attributes, both by the names in the table.
 template <typename Options>
 void bind_struct(py::module_& m, const char* struct_name) {
     const auto make = [=](const py::kwargs& values) {
@@ -118,23 +118,23 @@ void bind_struct(py::module_& m, const char* struct_name) {
 }  // namespace
 
 void bind_options(py::module_& m) {
-    py::native_enum<Switch>(m, "Switch", "enum.Enum", "What may be left to circumstances.")
+    py::native_enum<Switch>(m, "Switch", "enum.Enum", "On, off, or chosen automatically.")
         .value("automatic", Switch::automatic)
         .value("on", Switch::on)
         .value("off", Switch::off)
         .finalize();
     py::native_enum<AcceptanceRule>(m, "AcceptanceRule", "enum.Enum",
-                                    "What becomes of a draft token.")
+                                    "The rule that accepts draft tokens.")
         .value("coupled", AcceptanceRule::coupled)
         .value("rejection", AcceptanceRule::rejection)
         .finalize();
-    py::native_enum<SpecType>(m, "SpecType", "enum.Enum", "Which drafters may draft.")
+    py::native_enum<SpecType>(m, "SpecType", "enum.Enum", "The drafters in use.")
         .value("auto", SpecType::automatic)
         .value("none", SpecType::none)
         .value("model", SpecType::model)
         .value("ngram", SpecType::ngram)
         .finalize();
-    py::native_enum<GrammarSyntax>(m, "GrammarSyntax", "enum.Enum", "How a grammar is written.")
+    py::native_enum<GrammarSyntax>(m, "GrammarSyntax", "enum.Enum", "The syntax of a grammar.")
         .value("gbnf", GrammarSyntax::gbnf)
         .value("lark", GrammarSyntax::lark)
         .value("regex", GrammarSyntax::regex)

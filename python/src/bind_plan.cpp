@@ -22,7 +22,7 @@ void check_width(int n) {
                               ", not " + std::to_string(n) + ".");
 }
 
-// A sequence's part of a round, and what the spans in its candidates refer to.
+// A sequence's part of a round, and the data of the spans in its candidates.
 struct PlannedRound {
     RoundRequest request;
     RoundPlan plan;
@@ -31,8 +31,8 @@ struct PlannedRound {
     std::deque<std::vector<Alternative>> alternatives;
 };
 
-// alternatives: evidence and parent of each. They are numbered after the draft's own tokens; parent
-// -1: the committed text.
+// alternatives: evidence and parent of each, numbered after the draft's own tokens. Parent -1: the
+// committed text.
 void add(PlannedRound& round, std::vector<Evidence> evidence, int n_known, int n_rest, bool drawn,
          bool required, const std::vector<std::pair<Evidence, int>>& alternatives) {
     const auto n_draft = static_cast<int>(evidence.size());
@@ -76,7 +76,7 @@ void choose(Planner& planner, const std::vector<PlannedRound*>& rounds) {
 }
 
 void bind_cost_curve(py::module_& m) {
-    py::class_<CurvePoints>(m, "CurvePoints", "A cost curve as plain numbers.")
+    py::class_<CurvePoints>(m, "CurvePoints", "A cost curve as numbers.")
         .def(py::init<std::vector<double>, double, double, double>(), py::arg("seconds"),
              py::arg("context_base") = 0.0, py::arg("context_per_token") = 0.0,
              py::arg("width_switch") = 0.0)
@@ -117,13 +117,13 @@ std::vector<double> decode_costs(const VerificationBatch& batch, const DecodeCos
 }
 
 void bind_verification_batch(py::module_& m) {
-    py::class_<VerificationBatch::Row>(m, "Row", "A token that could be verified.")
+    py::class_<VerificationBatch::Row>(m, "Row", "A candidate token.")
         .def_readonly("sequence", &VerificationBatch::Row::sequence)
         .def_readonly("number", &VerificationBatch::Row::number)
         .def_readonly("tokens", &VerificationBatch::Row::tokens)
         .def_readonly("gain", &VerificationBatch::Row::gain);
     py::class_<VerificationBatch>(m, "VerificationBatch",
-                                  "Which of the tokens at hand are verified in one decode.")
+                                  "Chooses the tokens that are verified in one decode.")
         .def(py::init())
         .def("add_sequence", &VerificationBatch::add_sequence, py::arg("n_rows") = 1,
              py::arg("draft_budget") = std::numeric_limits<double>::infinity(),
@@ -154,15 +154,15 @@ void bind_verification_batch(py::module_& m) {
 void bind_plan(py::module_& m) {
     bind_cost_curve(m);
     bind_verification_batch(m);
-    py::class_<Evidence>(m, "Evidence", "What a drafter knows about one token it proposes.")
+    py::class_<Evidence>(m, "Evidence", "A drafter's evidence for a token that it proposes.")
         .def(py::init<Source, int, float>(), py::arg("source"), py::arg("length") = 0,
              py::arg("confidence") = 1.0F)
         .def_readonly("source", &Evidence::source)
         .def_readonly("length", &Evidence::length)
         .def_readonly("confidence", &Evidence::confidence);
-    const py::class_<TextRegime> opaque(
-        m, "TextRegime", "What is known of the regime that one request's text is in.");
-    py::class_<Choice>(m, "Choice", "What a round should do.")
+    const py::class_<TextRegime> opaque(m, "TextRegime",
+                                        "What is known about the regime of one request's text.");
+    py::class_<Choice>(m, "Choice", "The draft that a round should verify.")
         .def_readonly("candidate", &Choice::candidate)
         .def_readonly("n_draft", &Choice::n_draft)
         .def_readonly("tokens", &Choice::tokens)
@@ -207,7 +207,7 @@ void bind_plan(py::module_& m) {
                                [](const PlannedRound& round) { return round.plan.choice; })
         .def("on_result", &on_result, py::arg("n_accepted"), py::arg("n_right"),
              py::arg("n_judged") = std::nullopt, py::arg("n_repeated") = 0);
-    py::class_<Planner>(m, "Planner", "Decides how many tokens of which draft are verified.")
+    py::class_<Planner>(m, "Planner", "Chooses the draft to verify, and its number of tokens.")
         .def(py::init<bool, int>(), py::kw_only(), py::arg("per_sequence_streams") = false,
              py::arg("most_rows") = VerificationBatch::kAnyNumber)
         .def("begin", &Planner::begin, py::arg("temperature") = 0.0, py::arg("n_prompt") = 0)

@@ -20,13 +20,13 @@ namespace {
 
 using Logits = py::array_t<float, py::array::c_style>;
 
-// Choosing changes the logits, so it gets a copy.
+// A copy, since choosing changes the logits.
 std::vector<float> copy(const Logits& logits) {
     return {logits.data(), logits.data() + logits.size()};
 }
 
-// Throws InvalidArgument unless there is one logit per token of the vocabulary, and the context
-// holds only such tokens.
+// Throws InvalidArgument unless there is one logit per token of the vocabulary, and the context has
+// only tokens of the vocabulary.
 void check(const Sampler& sampler, const Logits& logits, TokenSpan context = {}) {
     const auto n_vocab = static_cast<py::ssize_t>(sampler.n_vocab());
     if (logits.size() != n_vocab)
@@ -38,7 +38,7 @@ void check(const Sampler& sampler, const Logits& logits, TokenSpan context = {})
                                   std::to_string(n_vocab) + ".");
 }
 
-// A context of first + count tokens that only stand for positions; all of them are 0.
+// A context of first + count tokens 0, of which only the positions matter.
 std::vector<Token> some_context(int first, int count) {
     constexpr int kMost = 1 << 24;
     if (first < 0 || count < 0 || first > kMost - count)
@@ -46,8 +46,8 @@ std::vector<Token> some_context(int first, int count) {
     return std::vector<Token>(static_cast<std::size_t>(first + count), 0);
 }
 
-// Returns [count, n_guesses + 1]: for each of `count` positions from `first` on, the tokens drafted
-// and then the token that the target chose.
+// Returns [count, n_guesses + 1]: for each of `count` positions from `first` on, the drafted tokens
+// and then the target's choice.
 py::array_t<Token> speculate_many(Sampler& sampler, const Logits& logits, const Logits& draft,
                                   int first, int count, bool point_mass, int n_guesses) {
     if (n_guesses < 1 || n_guesses > kMaxTreeWidth)
@@ -78,7 +78,7 @@ py::array_t<Token> speculate_many(Sampler& sampler, const Logits& logits, const 
     return out;
 }
 
-// texts: of the tokens, by id; those behind the last one have none.
+// texts: texts of the tokens, by id; later tokens have no text.
 std::unique_ptr<Sampler> make_sampler(const SamplingOptions& options, std::size_t n_vocab,
                                       std::vector<py::bytes> texts) {
     return std::make_unique<Sampler>(options, n_vocab, nullptr,
@@ -92,7 +92,7 @@ std::unique_ptr<Sampler> make_sampler(const SamplingOptions& options, std::size_
 }  // namespace
 
 void bind_sampling(py::module_& m) {
-    py::class_<Sampler>(m, "Sampler", "The choice rule alone: chooses a token from logits.")
+    py::class_<Sampler>(m, "Sampler", "The choice rule, which chooses a token from logits.")
         .def(py::init(&make_sampler), py::arg("options"), py::arg("n_vocab"),
              py::arg("texts") = std::vector<py::bytes>())
         .def(

@@ -17,7 +17,7 @@ namespace specllama {
 
 namespace {
 
-// Reports the progress of loading to Python, and lets Ctrl-C end it. `progress` may be None.
+// Reports the progress of loading to Python, and allows Ctrl-C to end it. `progress` may be None.
 ProgressFunction load_progress(const py::object& progress) {
     return [&progress](float fraction) {
         const py::gil_scoped_acquire acquire;
@@ -27,7 +27,7 @@ ProgressFunction load_progress(const py::object& progress) {
     };
 }
 
-// Makes the drafter that Python gives. Without one, the n-gram drafter may draft.
+// Creates the drafter given by Python. Without one, the n-gram drafter may draft.
 std::shared_ptr<Drafter> make_drafter(SessionOptions& options, const py::object& drafter,
                                       const std::optional<NGramOptions>& ngram) {
     if (!drafter.is_none()) return std::make_shared<PyDrafter>(drafter);
@@ -44,7 +44,7 @@ auto info(Field SessionInfo::*field) {
 }  // namespace
 
 void bind_session(py::module_& m) {
-    // Freeing a model takes long, so the GIL is released.
+    // Freeing a model is slow, so the GIL is released.
     py::class_<Session>(m, "Session", py::release_gil_before_calling_cpp_dtor())
         .def(py::init([](SessionOptions options, const py::object& drafter,
                          const std::optional<NGramOptions>& ngram, const py::object& progress) {

@@ -13,7 +13,7 @@ namespace specllama {
 
 namespace {
 
-// A figure as Python sees it.
+// A figure for Python.
 template <typename Figure>
 Figure to_python(const Figure& figure) {
     return figure;
@@ -36,7 +36,7 @@ auto attributes_of(py::class_<Figures>& type) {
     };
 }
 
-// A figure as JSON could hold it.
+// A figure in types that JSON supports.
 template <typename Figure>
 auto to_plain(const Figure& figure) {
     return to_python(figure);
@@ -63,7 +63,7 @@ Seconds seconds_from(const py::dict& state) {
     return seconds;
 }
 
-// All that a copy of the statistics needs: the figures, and what is no figure.
+// The data for a copy of the statistics: the figures and the other fields.
 py::dict state_of(const Stats& stats) {
     py::dict state = to_plain(stats);
     state["prefill_generated_tokens"] = stats.prefill_generated_tokens;
@@ -98,7 +98,7 @@ Stats from_state(const py::dict& state) {
 }  // namespace
 
 void bind_stats(py::module_& m) {
-    py::native_enum<Source> sources(m, "Source", "enum.Enum", "What a draft token comes from.");
+    py::native_enum<Source> sources(m, "Source", "enum.Enum", "The source of a draft token.");
     for (std::size_t i = 0; i < kSourceNames.size(); ++i)
         sources.value(kSourceNames[i], static_cast<Source>(i));
     sources.finalize();
@@ -108,7 +108,7 @@ void bind_stats(py::module_& m) {
         .def("__repr__",
              [](const Seconds& one) { return py::str("Seconds({})").format(to_plain(one)); })
         .def(py::pickle([](const Seconds& one) { return to_plain(one); }, &seconds_from));
-    py::class_<Stats> stats(m, "Stats", "What a generation did: counts, rates and times.");
+    py::class_<Stats> stats(m, "Stats", "Statistics of a generation: counts, rates and times.");
     visit_stats(attributes_of(stats));
     stats.def("to_dict", [](const Stats& one) { return to_plain(one); })
         .def(py::pickle(&state_of, &from_state))

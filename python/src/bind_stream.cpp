@@ -12,7 +12,8 @@ namespace specllama {
 
 namespace {
 
-// Reads without the GIL: reading may wait for a step in another thread, which may wait for the GIL.
+// Reads without the GIL: reading may wait for a step in another thread, and that may wait for the
+// GIL.
 template <typename Value>
 auto released(Value (Stream::*read)() const) {
     return [read](const Stream& stream) {
@@ -27,7 +28,7 @@ using ChunkState = std::tuple<std::string, Token, bool, std::optional<TokenLogpr
 }  // namespace
 
 void bind_stream(py::module_& m) {
-    // If nobody holds a session any more, its last stream frees the model, which takes long.
+    // The last stream of a deleted session frees the model, which is slow.
     py::class_<Stream>(m, "Stream", py::release_gil_before_calling_cpp_dtor())
         .def("step",
              [](Stream& stream) -> std::optional<std::vector<Chunk>> {
@@ -101,8 +102,7 @@ void bind_chunk(py::module_& m) {
             return py::str("TokenLogprobs(token={}, logprob={:.4f}, top={})")
                 .format(self.token, self.logprob, self.top);
         });
-    py::class_<Chunk>(m, "Chunk",
-                      "A step of a generation: a token and the text that became certain.")
+    py::class_<Chunk>(m, "Chunk", "A step of a generation: a token and the text that became final.")
         .def_readonly("text", &Chunk::text)
         .def_property_readonly("token",
                                [](const Chunk& chunk) {
@@ -135,14 +135,14 @@ void bind_chunk(py::module_& m) {
 }
 
 void bind_beam(py::module_& m) {
-    py::class_<Beam>(m, "Beam", "A text that a beam search found.")
+    py::class_<Beam>(m, "Beam", "A text found by a beam search.")
         .def_readonly("text", &Beam::text)
         .def_readonly("tokens", &Beam::tokens)
         .def_readonly("logprob", &Beam::logprob)
         .def_readonly("score", &Beam::score)
         .def_property_readonly("finish_reason",
                                [](const Beam& beam) { return to_python(beam.finish_reason); });
-    py::class_<BeamResult>(m, "BeamResult", "What a beam search came to.")
+    py::class_<BeamResult>(m, "BeamResult", "The result of a beam search.")
         .def_readonly("beams", &BeamResult::beams)
         .def_readonly("stats", &BeamResult::stats);
 }

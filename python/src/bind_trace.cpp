@@ -40,7 +40,7 @@ void bind_trace(py::module_& m) {
                 .format(self.attr("token"), self.attr("drafter"), self.attr("length"),
                         self.attr("confidence"));
         });
-    py::class_<RoundTrace>(m, "RoundTrace", "What one round did.")
+    py::class_<RoundTrace>(m, "RoundTrace", "The record of one round.")
         .def_readonly("position", &RoundTrace::position)
         .def_readonly("draft", &RoundTrace::draft)
         .def_readonly("accepted", &RoundTrace::accepted)

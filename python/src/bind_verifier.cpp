@@ -36,7 +36,7 @@ void bind_verifier(py::module_& m) {
         .def_readonly("hidden", &VocabularyTable::hidden)
         .def_readonly("ends", &VocabularyTable::ends)
         .def_readonly("fingerprint", &VocabularyTable::text_fingerprint);
-    py::class_<VerifierInfo>(m, "VerifierInfo", "What a target elsewhere is.")
+    py::class_<VerifierInfo>(m, "VerifierInfo", "Properties of a remote target.")
         .def(py::init([](std::string description, std::string kernels, int n_ctx, int n_threads,
                          std::uint64_t vocabulary, Token bos, Token eos,
                          const std::vector<Token>& fim, std::optional<std::string> chat_template,
@@ -67,7 +67,7 @@ void bind_verifier(py::module_& m) {
              py::arg("fim"), py::arg("chat_template"), py::arg("max_draft_length"),
              py::arg("max_candidates"), py::arg("max_draft_tokens"), py::arg("table"),
              py::arg("decode_seconds"), py::arg("round_trips"));
-    py::class_<VerifyAnswer>(m, "VerifyAnswer", "What a target elsewhere makes of a draft.")
+    py::class_<VerifyAnswer>(m, "VerifyAnswer", "A remote target's answer to a draft.")
         .def(py::init([](std::vector<Token> tokens, std::vector<TokenLogprobs> logprobs,
                          double seconds, int n_verified, const std::optional<std::string>& reason,
                          bool exact, int n_reused) {

@@ -9,7 +9,7 @@
 
 namespace specllama {
 
-// Checks of what Python passes. Both throw InvalidArgument.
+// Checks of arguments from Python. Both throw InvalidArgument.
 
 inline void check_token(Token token) {
     if (token < 0)
@@ -23,13 +23,13 @@ inline void check_draft_length(int n) {
                               std::to_string(n) + ".");
 }
 
-// A token copied from a match, as Python sees it. length: how many tokens before it match.
+// A token copied from a match, for Python. length: number of matching tokens before it.
 struct MatchedToken {
     Token token;
     int length;
 };
 
-// The first n tokens that are copied from a match; none if there is no match.
+// The first n tokens copied from a match; none if there is no match.
 inline std::vector<MatchedToken> copied(const Match& match, int n) {
     std::vector<MatchedToken> out;
     for (int i = 0; i < n && match.length > 0; ++i)

@@ -2,7 +2,7 @@
 #include "constraint/llguidance.h"
 #include "specllama/device.h"
 
-// Table of contents: one bind_*.cpp per noun. What others depend on is bound before them.
+// Table of contents: one bind_*.cpp per noun. Types are bound before their users.
 PYBIND11_MODULE(_core, m) {
     m.doc() = "The C++ core of specllama. Use the package's own names instead.";
     m.attr("version") = specllama::version();
@@ -29,7 +29,7 @@ PYBIND11_MODULE(_core, m) {
     specllama::bind_tokenizer(m);
     specllama::bind_corpus(m);
     specllama::py::module_ plan =
-        m.def_submodule("plan", "What only measurements, simulations and tests use.");
+        m.def_submodule("plan", "Parts that only measurements, simulations and tests use.");
     specllama::bind_plan(plan);
     specllama::bind_follower(plan);
     specllama::bind_history_follower(plan);

@@ -27,12 +27,12 @@ Token read_id(const py::handle& item) {
     if (id == -1 && PyErr_Occurred()) throw py::error_already_set();
     if (id < 0 || id > std::numeric_limits<Token>::max())
         throw DrafterError("The drafter proposed token " + std::to_string(id) +
-                           ", which is no token id.");
+                           ", which is not a token id.");
     return static_cast<Token>(id);
 }
 
-// Adds a token to a draft. A plain id says nothing of how sure the drafter is; the predictions of
-// this package's own finders do.
+// Adds a token to a draft. A plain id has no confidence; predictions of this package's own finders
+// have one.
 void read_token(const py::handle& item, Draft& draft) {
     if (py::isinstance<MatchedToken>(item)) {
         const auto& copied = item.cast<const MatchedToken&>();
@@ -45,8 +45,8 @@ void read_token(const py::handle& item, Draft& draft) {
     }
 }
 
-// Reads the tokens of a chain, at most one more than `max_tokens`, so that an endless iterator
-// comes to an end, too.
+// Reads the tokens of a chain, at most one more than `max_tokens`, so that an endless iterator does
+// no harm.
 void read_chain(const py::handle& tokens, int max_tokens, Draft& chain) {
     for (const py::handle item : py::reinterpret_borrow<py::iterable>(tokens)) {
         read_token(item, chain);
@@ -54,7 +54,7 @@ void read_chain(const py::handle& tokens, int max_tokens, Draft& chain) {
     }
 }
 
-// Adds a chain to a draft as a branch. The beginning that both share is there already.
+// Adds a chain to a draft as a branch, without their common beginning.
 void add_chain(const Draft& chain, Draft& draft) {
     const auto same = std::ranges::mismatch(chain.tokens, draft.tokens).in1;
     const auto depth = static_cast<int>(same - chain.tokens.begin());
@@ -86,14 +86,14 @@ void read_draft(const py::object& answer, int max_tokens, Draft& draft) {
     }
 }
 
-// "ValueError: its message", or only the name if the message cannot be had.
+// "ValueError: its message", or only the name if there is no message.
 std::string describe(const py::error_already_set& error) {
     auto name = error.type().attr("__name__").cast<std::string>();
     try {
         const py::object text = py::str(error.value()).attr("encode")("utf-8", "backslashreplace");
         return name + ": " + text.cast<std::string>();
     } catch (const py::error_already_set&) {
-        return name;  // its __str__ raises, too
+        return name;  // its __str__ raises
     }
 }
 
@@ -124,7 +124,8 @@ void PyDrafter::begin(SequenceId sequence, TokenSpan prompt, TokenSpan) {
 void PyDrafter::propose(std::span<Proposal> proposals) {
     const py::gil_scoped_acquire acquire;  // once for all proposals
     for (Proposal& proposal : proposals) {
-        // A Python drafter is told only committed tokens, so it cannot go on from another's draft.
+        // A Python drafter gets only committed tokens, so it cannot continue another drafter's
+        // draft.
         if (proposal.max_tokens == 0 || !proposal.draft.empty()) continue;
         try {
             call_python([&] {

@@ -5,10 +5,10 @@
 
 namespace specllama {
 
-// A drafter written in Python: calls the methods of a specllama.Drafter object.
+// A drafter written in Python. Calls the methods of a specllama.Drafter object.
 //
-// An Exception that a method raises becomes a DrafterError, which the engine records;
-// KeyboardInterrupt and its like go through to the caller.
+// An Exception of a method becomes a DrafterError, which the engine records. Other exceptions, such
+// as KeyboardInterrupt, are passed to the caller.
 class PyDrafter final : public Drafter {
  public:
     explicit PyDrafter(py::object drafter);

@@ -9,11 +9,11 @@
 
 namespace specllama {
 
-// A target elsewhere, which Python asks: calls the methods of an object, and holds the GIL only
-// there.
+// A remote target, implemented in Python. Calls the methods of an object, and holds the GIL only
+// during these calls.
 //
-// The errors of texts come as exceptions in place of answers. What the methods raise goes through
-// to the caller.
+// Errors of single texts are returned as exceptions instead of answers. Exceptions that the methods
+// raise are passed to the caller.
 class PyVerifier final : public Verifier {
  public:
     PyVerifier(py::object verifier, VerifierInfo info);

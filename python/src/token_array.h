@@ -14,8 +14,8 @@
 
 namespace specllama {
 
-// Token ids that Python passes. An array of int32, NumPy's or another, is read where it lies, and
-// must not change until the call returns; any other iterable of ints is copied. Converts implicitly
+// Token ids from Python. A contiguous int32 array, of NumPy or another type, is read in place, and
+// must not change until the call returns. Any other iterable of ints is copied. Converts implicitly
 // to a span of the ids.
 class Tokens {
  public:
@@ -37,7 +37,7 @@ class Tokens {
     std::vector<Token> copy_;
 };
 
-// Makes an array that owns the numbers, without copying them.
+// Creates an array that owns the numbers, without copying them.
 template <typename Number>
 py::array_t<Number, py::array::c_style> to_array(std::vector<Number> numbers) {
     auto owned = std::make_unique<std::vector<Number>>(std::move(numbers));
@@ -49,7 +49,7 @@ py::array_t<Number, py::array::c_style> to_array(std::vector<Number> numbers) {
     return py::array_t<Number, py::array::c_style>(size, data, owner);
 }
 
-// Tokenizes as a Tokenizer or a Session does, without the GIL.
+// Tokenizes with a Tokenizer or a Session, without the GIL.
 template <typename Vocabulary>
 std::vector<Token> tokenize(const Vocabulary& vocabulary, std::string_view text, bool add_special,
                             bool parse_special,
@@ -67,7 +67,7 @@ struct type_caster<specllama::Tokens> {
     PYBIND11_TYPE_CASTER(specllama::Tokens, const_name("collections.abc.Iterable[int]"));
 
     bool load(handle source, bool convert) {
-        // By the buffer protocol: a question about NumPy's arrays would import NumPy.
+        // Uses the buffer protocol, since a check for NumPy arrays would import NumPy.
         if (auto view = std::make_unique<Py_buffer>();
             PyObject_CheckBuffer(source.ptr()) != 0 &&
             PyObject_GetBuffer(source.ptr(), view.get(), PyBUF_FORMAT | PyBUF_ND) == 0) {
@@ -79,7 +79,7 @@ struct type_caster<specllama::Tokens> {
                 return true;
             }
         }
-        PyErr_Clear();  // not contiguous, or of a type that buffers do not have
+        PyErr_Clear();  // not contiguous, or not a buffer
         make_caster<std::vector<specllama::Token>> sequence;
         if (!sequence.load(source, convert)) return false;
         value = specllama::Tokens(cast_op<std::vector<specllama::Token>&&>(std::move(sequence)));

@@ -235,7 +235,7 @@ def test_help_version_and_devices_are_printed() -> None:
         (["--spec-length=65"], "--spec-length must be from 1 to 64"),
         (["--spec-length", "many"], '--spec-length needs auto or a whole number, not "many"'),
         (["--spec-tree", "on"], '--spec-tree needs auto, off or a whole number, not "on"'),
-        (["--logprobs", "2"], "--logprobs are shown by --json alone"),
+        (["--logprobs", "2"], "--logprobs needs --json"),
         (["--draft", "magic"], "--draft must be auto, mtp, ngram or none"),
         (["--color", "red"], "--color must be auto, on or off"),
         (["--no-spec=1"], "takes no value"),

@@ -47,14 +47,14 @@ def test_amx_is_left_out_if_the_child_dies_only_with_it() -> None:
     for signal in ("SIGSEGV", "SIGILL", "SIGABRT"):
         works, notice = tried(only_with_amx(DIES.format(signal=signal)))
         assert not works
-        assert notice.startswith("AMX is left out, since a small decode with it dies: ")
+        assert notice.startswith("AMX is not used, because a small decode with it crashes: ")
         assert "-fno-tree-dse" in notice
         assert "\n" not in notice
 
 
 @pytest.mark.parametrize("signal", ["SIGSEGV", "SIGILL"])
 def test_an_error_is_raised_if_the_child_dies_without_amx_too(signal: str, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="is not one for this processor") as caught:
+    with pytest.raises(ModelError, match="does not support this processor") as caught:
         tried(DIES.format(signal=signal), folder=tmp_path)
     assert "\n" not in str(caught.value)
     assert "llama-cpp-python==" in str(caught.value)
@@ -64,11 +64,11 @@ def test_an_error_is_raised_if_the_child_dies_without_amx_too(signal: str, tmp_p
 @pytest.mark.parametrize(
     ("program", "seconds", "how"),
     [
-        ("print('rubbish')", 60, "answers wrongly"),
-        ("print(end='')", 60, "answers wrongly"),
+        ("print('rubbish')", 60, "gives a wrong answer"),
+        ("print(end='')", 60, "gives a wrong answer"),
         ("raise SystemExit(3)", 60, "fails"),
         ("import sys; sys.stdout.close(); import time; time.sleep(60)", 3, "does not end"),
-        ("print('x' * 10_000_000)", 60, "answers wrongly"),
+        ("print('x' * 10_000_000)", 60, "gives a wrong answer"),
     ],
 )
 def test_amx_is_left_out_if_the_child_answers_wrongly(
@@ -121,7 +121,7 @@ def test_a_package_in_another_folder_uses_the_same_amx_kernels(tmp_path: Path) -
         capture_output=True, text=True, check=True,
         env=os.environ | {"PYTHONPATH": str(tmp_path), "SPECLLAMA_CACHE": str(tmp_path / "cache")},
     )  # fmt: skip
-    assert "AMX is left out" not in found.stderr
+    assert "AMX is not used" not in found.stderr
     with SpecSession(n_threads=1) as session:
         assert found.stdout.strip() == session.cpu_kernels
 

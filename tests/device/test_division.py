@@ -231,8 +231,8 @@ class TestDevices:
         with devices(library, 500) as rpc:
             for split, message in (
                 ([1, 2], "tensor_split has 2 numbers; there are 1 devices."),
-                ([0], "tensor_split must have numbers from 0 on, not all of them 0."),
-                ([-1], "tensor_split must have numbers from 0 on"),
+                ([0], "tensor_split must have numbers of at least 0, not all of them 0."),
+                ([-1], "tensor_split must have numbers of at least 0"),
                 ("1,2", "tensor_split must be a list of numbers"),
                 (["x"], "tensor_split must be a number"),
             ):
@@ -342,6 +342,6 @@ class TestDevices:
         assert re.fullmatch(
             r"The model needs \d+ MiB \(weights \d+ MiB, KV memory for 2048 tokens \d+ MiB, "
             r"computing \d+ MiB\), but RPC0 has 12 MiB and main memory 4 MiB free; lower n_ctx or "
-            r"n_batch, or take a smaller model\.\n",
+            r"n_batch, or use a smaller model\.\n",
             refused,
         )

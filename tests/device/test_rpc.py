@@ -110,7 +110,7 @@ def test_bad_lists_of_rpc_servers_are_refused(rpc: str, message: str) -> None:
     [
         ({"n_gpu_layers": 0}, "rpc is given, but n_gpu_layers is 0; leave one of the two out."),
         ({"device": "none"}, 'rpc is given, but device is "none"; leave one of the two out.'),
-        ({"exact": True}, "RPC servers take part (rpc)."),
+        ({"exact": True}, "RPC servers are used (rpc)."),
     ],
 )
 def test_options_that_contradict_rpc_are_refused(options: dict[str, Any], message: str) -> None:
@@ -223,7 +223,7 @@ def test_a_missing_rpc_server_is_refused() -> None:
     assert refusal(f"127.0.0.1:{port}") == (
         f"The RPC server 127.0.0.1:{port} cannot be reached: Connection refused."
     )
-    assert "is no host with an IPv4 address" in refusal("no-such-host.invalid:50052")
+    assert "is not a host with an IPv4 address" in refusal("no-such-host.invalid:50052")
     with Worker() as worker:
         # The error is the same if another server of the list is reachable.
         assert "Connection refused" in refusal(f"{worker.endpoint},127.0.0.1:{port}")
@@ -236,11 +236,14 @@ def test_a_missing_rpc_server_is_refused() -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (b"", "something else listens there"),
-        (b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", "something else listens there"),
-        (ANSWER.pack(28, 6, 0, 0), "speaks version 6.0 of the protocol, and this llama.cpp "),
-        (struct.pack("<QBBB", 3, 3, 6, 0), "speaks version 3.6 of the protocol"),
-        (ANSWER.pack(28, 250, 0, 0), "speaks version 250.0 of the protocol"),
+        (b"", "another program may be listening there"),
+        (
+            b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n",
+            "another program may be listening there",
+        ),
+        (ANSWER.pack(28, 6, 0, 0), "uses version 6.0 of the protocol, but this llama.cpp "),
+        (struct.pack("<QBBB", 3, 3, 6, 0), "uses version 3.6 of the protocol"),
+        (ANSWER.pack(28, 250, 0, 0), "uses version 250.0 of the protocol"),
     ],
     ids=["silence", "http", "older", "much older", "newer"],
 )
@@ -276,7 +279,7 @@ def test_a_restarted_rpc_server_is_used_again() -> None:
 
 
 LOST = (
-    "specllama: An RPC server was lost (of {}): llama.cpp cannot go on without it and ends the "
+    "specllama: An RPC server was lost (of {}): llama.cpp cannot continue without it and ends the "
     "process.\n"
 )
 

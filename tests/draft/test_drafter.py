@@ -133,7 +133,7 @@ def unspeakable(*_: Any) -> Any:
         (lambda tokens, n: [4096], "token 4096; the model has 4096 tokens"),
         (lambda tokens, n: [1, -1], "token -1"),
         (lambda tokens, n: [2**70], "OverflowError"),
-        (lambda tokens, n: [2**40], "no token id"),
+        (lambda tokens, n: [2**40], "not a token id"),
         (lambda tokens, n: [1] * (n + 1), "at most"),
         (lambda tokens, n: endless(), "at most"),
         (lambda tokens, n: ["a"], "TypeError"),

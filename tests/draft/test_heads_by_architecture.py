@@ -239,7 +239,7 @@ def test_a_head_can_read_the_last_layers_output(
         assert generation.trace is not None
         drafted.append([t.token for one in generation.trace.rounds for t in one.draft])
     assert drafted[0] != drafted[1]
-    with pytest.raises(ModelError, match=f"what goes into layer {n + 1}"):
+    with pytest.raises(ModelError, match=f"the input of layer {n + 1}"):
         SpecSession(model, write_eagle3(tmp_path, target_layers=[0, 1, n + 1]), n_ctx=128)
 
 
@@ -301,10 +301,10 @@ def test_an_assistant_for_another_architecture_is_refused(tmp_path: Path) -> Non
     heads = ASSISTANT | {"values": ASSISTANT["values"] | {"attention.head_count_kv": 1}}
     all_windows = write(tmp_path / "windows.gguf", "gemma4", with_windows_only())
     pairs = [
-        (all_windows, assistant, "the last layer of .* should see the whole text"),
+        (all_windows, assistant, "the last layer of .* should have full attention"),
         (write_gemma(tmp_path), write(tmp_path / "heads.gguf", "gemma4-assistant", heads), "heads"),
         (assistant, None, "an assistant, which drafts for another model"),
-        (other, assistant, "an assistant of a Gemma 4, and .* is of another kind"),
+        (other, assistant, "a Gemma 4 assistant, but .* is of the architecture"),
         (write_gemma(tmp_path), write(tmp_path / "wide.gguf", "gemma4-assistant", wide), "width"),
         (write_gemma(tmp_path), write(tmp_path / "long.gguf", "gemma4-assistant", long), "length"),
     ]

@@ -36,7 +36,7 @@ def test_a_drafter_observes_the_outcome_of_its_main_path(tmp_path: Path) -> None
     [
         ([[3], [4, 5, 6]], "tokens; at most"),
         ([[3], [N_VOCAB]], f"proposed token {N_VOCAB}"),
-        ([[3], [-1]], "no token id"),
+        ([[3], [-1]], "not a token id"),
         ([[3], ["a"]], "TypeError"),
         ([[], [3], [4, 4]], None),
         ([(3, 4), np.array([3, 5]), [3, 4]], None),

@@ -73,7 +73,7 @@ def test_a_vocabulary_without_weights_is_refused(tmp_path: Path) -> None:
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.close()
-    assert "holds a vocabulary but no weights" in refusal(path)
+    assert "has a vocabulary but no weights" in refusal(path)
 
 
 def write_header(path: Path, architecture: str | None, **values: Any) -> None:
@@ -112,7 +112,7 @@ def test_encoder_models_are_refused(tmp_path: Path, architecture: str) -> None:
         ({"llama__attention__causal": False}, "embedding model"),
         ({"split__no": 1}, "part 2 of a split model"),
         ({"llama__block_count": 0}, "llama.block_count is 0"),
-        ({"llama__context_length": None}, "does not say its llama.context_length"),
+        ({"llama__context_length": None}, "its llama.context_length is missing"),
         ({"llama__attention__head_count": 3, "llama__attention__head_count_kv": 2}, "multiple"),
         ({"llama__attention__head_count": None}, "head_count is missing or 0"),
         ({"llama__attention__head_count": [0]}, "head_count is missing or 0"),

@@ -44,8 +44,8 @@ BAD_FILES: dict[str, tuple[str, RandomModel | None, dict[str, Any], str]] = {
         {"tokenizer.ggml.mask_token_id": N_VOCAB},
         f"mask_token_id is {N_VOCAB}",
     ),
-    "no block": ("dspark", None, {"block_size": None}, "does not say its dflash.block_size"),
-    "no block of a lattice": ("dflash2", None, {"block_size": None}, "does not say"),
+    "no block": ("dspark", None, {"block_size": None}, "its dflash.block_size is missing"),
+    "no block of a lattice": ("dflash2", None, {"block_size": None}, "block_size is missing"),
     "empty block": ("dflash", None, {"block_size": 1}, "block_size is 1"),
     "block": ("dspark", None, {"block_size": 0}, "block_size is 0"),
     "no fusion": ("dflash", without("dflash", "fc.weight"), {}, "fc.weight"),
@@ -54,7 +54,7 @@ BAD_FILES: dict[str, tuple[str, RandomModel | None, dict[str, Any], str]] = {
         "dflash2",
         with_tensor("dflash2", "markov_w1.weight", np.ones((N_VOCAB, 32))),
         {},
-        "of a DFlash2 and of a DSpark",
+        "of both DFlash2 and DSpark",
     ),
     "many candidates": ("dflash2", None, {"selector_top_k": 11}, "selector_top_k is 11"),
     "no candidates": ("dflash2", None, {"selector_top_k": None}, "selector_top_k is 0"),
@@ -93,8 +93,8 @@ def test_a_block_drafter_of_another_model_is_refused(tmp_path: Path, bundled_mod
     drafter = write_block(tmp_path / "draft.gguf", "dflash")
     for kind in ("recurrent", "sliding window"):
         target = WRITERS[kind](tmp_path / f"{kind}.gguf")
-        assert "does not tell what goes into the layers" in refusal(target, drafter)
-    assert f"states have {WIDTH} numbers" in refusal(bundled_model, drafter)
+        assert "does not provide the layer inputs" in refusal(target, drafter)
+    assert f"states of {WIDTH} numbers" in refusal(bundled_model, drafter)
     assert "a block drafter, which drafts for another model" in refusal(drafter, "ngram")
 
 

@@ -95,7 +95,12 @@ STATED: list[Damage] = [
         )
     ),
     *(
-        ("delta net", {"qwen35.ssm.inner_size": size}, {}, f"ssm.inner_size of {size} contradicts")
+        (
+            "delta net",
+            {"qwen35.ssm.inner_size": size},
+            {},
+            f"contradicts its ssm.inner_size of {size}",
+        )
         for size in (0, 1, 2, 3, 7, 64, 127, 129, 255, 256, 65536)
     ),
     *(
@@ -117,13 +122,13 @@ STATED: list[Damage] = [
         "hybrid with snapshots",
         {"lfm2.attention.head_count": [2, 2], "lfm2.rope.dimension_count": 66},
         {},
-        "have 64 numbers, of which 66 carry the position",
+        "have 64 numbers, of which 66 are rotated by position",
     ),
     (
         "sliding window",
         {"gemma3.rope.dimension_count_swa": 66},
         {},
-        "have 64 numbers, of which 66 carry the position",
+        "have 64 numbers, of which 66 are rotated by position",
     ),
 ]
 

@@ -52,7 +52,7 @@ BAD_HEADS: dict[str, tuple[RandomModel, dict[str, Any], str]] = {
     "layer": (eagle3_model(), {"target_layers": [0, 1, 2]}, "layer 2"),
     "two layers": (eagle3_model(), {"target_layers": [0, 1]}, "three layers"),
     "layers of a wrong type": (eagle3_model(), {"target_layers": [0.0, 1.0, 1.0]}, "array of f32"),
-    "width": (eagle3_model(), {"target_hidden_size": 64}, "states have 64 numbers"),
+    "width": (eagle3_model(), {"target_hidden_size": 64}, "states of 64 numbers"),
     "heads": (eagle3_model(), {"attention.key_length": 64, "attention.value_length": 32}, "differ"),
     "no fusion": (without("fc.weight"), {}, "fc.weight"),
     "few embeddings": (changed("token_embd.weight", np.ones((50, WIDTH))), {}, "fewer tokens"),
@@ -92,7 +92,7 @@ def test_unusable_mtp_layers_are_refused(tmp_path: Path) -> None:
         del writer.tensors[name]
     assert "left out" in refusal(write_qwen(left_out, writer), "mtp")
     dense = write_glm(tmp_path / "dense glm.gguf", leading_dense_block_count=3)
-    assert "not as llama.cpp wants it" in refusal(dense, "mtp")
+    assert "does not support its layer of" in refusal(dense, "mtp")
     unknown = delta_net_model(n_predicting=1).write(
         tmp_path / "unknown.gguf", "kimi-linear", 3, QWEN35 | {"nextn_predict_layers": 1}
     )
@@ -164,7 +164,7 @@ def test_a_libllama_without_the_needed_functions_has_no_heads(tmp_path: Path) ->
     lines = done.stdout.splitlines()
     assert lines[:2] == ["False False", "5"]
     assert len(lines) == 4
-    assert all("does not hand out the hidden states" in line for line in lines[2:])
+    assert all("does not provide the hidden states" in line for line in lines[2:])
 
 
 def test_models_command_lists_heads_with_their_targets(

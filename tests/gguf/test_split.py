@@ -103,7 +103,7 @@ def test_a_renamed_first_part_of_a_split_model_is_refused(parts: list[Path]) -> 
     shutil.copy(parts[0], other)
     assert refusal(other) == (
         f"Cannot use {other} as a model: it is the first of {len(parts)} parts of a model, but its "
-        "name does not say so; give the parts their names back."
+        "name does not show that; restore the original names of the parts."
     )
 
 

@@ -159,7 +159,7 @@ def test_beam_search_and_saved_states_use_the_adapter(
 
 @pytest.mark.skipif(EXACT_HERE is not True, reason="exactness is claimed for x86-64 only")
 def test_no_session_with_adapters_is_exact(adapter: Path) -> None:
-    with pytest.raises(ArgumentError, match=r"LoRA adapters take part \(lora\)\.$"):
+    with pytest.raises(ArgumentError, match=r"LoRA adapters are used \(lora\)\.$"):
         SpecSession(lora=adapter, exact=True)
 
 
@@ -228,13 +228,13 @@ def test_adapters_that_do_not_fit_are_refused(tmp_path: Path, bundled_model: Pat
         assert "\n" not in said
         return said
 
-    assert "it is no LoRA adapter" in refusal(general__type="model")
-    assert "it is no LoRA adapter" in refusal(adapter__type="dora")
+    assert "it is not a LoRA adapter" in refusal(general__type="model")
+    assert "it is not a LoRA adapter" in refusal(adapter__type="dora")
     assert "is for models of the architecture qwen2, not llama" in refusal(architecture="qwen2")
     assert "(aLoRA), which is not supported" in refusal(adapter__alora__invocation_tokens=[5, 6])
-    assert "its adapter.lora.alpha is no 32-bit float" in refusal(adapter__lora__alpha=4)
+    assert "its adapter.lora.alpha is not a finite 32-bit float" in refusal(adapter__lora__alpha=4)
     assert "it changes nothing" in refusal({})
-    assert f"only one half of its change of {name}" in refusal({name: (a, None)})
+    assert f"only one of the two tensors that change {name}" in refusal({name: (a, None)})
     assert f"it changes blk.99.{name[6:]}, which" in refusal({f"blk.99.{name[6:]}": (a, b)})
     shape = f"its change of {name} has another shape"
     assert shape in refusal({name: (a[:, :-1].copy(), b)})
@@ -243,11 +243,11 @@ def test_adapters_that_do_not_fit_are_refused(tmp_path: Path, bundled_model: Pat
     assert shape in refusal({name: (np.stack([a, a]), np.stack([b, b]))})
     assert shape in refusal({name: (a[:0], b[:, :0])})
     # In llama.cpp, the first decode would end the process.
-    both = "it changes token_embd.weight, which is the output of"
+    both = "it changes token_embd.weight, which is also the output of"
     assert both in refusal({"token_embd.weight": (b, a.T.copy())})
     norm = "blk.0.attn_norm.weight"
-    assert f"it changes {norm}, which is no matrix" in refusal({norm: (a, b[:1])})
-    assert "infinite" in refusal(alpha=float("inf"))
+    assert f"it changes {norm}, which is not a matrix" in refusal({norm: (a, b[:1])})
+    assert "not a finite" in refusal(alpha=float("inf"))
     assert "of the architecture a?b, not" in refusal(architecture="a\nb")
 
 
@@ -258,7 +258,7 @@ def test_bad_lists_of_adapters_are_refused(adapter: Path, tmp_path: Path) -> Non
         ([5], "an adapter in lora must be a path"),
         ([["x.gguf"]], "an adapter in lora must be a path"),
         ({adapter: "x"}, "a scale in lora must be a number"),
-        ({adapter: float("nan")}, "The scale of the LoRA adapter .* is no number"),
+        ({adapter: float("nan")}, "The scale of the LoRA adapter .* is not a finite number"),
         ([adapter, (adapter, 0.5)], "is given twice; give it once, with one scale"),
         ([tmp_path / f"{i}.gguf" for i in range(9)], "may have 8 LoRA adapters at most, not 9"),
     ):

@@ -28,7 +28,7 @@ def gemma(tmp_path_factory: pytest.TempPathFactory) -> VisionModel:
     [
         ({"clip.has_vision_encoder": False}, "encodes neither images nor sounds"),
         ({"clip.projector_type": "hunyuanvl"}, "type hunyuanvl are not supported"),
-        ({"clip.projector_type": None}, "does not say its"),
+        ({"clip.projector_type": None}, "projector_type is missing"),
         ({"clip.vision.embedding_length": None}, "no number clip.vision.embedding_length"),
         ({"clip.vision.attention.head_count": 3}, "not a multiple of its 3 attention heads"),
         ({"clip.vision.block_count": 4000}, "block_count is 4000"),

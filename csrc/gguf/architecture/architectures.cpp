@@ -10,9 +10,10 @@ namespace {
 using Kind = Architecture::Kind;
 using Mtp = Architecture::Mtp;
 
-// As this version of llama.cpp has them; a test compares them with its source.
+// As in this version of llama.cpp; a test compares them with its source.
 //
-// - layer_inputs: what llama.cpp hands out of qwen4exp is wider than its states, which it asserts.
+// - layer_inputs: qwen4exp has none, since its layer inputs in llama.cpp are wider than its states,
+// which fails an assertion there.
 // - one_sequence: PLaMo 2 stores states in the wrong places; the two kinds of RWKV save another
 //   token than the last one as that before the next.
 // - hidden_windows: the states of DeepSeek 4 do not go back as far as its windows reach.

@@ -24,17 +24,17 @@ class Reader {
           pattern_(architecture(architecture_).windows) {}
 
     int n_layers() const { return n_layers_; }
-    // Layers of multi-token prediction for which llama.cpp sets memory aside.
+    // Layers of multi-token prediction for which llama.cpp reserves memory.
     int n_predictions() const {
         return architecture_ == "bailingmoe3" ? static_cast<int>(number("nextn_predict_layers"))
                                               : 0;
     }
 
     int window() const {
-        // llama.cpp does not use what these files state.
+        // llama.cpp ignores the windows that these files state.
         if (architecture_ == "phi3" || (architecture_ == "exaone4" && n_layers_ != 64)) return 0;
         const auto stated = optional("attention.sliding_window");
-        // For these, what they state only says whether there are windows.
+        // For these, a stated length only means that there are windows.
         if (architecture_ == "llama4") return stated == 0 ? 0 : 8192;
         if (architecture_ == "smallthinker") return stated.value_or(0) == 0 ? 0 : 4096;
         return static_cast<int>(stated.value_or(pattern_.length));
@@ -50,10 +50,11 @@ class Reader {
         return period == 0 || layer % period != (pattern_.whole_first ? 0 : period - 1);
     }
 
-    // The numbers that a layer with attention keeps of a token. Multi-head latent attention keeps
-    // no values beside the keys. What chooses the tokens to attend to has keys of its own.
+    // The numbers that an attention layer keeps of a token. Multi-head latent attention keeps no
+    // values in addition to the keys. An indexer, which chooses the tokens to attend to, has its
+    // own keys.
     double numbers(int layer) const {
-        // The last layers of these models read what earlier ones keep.
+        // The last layers of these models read the memory of earlier layers.
         const std::int64_t n_own =
             architecture_ == "gemma3n" ? 20 : n_layers_ - number("attention.shared_kv_layers");
         if (layer >= n_own && layer < n_layers_) return 0;
@@ -90,7 +91,7 @@ class Reader {
     int n_layers_;
     std::vector<std::int64_t> heads_;
     std::vector<std::int64_t> heads_kv_;
-    // [layer]: 0: it sees the whole text, as do those behind; empty: see pattern_.
+    // [layer]: 0: attends to the whole text, as layers beyond the end do; empty: see pattern_.
     std::vector<std::int64_t> sliding_;
     Architecture::Windows pattern_;
 };

@@ -9,17 +9,18 @@
 
 namespace specllama {
 
-// The layers of a model file that attend, and what the KV memory keeps of a token in them.
+// The attention layers of a model file, and the numbers that the KV memory keeps of a token in
+// them.
 class AttentionLayers {
  public:
-    // The file must name its architecture and say its block_count and embedding_length.
+    // The file must state its architecture, block_count and embedding_length.
     AttentionLayers(const GgufReader& file, const RecurrentLayers& recurrent);
 
-    // How many tokens sliding windows reach back; 0: no layer has one.
+    // Length of the sliding windows in tokens; 0: no layer has one.
     int window() const { return window_; }
-    // [layer]: numbers that it keeps of each token, if it has attention; `windows` keep no more
-    // tokens than they reach and a batch. Layers of multi-token prediction have none here, except
-    // where llama.cpp sets memory aside for them: the last layer then has it.
+    // [layer]: numbers that an attention layer keeps of each token. windows: those kept only for
+    // the tokens of a window and a batch. Layers of multi-token prediction are not included, except
+    // where llama.cpp reserves memory for them; this is added to the last layer.
     struct Kept {
         double whole = 0;
         double windows = 0;

@@ -20,7 +20,8 @@ class Layers {
         const bool may_have_experts =
             architecture_ == "hy_v3" || architecture_ == "step35" || architecture_ == "mimo2";
         for (std::int64_t layer = 0; layer < n; ++layer) {
-            if (!holds(layer, "attn_norm.weight")) continue;  // llama.cpp misses this one
+            if (!holds(layer, "attn_norm.weight"))
+                continue;  // llama.cpp reports this one as missing
             if (has_indexers && has_indexer(layer))
                 need(layer,
                      {"indexer.proj.weight", "indexer.attn_k.weight", "indexer.attn_q_b.weight",
@@ -47,8 +48,8 @@ class Layers {
             if (!holds(layer, part)) file_.fail("its tensor " + name(layer, part) + " is missing");
     }
 
-    // Whether a layer chooses the tokens to attend to itself, not as the one before it. What
-    // llama.cpp assumes of files that do not say it: with a context of GLM 5.2, every fourth.
+    // Whether a layer has its own indexer, which chooses the tokens to attend to, instead of that
+    // of the previous layer. llama.cpp's default: with the context of GLM 5.2, every fourth layer.
     bool has_indexer(std::int64_t layer) const {
         const std::string key = architecture_ + ".attention.indexer.types";
         if (const auto one = file_.number(key)) return *one != 0;

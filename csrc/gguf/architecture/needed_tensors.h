@@ -4,9 +4,9 @@
 
 namespace specllama {
 
-// Throws ModelError if a tensor is missing that llama.cpp does not ask for, but uses: of some
-// architectures it loads what there is of a layer. The file must name its architecture and say its
-// block_count. Layers of multi-token prediction are checked by mtp_fault.
+// Throws ModelError if a tensor is missing that llama.cpp treats as optional but uses, in some
+// architectures. The file must state its architecture and block_count. Layers of multi-token
+// prediction are checked by mtp_fault.
 void check_needed_tensors(const GgufReader& file);
 
 }  // namespace specllama

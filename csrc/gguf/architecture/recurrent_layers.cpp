@@ -24,7 +24,7 @@ void RecurrentLayers::check() const {
     }
 }
 
-// llama.cpp asserts this width of two architectures before it looks at any tensor.
+// For two architectures, llama.cpp asserts this width before it reads any tensor.
 void RecurrentLayers::check_width() const {
     if (architecture_ != "jamba" && architecture_ != "granitehybrid") return;
     const std::int64_t inner = value("ssm.inner_size");
@@ -34,8 +34,8 @@ void RecurrentLayers::check_width() const {
                    ", not twice its embedding_length of " + std::to_string(width));
 }
 
-// llama.cpp takes the size of the memory from what the file states, but the convolution's channels
-// from its tensor, which it compares with other numbers for some architectures.
+// llama.cpp takes the size of the memory from the file's keys, but the convolution's channels from
+// its tensor. For some architectures it does not compare the two.
 void RecurrentLayers::check_convolution(const std::string& layer) const {
     if (const auto* conv = sizes(layer + ".ssm_conv1d.weight")) {
         const double channels = static_cast<double>(value("ssm.inner_size")) +
@@ -43,15 +43,15 @@ void RecurrentLayers::check_convolution(const std::string& layer) const {
                                     static_cast<double>(value("ssm.state_size"));
         if (static_cast<double>(conv[1]) != channels)
             file_.fail("its tensor " + layer + ".ssm_conv1d.weight has " + std::to_string(conv[1]) +
-                       " channels, which its ssm.inner_size of " +
-                       std::to_string(value("ssm.inner_size")) + " contradicts");
+                       " channels, which contradicts its ssm.inner_size of " +
+                       std::to_string(value("ssm.inner_size")));
     }
     if (const auto* conv = sizes(layer + ".shortconv.conv.weight"); conv && conv[0] < 2)
         file_.fail("its tensor " + layer + ".shortconv.conv.weight sees one token only");
 }
 
-// Of a state space, ssm_d has one number for each head; [1, heads] are those of Mamba 2, whose
-// heads come in groups. llama.cpp divides by both.
+// In a state space, ssm_d has one number for each head. In Mamba 2 it has the shape [1, heads], and
+// the heads have groups. llama.cpp divides by both counts.
 void RecurrentLayers::check_heads(const std::string& layer) const {
     const auto* d = sizes(layer + ".ssm_d");
     if (!d) return;
@@ -59,7 +59,7 @@ void RecurrentLayers::check_heads(const std::string& layer) const {
     const std::int64_t heads = d[0] * d[1];
     const std::int64_t groups = d[0] == 1 ? value("ssm.group_count") : 1;
     if (groups < 1 || inner % heads != 0 || inner % groups != 0)
-        file_.fail("its ssm.inner_size of " + std::to_string(inner) + " is no multiple of its " +
+        file_.fail("its ssm.inner_size of " + std::to_string(inner) + " is not a multiple of its " +
                    std::to_string(heads) + " heads and " + std::to_string(groups) + " groups");
 }
 
@@ -69,8 +69,7 @@ void RecurrentLayers::check_time_mix(const std::string& layer) const {
         file_.fail("its wkv.head_size is " + std::to_string(value("wkv.head_size")));
 }
 
-// llama.cpp uses these tensors without asking whether they are there, but some architectures may
-// have others in their place.
+// llama.cpp uses these tensors without a check, but some architectures may have others instead.
 void RecurrentLayers::check_needed(const std::string& layer) const {
     if (!sizes(layer + ".ssm_conv1d.weight")) return;
     const auto need = [&](const char* tensor) {
@@ -87,8 +86,7 @@ bool RecurrentLayers::is_without_attention(const std::string& layer) const {
     return contains(layer) && !sizes(layer + ".attn_k.weight");
 }
 
-// As llama.cpp's recurrent memory lays it out: the inputs that the convolution still sees, and the
-// state.
+// As in llama.cpp's recurrent memory: the inputs that the convolution still needs, and the state.
 double RecurrentLayers::state_numbers(int layer) const {
     if (!contains("blk." + std::to_string(layer))) return compressor_numbers(layer);
     const auto real = [&](const char* key) { return static_cast<double>(value(key)); };
@@ -112,8 +110,8 @@ double RecurrentLayers::state_numbers(int layer) const {
     return numbers;
 }
 
-// DeepSeek 4 compresses 4 or 128 tokens into one, and keeps what of these is not complete: a key
-// and its weight for each token, those of two groups if there are 4.
+// DeepSeek 4 compresses groups of 4 or 128 tokens into one, and keeps the incomplete group: a key
+// and its weight for each token. With groups of 4, it keeps two groups.
 double RecurrentLayers::compressor_numbers(int layer) const {
     const std::vector<std::int64_t> ratios =
         file_.numbers(architecture_ + ".attention.compress_ratios");

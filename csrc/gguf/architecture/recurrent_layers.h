@@ -8,24 +8,23 @@
 
 namespace specllama {
 
-// The layers of a model file that keep a recurrent state: state spaces (Mamba), gated delta nets,
-// short convolutions, RWKV.
+// The layers of a model file with a recurrent state: state spaces (Mamba), gated delta nets, short
+// convolutions, RWKV.
 class RecurrentLayers {
  public:
-    // file: must outlive this object, and name its architecture.
+    // file: must outlive this object, and state its architecture.
     explicit RecurrentLayers(const GgufReader& file);
 
-    // Throws ModelError if what the file states of these layers and the tensors in them contradict
-    // each other in a way that llama.cpp finds out by an assertion only, or not at all. The tensors
-    // must not be empty.
+    // Throws ModelError if the file's keys contradict the tensors of these layers in a way that
+    // llama.cpp only asserts, or does not notice. The tensors must not be empty.
     void check() const;
 
     bool any() const { return !names_.empty(); }
     // Whether the layer of this name, "blk.N", is one of them.
     bool contains(const std::string& layer) const { return names_.contains(layer); }
-    // Whether it is one of them and has no attention beside its recurrent state.
+    // Whether it is one of them and has no attention in addition to its recurrent state.
     bool is_without_attention(const std::string& layer) const;
-    // How many numbers the state of this layer has, of one sequence; 0: it keeps none.
+    // Numbers of the state of this layer, per sequence; 0: no state.
     double state_numbers(int layer) const;
 
  private:
@@ -35,9 +34,9 @@ class RecurrentLayers {
     void check_time_mix(const std::string& layer) const;
     void check_needed(const std::string& layer) const;
     double compressor_numbers(int layer) const;
-    // The number of a key of the architecture; 0: there is none.
+    // The number of a key of the architecture; 0: missing.
     std::int64_t value(const char* key) const;
-    // The four sizes of a tensor; nullptr: there is none of this name.
+    // The four sizes of a tensor; nullptr: no tensor of this name.
     const std::int64_t* sizes(const std::string& tensor) const;
 
     const GgufReader& file_;
