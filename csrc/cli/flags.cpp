@@ -90,9 +90,9 @@ std::vector<Flag> own_flags() {
              &Options::escapes),
         flag("--grammar", "GRAMMAR", "grammar of the output: GBNF, or llguidance's Lark",
              set_grammar),
-        flag("--grammar-file", "FILE", "file of such a grammar", set(&Options::grammar_file)),
+        flag("--grammar-file", "FILE", "file with the grammar", set(&Options::grammar_file)),
         flag("-j --json-schema", "JSON", "JSON schema of the output", refuse(kGbnf)),
-        flag("-jf --json-schema-file", "FILE", "file of such a schema", refuse(kGbnf)),
+        flag("-jf --json-schema-file", "FILE", "file with the schema", refuse(kGbnf)),
         flag("--regex", "REGEX", "regular expression of the whole output", refuse(kGbnf)),
         flag("--lora-scaled", "FILE:SCALE,...", "LoRA adapters with a scale each (1: as trained)",
              [](Options& o, const std::string& v) {
@@ -104,7 +104,7 @@ std::vector<Flag> own_flags() {
              [](Options& o, const std::string& v) {
                  o.color = static_cast<Switch>(read_choice(kColor, v));
              }),
-        flag("--list-devices", "list what llama.cpp can compute on", &Options::list_devices),
+        flag("--list-devices", "list the devices that llama.cpp can use", &Options::list_devices),
         flag("-v --verbose", "show llama.cpp's log", &Options::verbose),
         flag("-h --help", "show this help", &Options::help),
         flag("--version", "show the version", &Options::version),

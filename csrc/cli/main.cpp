@@ -1,4 +1,4 @@
-// spec-cli: generation with speculation, by the C++ session alone, without Python.
+// spec-cli: generation with speculation in C++, without Python.
 
 #ifdef __APPLE__
 #include <mach-o/dyld.h>
