@@ -1,6 +1,6 @@
-// Intel's AMX int8 tiles, written out for processors with AVX-512 VNNI. Put before every C++ file of
-// llama.cpp, with __AMX_INT8__ defined, it makes AMX's kernels run anywhere, with the same integers
-// and so the same bits; see `make test-amx`.
+// Emulates Intel's AMX int8 tiles on processors with AVX-512 VNNI. Included before every C++ file
+// of llama.cpp, with __AMX_INT8__ defined, it makes AMX's kernels run with the same integers and so
+// the same bits; see `make test-amx`.
 #pragma once
 #if defined(__cplusplus)
 #include <immintrin.h>
@@ -39,8 +39,8 @@ inline void store(int t, void* to, std::size_t stride) {
         std::memcpy(static_cast<char*>(to) + r * stride, tiles[t].row[r], config.row_bytes[t]);
 }
 
-// c += a b, of signed bytes. VNNI takes the first factor unsigned: 128 is added to it, and the
-// product of that taken off.
+// c += a b, for signed bytes. VNNI requires an unsigned first factor: 128 is added to it, and its
+// product is subtracted.
 inline void multiply(int c, int a, int b) {
     const int n = config.row_bytes[a] / 4;
     const __m512i bias = _mm512_set1_epi8(static_cast<char>(0x80));
@@ -75,7 +75,7 @@ inline void multiply(int c, int a, int b) {
 #define _tile_stored(t, to, stride) ::amx_tiles::store(t, to, stride)
 #define _tile_dpbssd(c, a, b) ::amx_tiles::multiply(c, a, b)
 
-// The kernel would refuse leave to use tiles; this it always grants.
+// The kernel would refuse the request to use tiles; this call always succeeds.
 #undef SYS_arch_prctl
 #define SYS_arch_prctl SYS_sched_yield
 #endif

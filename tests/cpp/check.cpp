@@ -13,7 +13,7 @@ struct Test {
     Function function;
 };
 
-// Inside functions: tests are entered before main, in any order.
+// In a function, because tests are registered before main, in any order.
 std::vector<Test>& all() {
     static std::vector<Test> tests;
     return tests;
@@ -38,7 +38,7 @@ void report(bool holds, const char* file, int line, const std::string& what) {
 
 }  // namespace specllama::tests
 
-// Exit code 1 where a check fails, or a test makes none.
+// Exit code 1 if a check fails, or if a test has no check.
 int main() {
     using namespace specllama::tests;
     int n_tests_failed = 0;

@@ -1,6 +1,6 @@
 #pragma once
 
-// The little that our tests need of a framework: none comes by pip, and they are to run wherever
+// A minimal test framework, because no other one is installed by pip. The tests run wherever
 // specllama builds.
 
 #include <string>
@@ -9,10 +9,10 @@ namespace specllama::tests {
 
 using Function = void (*)();
 
-// Enters a test to be run; the value has no meaning.
+// Registers a test; the returned value has no meaning.
 bool enter(const char* name, Function function);
 
-// A check came out so; where it is false, the test that runs has failed.
+// Records the result of a check; if it is false, the running test has failed.
 void report(bool holds, const char* file, int line, const std::string& what);
 
 template <typename Exception, typename Call>

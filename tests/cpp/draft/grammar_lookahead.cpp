@@ -13,7 +13,7 @@ using namespace specllama;
 
 namespace {
 
-// Each byte is its own token, and two more are the end and a word.
+// Each byte is a token; two more tokens are the end and a word.
 constexpr Token kEnd = 256;
 constexpr Token kWord = 257;
 const std::string kWordText = "ab";
@@ -28,7 +28,7 @@ TokenBytes all_bytes() {
 
 const TokenBytes kTokens = all_bytes();
 
-// The text must be one of a few, in which "?" stands for any byte.
+// Allows only these texts, in which "?" is any byte.
 class OneOf final : public Mask {
  public:
     explicit OneOf(std::vector<std::string> texts, int* n_asked = nullptr)
@@ -73,7 +73,7 @@ class OneOf final : public Mask {
     std::vector<std::uint32_t> bits_;
 };
 
-// A lookahead from the beginning of one of these texts, without a history of its own.
+// A lookahead from the beginning of one of these texts (default: with a shared history).
 ByteHistory nobodys;
 GrammarLookahead lookahead_of(std::vector<std::string> texts, int* n_asked = nullptr,
                               ByteHistory& history = nobodys) {
@@ -97,7 +97,7 @@ TEST(the_only_allowed_text_is_predicted) {
     CHECK(std::ranges::count(lookahead.confidence(), 1.0F) == 6);
 }
 
-TEST(predictions_keep_to_the_requested_length) {
+TEST(predictions_have_at_most_the_requested_length) {
     GrammarLookahead lookahead = lookahead_of({"abcdefgh"});
     lookahead.advance(3);
     CHECK(lookahead.bytes() == "abc");
@@ -137,12 +137,12 @@ TEST(forced_characters_of_several_bytes_are_predicted) {
     GrammarLookahead lookahead = lookahead_of({"\u20ac?", "\u20ac!"});
     lookahead.advance(100);
     CHECK(lookahead.bytes() == "\u20ac");
-    GrammarLookahead begun = lookahead_of({"\u00e9", "\u00e8"});  // they begin alike
+    GrammarLookahead begun = lookahead_of({"\u00e9", "\u00e8"});  // they share their first byte
     begun.advance(100);
     CHECK(begun.bytes() == "\xc3");
 }
 
-TEST(a_token_may_reach_beyond_the_forced_text) {
+TEST(a_token_can_extend_beyond_the_forced_text) {
     GrammarLookahead lookahead = lookahead_of({"xa?"});
     lookahead.advance(100);
     CHECK(lookahead.bytes() == "xa");
@@ -160,7 +160,7 @@ TEST(the_last_choice_is_predicted_until_it_changes) {
     lookahead.advance(100);
     CHECK(lookahead.bytes() == "a:");
     CHECK(follow(lookahead, "a: "));
-    // The same place again.
+    // The same context again.
     lookahead.enter(std::make_unique<OneOf>(texts), "");
     lookahead.advance(100);
     CHECK(lookahead.bytes() == "a: 1");
@@ -169,7 +169,7 @@ TEST(the_last_choice_is_predicted_until_it_changes) {
     CHECK(lookahead.confidence()[3] == 1);
     CHECK(follow(lookahead, "a:"));
     CHECK(!lookahead.follow('1', "1"));
-    // It was wrong once and right never.
+    // It was wrong once and never right.
     lookahead.enter(std::make_unique<OneOf>(texts), "");
     lookahead.advance(100);
     CHECK(lookahead.bytes() == "a:");
@@ -189,7 +189,7 @@ TEST(texts_share_the_byte_history) {
     CHECK(follow(first, "{a: 1"));
     GrammarLookahead second = lookahead_of({"[bc:2]", "[bc: 2]"}, nullptr, history);
     second.advance(100);
-    CHECK(second.bytes() == "[bc:");  // one blank or a digit: another place
+    CHECK(second.bytes() == "[bc:");  // a blank or the digit 2: another context
     GrammarLookahead third = lookahead_of({"[bc:1]", "[bc: 1]"}, nullptr, history);
     third.advance(100);
     CHECK(third.bytes() == "[bc: 1]");
@@ -211,7 +211,7 @@ TEST(old_contexts_of_the_byte_history_are_forgotten) {
     for (ByteHistory::Context place = 0; place < ByteHistory::kMaxContexts; ++place)
         history.learn(place, ' ');
     CHECK(history.find(0) != nullptr);
-    history.learn(1, ' ');  // one that is known
+    history.learn(1, ' ');  // a known context
     CHECK(history.find(0) != nullptr);
     history.learn(ByteHistory::kMaxContexts, ' ');
     CHECK(history.find(0) == nullptr);
@@ -226,7 +226,7 @@ TEST(tokens_forbidden_by_the_mask_are_not_followed) {
     CHECK(!lookahead.follow(kEnd, ""));  // a token without bytes
 }
 
-TEST(one_byte_or_nothing_but_the_end_is_forced) {
+TEST(a_single_allowed_byte_and_a_required_end_are_forced) {
     GrammarLookahead text = lookahead_of({"ab"});
     text.advance(100);
     CHECK(text.forced());

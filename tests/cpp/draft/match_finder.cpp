@@ -25,7 +25,7 @@ TEST(the_continuation_of_the_same_tokens_is_found) {
     CHECK(match.length == 4);
     CHECK(match.continuation.size() == 6);
     CHECK(match.token(0) == 5);
-    // Past its end a text goes on with the copy.
+    // After the end of the text, the copy continues in itself.
     CHECK(match.token(6) == 5);
 }
 
@@ -65,7 +65,7 @@ TEST(truncated_tokens_are_not_found) {
 
 TEST(matches_agree_with_the_text) {
     std::mt19937 random(1);
-    MatchFinder finder(256);  // forgets on the way
+    MatchFinder finder(256);  // forgets older tokens
     int n_found = 0;
     for (int i = 0; i < 5000; ++i) {
         finder.append(static_cast<Token>(random() % 3));

@@ -9,7 +9,7 @@ using namespace specllama;
 
 namespace {
 
-// By a drafter that has seen so many tokens match.
+// A draft with matches of this length.
 SampledDraft draft_of(const std::vector<Token>& tokens, int length) {
     SampledDraft draft;
     for (const Token token : tokens) draft.push(token, {.source = Source::match, .length = length});
@@ -35,7 +35,7 @@ TEST(there_is_no_rest_after_different_tokens) {
     CHECK(draft.tokens == std::vector<Token>({1, 2}));
 }
 
-TEST(a_draft_with_a_rest_keeps_to_its_limit) {
+TEST(a_draft_with_a_rest_is_at_most_as_long_as_its_limit) {
     SampledDraft draft = draft_of({1, 2}, 3);
     CHECK(add_rest(draft, draft_of({1, 2, 4, 5}, 7), 2) == 0);
     CHECK(add_rest(draft, draft_of({1, 2, 4, 5}, 7), 3) == 1);

@@ -9,7 +9,7 @@ using namespace specllama;
 
 namespace {
 
-// A main path, and chains that branch off behind some of its tokens.
+// A main path, and chains that branch off after some of its tokens.
 SampledDraft draft_of(const std::vector<Token>& main_path,
                       const std::vector<std::pair<int, std::vector<Token>>>& sides = {}) {
     SampledDraft draft;
@@ -37,7 +37,7 @@ std::vector<Token> tokens_of(const Tree& tree) {
 
 }  // namespace
 
-TEST(common_beginnings_are_shared) {
+TEST(common_prefixes_of_paths_are_shared) {
     Tree tree;
     tree.add(draft_of({1, 2, 3}, {{1, {5, 6}}, {1, {5, 7}}, {0, {1, 2, 9}}}), kWide);
     tree.add(draft_of({1, 5, 6, 8}), kWide);

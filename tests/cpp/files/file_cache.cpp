@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder that is gone after the test.
+// A folder that is deleted after the test.
 class Folder {
  public:
     Folder()
@@ -39,7 +39,7 @@ auto writing(std::size_t n_bytes) {
     };
 }
 
-// Makes a file, last used so many minutes ago.
+// Adds a file that was last used so many minutes ago.
 void add(const FileCache& cache, const std::string& name, std::size_t n_bytes, int minutes) {
     const fs::path path = cache.add(name, writing(n_bytes));
     fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::minutes(minutes));
@@ -47,7 +47,7 @@ void add(const FileCache& cache, const std::string& name, std::size_t n_bytes, i
 
 }  // namespace
 
-TEST(a_file_is_found_once_it_was_made) {
+TEST(a_file_is_found_after_it_was_added) {
     const Folder folder;
     const FileCache cache(folder.path(), 100);
     CHECK(cache.find("a.gguf").empty());
@@ -58,19 +58,19 @@ TEST(a_file_is_found_once_it_was_made) {
     CHECK(cache.find("a.gguf").empty());
 }
 
-TEST(files_unused_for_longest_are_dropped) {
+TEST(the_least_recently_used_files_are_dropped) {
     const Folder folder;
     const FileCache cache(folder.path(), 100);
     add(cache, "a.gguf", 40, 30);
     add(cache, "b.gguf", 40, 20);
-    cache.find("a.gguf");  // now b is the one unused for longest
+    cache.find("a.gguf");  // now b is the least recently used
     add(cache, "c.gguf", 40, 0);
     CHECK(!cache.find("a.gguf").empty());
     CHECK(cache.find("b.gguf").empty());
     CHECK(!cache.find("c.gguf").empty());
 }
 
-TEST(a_file_larger_than_the_bound_stays_alone) {
+TEST(a_file_larger_than_the_limit_replaces_all_others) {
     const Folder folder;
     const FileCache cache(folder.path(), 100);
     add(cache, "a.gguf", 40, 30);
@@ -79,7 +79,7 @@ TEST(a_file_larger_than_the_bound_stays_alone) {
     CHECK(!cache.find("b.gguf").empty());
 }
 
-TEST(a_file_whose_making_fails_leaves_nothing) {
+TEST(a_file_that_cannot_be_written_leaves_nothing) {
     const Folder folder;
     const FileCache cache(folder.path(), 100);
     add(cache, "a.gguf", 40, 30);
@@ -93,20 +93,20 @@ TEST(a_file_whose_making_fails_leaves_nothing) {
     CHECK(cache.find("b.gguf").empty());
 }
 
-TEST(what_a_killed_process_left_is_removed_later) {
+TEST(unfinished_files_of_killed_processes_are_removed_later) {
     const Folder folder;
     const FileCache cache(folder.path(), 100);
     add(cache, "a.gguf", 40, 0);
     const fs::path left = folder.path() / "b.gguf.Ab12Cd";
     writing(10)(left.string());
     add(cache, "c.gguf", 40, 0);
-    CHECK(fs::exists(left));  // it may be being made
+    CHECK(fs::exists(left));  // a process may still write it
     fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(2));
     add(cache, "d.gguf", 10, 0);
     CHECK(!fs::exists(left));
 }
 
-TEST(a_folder_that_cannot_be_made_is_an_error) {
+TEST(adding_to_an_unwritable_folder_throws) {
     const Folder folder;
     fs::create_directories(folder.path());
     writing(1)((folder.path() / "file").string());

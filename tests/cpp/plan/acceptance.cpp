@@ -10,7 +10,7 @@ using namespace specllama;
 
 namespace {
 
-// Tokens to expect of a round with this draft, over the regimes the text may be in.
+// Expected tokens of a round with this draft, over all regimes.
 double expected(const Acceptance& acceptance, const TextRegime& regime, int position,
                 const std::vector<Evidence>& draft) {
     std::vector<RegimeLanes> in_regime(draft.size() + 1);
@@ -45,7 +45,7 @@ TEST(a_round_gives_one_token_and_the_right_ones_of_its_draft) {
     }
 }
 
-TEST(longer_matches_promise_more) {
+TEST(longer_matches_have_higher_acceptance) {
     const Acceptance acceptance;
     const TextRegime regime = acceptance.begin(0, 10);
     const double four = expected(acceptance, regime, 10, copy(4, 4));

@@ -31,12 +31,12 @@ TEST(measured_widths_have_their_measured_times) {
     CHECK(curve.doubt(8, 1) < CostCurve().doubt(8, 1));
 }
 
-TEST(doubtful_widths_are_taken_to_be_cheaper) {
+TEST(uncertain_widths_are_estimated_as_cheaper) {
     CostCurve curve;
     for (int i = 0; i < 5; ++i)
         for (const int n : {2, 4, 8, 1}) curve.observe(n, 0, 0.01 * (1 + 0.2 * (n - 1)));
     const auto part = [&](int n) { return curve.decode_costs(n, 0)[n] / curve.seconds(n, 0); };
-    CHECK(part(1) == 1);  // the last one
+    CHECK(part(1) == 1);  // the last measured width
     CHECK(part(8) < 1 && part(8) > 0.97);
     CHECK(part(32) < part(16) && part(16) < part(8));
     CHECK(near(part(200), part(CostCurve::kMaxTokens), 1e-6));
@@ -61,7 +61,7 @@ TEST(impossible_times_are_ignored) {
     CHECK(!curve.measured(4));
 }
 
-TEST(points_are_restored) {
+TEST(saved_points_of_a_curve_are_restored) {
     CostCurve curve;
     for (const int n : {1, 4, 16}) curve.observe(n, 0, 0.02 + 0.001 * n);
     CostCurve restored;

@@ -11,7 +11,7 @@ namespace {
 
 bool near(double a, double b) { return std::abs(a - b) < 0.01 * b; }
 
-// Of a model whose steps take a tenth of a second.
+// The costs of a model whose steps take a tenth of a second.
 DraftCost of_steps() {
     DraftCost cost;
     for (int i = 0; i < 20; ++i) cost.observe(1, 1, 0, 0, 0.1);

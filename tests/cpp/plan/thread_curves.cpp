@@ -1,4 +1,4 @@
-// Costs of decodes are kept apart by the number of threads.
+// Each number of threads has its own decode costs.
 
 #include "plan/thread_curves.h"
 
@@ -20,7 +20,7 @@ bool costs(const CostCurve& curve, double seconds) {
 
 }  // namespace
 
-TEST(what_was_learned_before_the_number_is_known_belongs_to_the_first) {
+TEST(costs_learned_before_the_number_of_threads_is_known_belong_to_the_first) {
     ThreadCurves curves;
     decode(curves, 0.1);
     curves.set_threads(4);
@@ -28,7 +28,7 @@ TEST(what_was_learned_before_the_number_is_known_belongs_to_the_first) {
     CHECK(&curves.now() == &curves.first());
 }
 
-TEST(a_new_number_begins_with_the_last_ones_costs) {
+TEST(a_new_number_of_threads_begins_with_the_last_costs) {
     ThreadCurves curves;
     curves.set_threads(4);
     decode(curves, 0.1);

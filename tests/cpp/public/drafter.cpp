@@ -1,4 +1,4 @@
-// Drafters written in C++ outside the library: what they are told, and what they cannot break.
+// Drafters written in C++ outside the library: their calls, and errors that they cannot cause.
 // SPECLLAMA_TEST_MODEL: path of the model.
 
 #include "specllama/drafter.h"
@@ -21,7 +21,7 @@ namespace {
 
 using Rule = std::function<void(Proposal&)>;
 
-// Proposes what a function says, and writes down what it hears.
+// Proposes what a function returns, and records its calls.
 class Ruled final : public Drafter {
  public:
     explicit Ruled(Rule rule, bool has_step_cost = false)
@@ -61,7 +61,7 @@ class Ruled final : public Drafter {
     bool has_step_cost_;
 };
 
-// One in which speculation changes no token.
+// A session in which speculation changes no token.
 SessionOptions options_of(std::optional<int> spec_length) {
     SessionOptions options;
     options.model.path = std::getenv("SPECLLAMA_TEST_MODEL");
@@ -98,7 +98,7 @@ const std::vector<Token>& plain() {
     return tokens;
 }
 
-// What the target is going to say.
+// Proposes the target's next tokens.
 void foresee(Proposal& proposal, std::size_t n_prompt) {
     const std::size_t n_done = proposal.tokens.size() - n_prompt;
     for (std::size_t i = n_done + proposal.draft.size(); i < plain().size(); ++i) {
@@ -166,7 +166,7 @@ TEST(other_exceptions_of_a_drafter_reach_the_caller) {
     CHECK(generate(session).tokens == plain());
 }
 
-TEST(a_sequential_drafter_is_asked_token_by_token) {
+TEST(a_sequential_drafter_can_stop_after_each_token) {
     for (const std::optional<int> spec_length : {std::optional<int>(), std::optional<int>(4)}) {
         std::shared_ptr<Ruled> seer;
         bool asked = false;
@@ -186,13 +186,13 @@ TEST(a_sequential_drafter_is_asked_token_by_token) {
 TEST(errors_of_n_unprocessed_are_recorded) {
     const auto drafter = std::make_shared<Ruled>([](Proposal&) {}, true);
     drafter->fails_on_unprocessed = true;
-    // Only planned drafts depend on what is unprocessed.
+    // Only planned drafts depend on n_unprocessed.
     const Generated generated = generate(drafter, {});
     CHECK(generated.tokens == plain());
     CHECK(generated.stats.drafter_errors > 0);
 }
 
-TEST(a_session_takes_one_sequential_drafter) {
+TEST(a_second_sequential_drafter_is_refused) {
     SessionOptions options = options_of({});
     options.draft.path = options.model.path;
     const auto sequential = std::make_shared<Ruled>([](Proposal&) {}, true);

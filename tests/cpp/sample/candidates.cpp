@@ -14,10 +14,10 @@ using namespace specllama;
 
 namespace {
 
-// Rows as long as whole parts of kPartLogits are, and around that.
+// Lengths of rows around multiples of kPartLogits.
 const std::vector<std::size_t> kSizes = {1, 7, 127, 128, 129, 256, 300, 1000};
 
-// Few different values, so that many logits are equal.
+// Only a few values, so that many logits are equal.
 std::vector<float> row(std::size_t n, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     std::uniform_int_distribution<int> value(-20, 20);
@@ -26,7 +26,7 @@ std::vector<float> row(std::size_t n, std::uint64_t seed) {
     return logits;
 }
 
-// By the definition: all, the more likely first, the lower id among equals.
+// By the definition: all tokens, the most likely first, of equal ones the lower id.
 std::vector<Candidate> sorted(const std::vector<float>& logits) {
     std::vector<Candidate> all;
     for (std::size_t i = 0; i < logits.size(); ++i)
@@ -50,7 +50,7 @@ std::vector<Token> left(const SamplingOptions& options, const std::vector<float>
         argmax(one, peaks);
         return tokens(candidates.cut(one, peaks, exclude));
     };
-    cut(row(logits.size(), 99));  // nothing of one row is left for the next
+    cut(row(logits.size(), 99));  // nothing of this row affects the next
     return cut(logits);
 }
 
@@ -144,7 +144,7 @@ TEST(truncation_follows_the_definitions) {
 }
 
 TEST(typical_tokens_are_near_the_average_information) {
-    // Probabilities 0.4, 0.3, 0.2, 0.1: -log p is 0.92, 1.20, 1.61, 2.30, and on average 1.28.
+    // Probabilities 0.4, 0.3, 0.2, 0.1: -log p is 0.92, 1.20, 1.61, 2.30, with a mean of 1.28.
     std::vector<float> logits;
     for (const double p : {0.1, 0.4, 0.2, 0.3}) logits.push_back(static_cast<float>(std::log(p)));
     SamplingOptions options;
@@ -154,7 +154,7 @@ TEST(typical_tokens_are_near_the_average_information) {
         CHECK(left(options, logits) == kept);
     }
     options.typical_p = 0.2;
-    options.min_p = 0.9;  // of the likeliest that is left
+    options.min_p = 0.9;  // of the most likely kept token
     CHECK(left(options, logits) == std::vector<Token>{3});
 }
 
@@ -171,7 +171,7 @@ TEST(xtc_excludes_top_choices_except_the_least_likely) {
         options.xtc_threshold = threshold;
         CHECK(left(options, logits, true) == kept);
     }
-    // Of what the steps before have left, the likeliest has 0.44 and the next one 0.33.
+    // After the earlier steps, the most likely token has 0.44 and the next one 0.33.
     options.top_k = 3;
     options.xtc_threshold = 0.32;
     CHECK(left(options, logits, true) == (std::vector<Token>{2, 3}));

@@ -10,7 +10,7 @@ using namespace specllama;
 
 namespace {
 
-// Every token is a letter, but for those that `texts` names.
+// Every token is a letter, except for those in `texts`.
 std::map<Token, double> penalties(SamplingOptions options, const std::string& text,
                                   const std::map<Token, std::string>& texts = {}) {
     options.dry_multiplier = 1;
@@ -22,7 +22,7 @@ std::map<Token, double> penalties(SamplingOptions options, const std::string& te
             out += static_cast<char>(token);
     });
     std::map<Token, double> found;
-    // Nothing of one text is left for the next.
+    // Nothing of this text affects the next.
     for (const std::string& one : {std::string("xyxyxy"), text}) {
         found.clear();
         dry.penalise(std::vector<Token>(one.begin(), one.end()),
@@ -48,7 +48,7 @@ TEST(dry_penalises_repetitions_by_the_length_of_the_match) {
     CHECK(penalties({}, "wabcxabcdyzabc") == (Penalties{{'x', 2}, {'d', 2}}));
     CHECK(penalties({}, "bcdabceabc") == (Penalties{{'d', 1}, {'e', 2}}));
     CHECK(penalties({}, "abxab") == (Penalties{{'x', 1}}));
-    CHECK(penalties({}, "bxab") == Penalties{});  // one token is no repetition yet
+    CHECK(penalties({}, "bxab") == Penalties{});  // one token is not a repetition
     SamplingOptions one;
     one.dry_allowed_length = 1;
     CHECK(penalties(one, "bxab") == (Penalties{{'x', 1}}));
@@ -76,9 +76,9 @@ TEST(a_dry_repetition_ends_at_a_breaker) {
     CHECK(penalties(until({}), "ab\nab") == (Penalties{{'\n', 1}}));
 }
 
-TEST(a_dry_breaker_may_span_tokens_or_be_part_of_one) {
+TEST(a_dry_breaker_can_span_tokens_or_be_part_of_one) {
     CHECK(penalties(until({"ab"}), "abcdxabcd") == (Penalties{{'x', 1}}));
-    // It begins before the match and ends in the first token of it.
+    // The breaker begins before the match and ends in its first token.
     CHECK(penalties(until({"zb"}), "ybcdxzbcd") == (Penalties{{'x', 1}}));
     CHECK(penalties(until({"zb"}), "zbcdxybcd") == (Penalties{{'x', 2}}));
     CHECK(penalties(until({"2"}), "abcdxabcd", {{'b', "123"}}) == (Penalties{{'x', 1}}));

@@ -31,12 +31,12 @@ Token choose(Sampler& sampler, std::vector<float>& row, const Guess& guess) {
 
 }  // namespace
 
-TEST(temperature_0_chooses_the_first_of_the_likeliest) {
+TEST(temperature_0_chooses_the_first_of_the_most_likely_tokens) {
     CHECK(choose(at(0), {1, 3, 2, 3}) == 1);
     CHECK(choose(at(0), {-kInfinity, -kInfinity, -5}) == 2);
 }
 
-TEST(a_tiny_temperature_chooses_the_likeliest) {
+TEST(a_tiny_temperature_chooses_the_most_likely_token) {
     CHECK(choose(at(1e-310), {2, 3, 1}) == 1);
     CHECK(choose(at(1e-45), {2, 3, 1}) == 1);
 }
@@ -78,7 +78,7 @@ TEST(draws_follow_softmax) {
     }
 }
 
-TEST(truncation_and_biases_are_kept) {
+TEST(choices_follow_truncation_and_biases) {
     SamplingOptions options = at(5);
     options.top_k = 2;
     options.logit_bias = {{0, -kInfinity}};
@@ -114,7 +114,7 @@ TEST(options_out_of_range_are_refused) {
 }
 
 TEST(skipped_tokens_could_not_have_been_chosen) {
-    // Of parts of a row that differ much, one of them forbidden.
+    // The parts of the row differ much, and one is forbidden.
     std::vector<float> logits(1000);
     for (std::size_t i = 0; i < logits.size(); ++i)
         logits[i] = static_cast<float>(i % 17) - 3.0f * static_cast<float>(i / 128);

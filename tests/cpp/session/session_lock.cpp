@@ -17,7 +17,7 @@ bool waits(const std::future<void>& call) {
 
 }  // namespace
 
-TEST(calls_get_the_lock_in_the_order_in_which_they_came) {
+TEST(calls_get_the_lock_in_the_order_of_their_arrival) {
     SessionLock lock;
     std::vector<int> order;
     std::vector<std::future<void>> calls;
@@ -28,7 +28,7 @@ TEST(calls_get_the_lock_in_the_order_in_which_they_came) {
                 const std::scoped_lock turn(lock);
                 order.push_back(i);
             }));
-            CHECK(waits(calls.back()));  // it has taken its turn before the next one comes
+            CHECK(waits(calls.back()));  // it is in the queue before the next call
         }
     }
     for (auto& call : calls) call.get();

@@ -9,7 +9,7 @@ using namespace specllama;
 
 namespace {
 
-// As deep as it is asked to be, with something on the stack at each level.
+// Recurses n levels deep, with memory on the stack at each level.
 std::size_t levels(std::size_t n) {
     volatile char here[512];
     here[0] = 1;
@@ -19,7 +19,7 @@ std::size_t levels(std::size_t n) {
 }  // namespace
 
 TEST(a_stack_has_the_requested_size) {
-    constexpr std::size_t kDeep = 100'000;  // of 50 MB or more, where threads have 8
+    constexpr std::size_t kDeep = 100'000;  // 50 MB or more; threads have 8
     std::size_t reached = 0;
     with_stack(kDeep * 1024, [&] { reached = levels(kDeep); });
     CHECK(reached == kDeep);

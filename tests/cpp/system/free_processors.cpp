@@ -1,4 +1,4 @@
-// How many threads decode, by what the system's counters say of other programs.
+// The number of decoding threads, by the system's counters of other programs.
 
 #include "system/free_processors.h"
 
@@ -10,10 +10,11 @@ using namespace specllama;
 
 namespace {
 
-// The counters of a machine with two processors, where others take a part of them.
+// The counters of a machine with two processors and other running programs.
 class Machine {
  public:
-    // others, own: processors that are taken for a second. Returns the threads chosen of `most`.
+    // others, own: processors used for a second. Returns the chosen number of threads, up to
+    // `most`.
     int second(double others, double own, int most = 2) {
         times_.clock += 1;
         times_.total += 2;
@@ -31,7 +32,7 @@ class Machine {
 
 }  // namespace
 
-TEST(nothing_is_known_at_first) {
+TEST(all_threads_are_used_before_the_counters_are_read) {
     FreeProcessors free;
     CHECK(free.threads(7) == 7);
     free.observe({});
@@ -47,7 +48,7 @@ TEST(a_quiet_machine_keeps_all_threads) {
     }
 }
 
-TEST(another_program_takes_a_thread_at_once_and_gives_it_back_later) {
+TEST(a_busy_program_takes_a_thread_at_once_and_frees_it_later) {
     Machine machine;
     machine.second(0, 2);
     CHECK(machine.second(0, 2) == 2);
@@ -67,7 +68,7 @@ TEST(at_least_half_of_the_threads_remain) {
     CHECK(machine.second(2, 0, 8) == 4);
 }
 
-TEST(counters_that_stand_still_say_nothing) {
+TEST(counters_that_do_not_change_are_ignored) {
     FreeProcessors free;
     ProcessorTimes times;
     for (int i = 0; i < 3; ++i) {
@@ -78,7 +79,7 @@ TEST(counters_that_stand_still_say_nothing) {
     }
 }
 
-TEST(the_counters_of_this_system_go_on) {
+TEST(the_counters_of_this_system_are_valid) {
     const std::optional<ProcessorTimes> times = processor_times();
     if (!times) return;
     CHECK(times->total > 0);

@@ -13,7 +13,7 @@ using namespace specllama;
 
 namespace {
 
-// A folder in which a container's limits stand.
+// A folder with the limits of a container.
 class Cgroup {
  public:
     Cgroup()
@@ -34,7 +34,7 @@ class Cgroup {
 
 }  // namespace
 
-TEST(a_container_has_its_limit_minus_its_use) {
+TEST(the_free_memory_of_a_container_is_its_limit_minus_its_use) {
     const Cgroup cgroup;
     const std::uint64_t machine = memory_available(cgroup.path());
     CHECK(machine > 0);
@@ -45,7 +45,7 @@ TEST(a_container_has_its_limit_minus_its_use) {
     CHECK(memory_available(cgroup.path()) == 2600000);
     cgroup.set("memory.current", "5000000");
     CHECK(memory_available(cgroup.path()) == 0);
-    // What the machine has is the most there is.
+    // The machine's memory is the upper limit.
     cgroup.set("memory.max", "9000000000000000000");
     CHECK(memory_available(cgroup.path()) < 8000000000000000000);
     cgroup.set("memory.max", "max");

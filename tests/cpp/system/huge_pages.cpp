@@ -20,7 +20,7 @@ void* map() {
     return mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-// Whether huge pages are asked for where the address lies.
+// Returns whether huge pages are requested for the memory at an address.
 bool requested(const void* where) {
     const auto address = reinterpret_cast<std::uintptr_t>(where);
     bool inside = false;

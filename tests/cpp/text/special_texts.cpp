@@ -13,8 +13,8 @@ namespace specllama {
 
 namespace {
 
-// The special texts that a tokenizer finds in a text, in order, and between them what it leaves:
-// the longest text takes its occurrences first, from left to right.
+// The special texts that a tokenizer finds in a text, and the text between them, in order. The
+// longest special text is searched first, from left to right.
 std::vector<std::string> found(std::string_view text, std::vector<std::string_view> special) {
     std::ranges::stable_sort(special, [](auto a, auto b) { return a.size() > b.size(); });
     struct Fragment {
@@ -43,7 +43,7 @@ std::vector<std::string> found(std::string_view text, std::vector<std::string_vi
 
 }  // namespace
 
-TEST(parts_have_the_special_texts_of_the_whole) {
+TEST(parts_have_the_special_texts_of_the_whole_text) {
     const std::vector<std::string_view> special{"a",  "aa",  "aaaa", "ab",
                                                 "ba", "abc", "<b>",  "b><b"};
     std::mt19937 random(1);
@@ -78,7 +78,7 @@ TEST(parts_between_special_texts_are_short) {
     CHECK(texts.parts(text, 40).size() == 100);  // each line has four occurrences
 }
 
-TEST(runs_leave_special_texts_in_plain_parts_unread) {
+TEST(runs_do_not_parse_special_texts_in_plain_parts) {
     const SpecialTexts texts({"<s>", "</s>"});
     const auto runs = [&](std::string_view text,
                           std::vector<std::pair<std::size_t, std::size_t>> plain) {
@@ -88,10 +88,11 @@ TEST(runs_leave_special_texts_in_plain_parts_unread) {
         return written;
     };
     CHECK(runs("<s>a</s>b", {}) == "special <s>a</s>b\n");
-    CHECK(runs("<s>a</s>b", {{3, 4}, {8, 9}}) == "special <s>a</s>b\n");  // nothing to guard
+    CHECK(runs("<s>a</s>b", {{3, 4}, {8, 9}}) ==
+          "special <s>a</s>b\n");  // the plain parts have no special texts
     CHECK(runs("<s>a<s>b</s>c", {{4, 7}}) == "special <s>\nplain a<s>b\nspecial </s>c\n");
     CHECK(runs("<s>", {{0, 3}}) == "plain <s>\n");
-    CHECK(runs("<s>", {{1, 2}}) == "plain <s>\n");  // half of it is enough
+    CHECK(runs("<s>", {{1, 2}}) == "plain <s>\n");  // a part of it is enough
     CHECK(runs("<s>", {{3, 3}}) == "special <s>\n");
     CHECK(runs("a<s>b</s>", {{1, 2}}) == "plain a<s>b\nspecial </s>\n");
     CHECK(runs("</s><s>x", {{0, 4}}) == "plain </s>\nspecial <s>x\n");

@@ -1,12 +1,12 @@
-// Has llama.cpp's own abort callback end decodes half way, as many as a test wants. To be loaded
-// with global symbols, before the extension: it stands before llama_decode.
+// Aborts chosen decodes half way by llama.cpp's own abort callback. Load it with global symbols
+// before the extension: it replaces llama_decode.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <llama.h>
 
-int n_sequences_failing = 0;  // decodes for at least so many sequences are aborted; 0: none
-int n_failed = 0;             // so many have been
-int n_only_logged = 0;        // decodes of which only the log tells that they fail: those of a GPU
+int n_sequences_failing = 0;  // decodes for at least so many sequences are aborted (0: none)
+int n_failed = 0;             // number of aborted decodes
+int n_only_logged = 0;        // decodes whose failure is only logged, as on a GPU
 
 typedef int32_t (*decode_function)(struct llama_context*, struct llama_batch);
 typedef void (*synchronize_function)(struct llama_context*);

@@ -1,5 +1,5 @@
-// A malloc that fails once: in the `fail_in`-th call for 64 bytes or more from now, counted from 0;
-// negative: it does not fail.
+// A malloc that fails once, in the `fail_in`-th next call for 64 bytes or more, counted from 0
+// (negative: never).
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-// Counts the models that are freed, and those of them that are while Python waits. To be loaded
-// with global symbols, before the extension: it stands before llama_model_free.
+// Counts the freed models, and those freed while the GIL is held. Load it with global symbols
+// before the extension: it replaces llama_model_free.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <llama.h>

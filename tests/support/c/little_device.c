@@ -1,5 +1,5 @@
-// A processor with little memory, as llama.cpp offers it on an RPC server: LITTLE_DEVICE says how
-// many MiB. To be preloaded.
+// A processor with little memory as the device of a llama.cpp RPC server: LITTLE_DEVICE MiB.
+// Preload it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// A machine with little memory: /proc/meminfo is the file that LITTLE_MEMORY names, once there is
-// one. To be preloaded.
+// A machine with little memory: replaces /proc/meminfo by the file in LITTLE_MEMORY, if it exists.
+// Preload it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

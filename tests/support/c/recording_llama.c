@@ -1,10 +1,10 @@
-// Writes down how many tokens each decode has, and whose it is. To be loaded with global symbols,
-// before the extension: it stands before llama_decode.
+// Records the number of tokens and the context of each decode. Load it with global symbols before
+// the extension: it replaces llama_decode.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <llama.h>
 
-enum { kMost = 1 << 16 };  // decodes that are written down
+enum { kMost = 1 << 16 };  // most recorded decodes
 
 int n_decodes = 0;
 int widths[kMost];
