@@ -166,7 +166,7 @@ def test_stop_strings_end_a_beam_and_are_cut_off(open_session: Open) -> None:
     assert any("\n" in beam.text for beam in without)
 
 
-def test_the_session_generates_the_same_after_a_beam_search(open_session: Open) -> None:
+def test_generation_is_unchanged_after_a_beam_search(open_session: Open) -> None:
     session = open_session()
     expected = session.generate(PROMPT, max_tokens=40).tokens
     beams = session.beam_search(PROMPT, n_beams=8, max_tokens=40)
@@ -273,7 +273,7 @@ def test_options_that_beam_search_does_not_support_are_refused(
     assert session.beam_search(PROMPT, n_beams=2, max_tokens=2, seed=5, **nothing)
 
 
-def test_wrong_calls_of_beam_search_are_refused(open_session: Open) -> None:
+def test_invalid_calls_of_beam_search_are_refused(open_session: Open) -> None:
     session: Any = open_session()
     with pytest.raises(ArgumentError, match="one prompt at a time"):
         session.beam_search([PROMPT, PROMPT], n_beams=2)

@@ -55,7 +55,7 @@ def replay_file(tmp_path: Path) -> Path:
     return path
 
 
-def test_table_has_a_section_for_each_workload_and_a_mean(capsys: Captured) -> None:
+def test_bench_table_has_a_section_for_each_workload_and_a_mean(capsys: Captured) -> None:
     assert main([*SMALL, "--workload", "edit,copy", "--contestants", "ngram,ngram-2,ngram-8"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "up to 16 tokens a text" in lines[0]
@@ -74,7 +74,7 @@ def test_table_has_a_section_for_each_workload_and_a_mean(capsys: Captured) -> N
     assert sum("best fixed: ngram-" in line and "; ngram is " in line for line in lines) == 2
 
 
-def test_json_has_a_result_for_each_workload(capsys: Captured) -> None:
+def test_bench_json_has_a_result_for_each_workload(capsys: Captured) -> None:
     options = ["--workload", "edit,free,adversarial", "-kv", "q8_0", "--texts", "2"]
     results = results_of(options, capsys)
     assert [result["workload"] for result in results] == ["edit", "free", "adversarial"]
@@ -100,7 +100,7 @@ def test_json_has_a_result_for_each_workload(capsys: Captured) -> None:
     assert ngram["ratio"] == pytest.approx(ngram["tokens_per_second"] / plain["tokens_per_second"])
 
 
-def test_json_ends_with_the_mean_of_several_workloads(capsys: Captured) -> None:
+def test_bench_json_ends_with_the_mean_of_several_workloads(capsys: Captured) -> None:
     options = ["--contestants", "plain", "--json", "--workload"]
     assert main([*SMALL, *options, "edit,prose"]) == 0
     *results, mean = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -146,7 +146,7 @@ def test_default_workloads_are_answered_if_the_model_has_a_template(
     assert {one.kind for one in for_model([], bundled, n_texts)} == {"replayed", "generated"}
 
 
-def test_a_kind_selects_all_its_workloads() -> None:
+def test_a_workload_kind_selects_all_its_workloads() -> None:
     for kind in ("replayed", "generated", "answered"):
         workloads = choose(kind, None, 1)
         assert {one.kind for one in workloads} == {kind}
@@ -155,7 +155,7 @@ def test_a_kind_selects_all_its_workloads() -> None:
         ]
 
 
-def test_contestants_process_every_prompt_without_reuse(open_session: Open) -> None:
+def test_bench_contestants_process_every_prompt_without_reuse(open_session: Open) -> None:
     """The time to the first token is that of the whole prompt."""
     session = open_session()
     contestants = choose_contestants("ngram-4", with_model=False)
@@ -169,7 +169,7 @@ def test_contestants_process_every_prompt_without_reuse(open_session: Open) -> N
         assert one.last.stats.prompt_tokens > 20
 
 
-def test_code_is_both_replayed_and_generated(capsys: Captured) -> None:
+def test_the_code_workload_is_both_replayed_and_generated(capsys: Captured) -> None:
     options = ["--contestants", "plain", "--texts", "2", "--workload"]
     replayed, generated = results_of([*options, "code"], capsys)
     assert [one["workload"] for one in (replayed, generated)] == ["code", "code"]
@@ -179,7 +179,7 @@ def test_code_is_both_replayed_and_generated(capsys: Captured) -> None:
     assert (result["workload"], result["kind"]) == ("code", "generated")
 
 
-def test_contestants_all_measures_every_drafter_and_fixed_length(capsys: Captured) -> None:
+def test_bench_contestants_all_measures_every_drafter_and_fixed_length(capsys: Captured) -> None:
     options = ["-md", str(BUNDLED_DRAFT), "--workload", "edit"]
     (result,) = results_of([*options, "--contestants", "all"], capsys)
     scores = {score["contestant"]: score for score in result["scores"]}
@@ -222,7 +222,7 @@ def test_replay_files_define_workloads(replay_file: Path, capsys: Captured) -> N
     assert [result["workload"] for result in both] == ["mine", "other", "free"]
 
 
-def test_simulation_prints_a_line_for_each_curve_and_workload(
+def test_bench_simulation_prints_a_line_for_each_curve_and_workload(
     replay_file: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     curves = tmp_path / "curves.json"
@@ -319,7 +319,9 @@ def test_promised_speed_matches_the_formula() -> None:
         (["--simulate", "/no/such.json"], "/no/such.json cannot be read"),
     ],
 )
-def test_bad_input_is_one_sentence(arguments: list[str], message: str, capsys: Captured) -> None:
+def test_bad_bench_input_gives_one_sentence(
+    arguments: list[str], message: str, capsys: Captured
+) -> None:
     assert main(["bench", *arguments]) == 2
     error = capsys.readouterr().err
     assert message in error

@@ -67,7 +67,7 @@ def markers(svg: ElementTree.Element) -> dict[str, tuple[str, float, float]]:
     return found
 
 
-def test_plot_places_each_contestant_by_its_scores() -> None:
+def test_bench_plot_places_each_contestant_by_its_scores() -> None:
     scores = [
         score("ngram", 3.0, 30.0),
         score("model", 1.4, 0.0, promised=1.5),
@@ -93,14 +93,14 @@ def test_plot_places_each_contestant_by_its_scores() -> None:
     assert "cascade, planned" not in texts
 
 
-def test_plot_of_plain_decoding_alone_has_no_markers() -> None:
+def test_bench_plot_of_plain_decoding_alone_has_no_markers() -> None:
     svg = picture(result())
     assert not markers(svg)
     assert "plain decoding" in [text.text for text in svg.iter(f"{SVG}text")]
 
 
 @pytest.mark.parametrize("ratio", [0.01, 1.0, 9.0, 3000.0])
-def test_plot_contains_markers_of_any_speed(ratio: float) -> None:
+def test_bench_plot_contains_markers_of_any_speed(ratio: float) -> None:
     svg = picture(result(score("ngram", ratio, 64.0)))
     _, width, height = (float(number) for number in svg.attrib["viewBox"].split()[1:])
     _, x, y = markers(svg)["ngram"]
@@ -112,7 +112,7 @@ def test_plot_contains_markers_of_any_speed(ratio: float) -> None:
     assert 4 <= len(ticks) <= 9
 
 
-def test_page_has_geometric_means_of_several_workloads() -> None:
+def test_bench_page_has_geometric_means_of_several_workloads() -> None:
     """A single workload has no mean."""
     results = [result(score("ngram-4", ratio, 3.0)) for ratio in (1.0, 2.0, 4.0)]
     mean = mean_of(results)
@@ -126,14 +126,14 @@ def test_page_has_geometric_means_of_several_workloads() -> None:
     assert "geometric mean" not in page.document([], results[:1])
 
 
-def test_page_escapes_names() -> None:
+def test_bench_page_escapes_names() -> None:
     text = page.document(["<model> & co"], [result(workload="<b>")])
     assert "&lt;model&gt; &amp; co" in text
     assert "&lt;b&gt; (replayed)" in text
     assert "<b>" not in text
 
 
-def test_page_has_a_table_and_a_plot_for_each_workload(
+def test_bench_page_has_a_table_and_a_plot_for_each_workload(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "bench.html"
@@ -161,7 +161,7 @@ def test_page_has_a_table_and_a_plot_for_each_workload(
         ("\0", "cannot be written: it is no path."),
     ],
 )
-def test_an_unwritable_page_is_refused_before_anything_is_measured(
+def test_an_unwritable_bench_page_is_refused_before_anything_is_measured(
     path: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*SMALL, "--html", path]) == 1
@@ -171,7 +171,7 @@ def test_an_unwritable_page_is_refused_before_anything_is_measured(
     assert said.out == ""
 
 
-def test_html_is_refused_for_simulations(
+def test_bench_html_is_refused_for_simulations(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options: list[Any] = ["--simulate", "curves.json", "--html", str(tmp_path / "bench.html")]

@@ -77,7 +77,7 @@ def test_throughput_compares_with_llama_server(capsys: Captured) -> None:
     assert all(one["best"].startswith("server") for one in result["comparisons"])
 
 
-def test_requests_are_distinct_and_alternate_between_workloads() -> None:
+def test_throughput_requests_are_distinct_and_alternate_between_workloads() -> None:
     def workload(name: str, *prompts: str) -> Workload:
         return Workload(name, "generated", [Task(prompt) for prompt in prompts])
 
@@ -92,7 +92,7 @@ def test_requests_are_distinct_and_alternate_between_workloads() -> None:
     assert len(mixed(choose("replayed,generated", None, 3), 16, tokens)) == 16
 
 
-def test_answered_requests_are_rendered_by_the_template(smollm2: Path, capsys: Captured) -> None:
+def test_throughput_requests_are_rendered_by_the_template(smollm2: Path, capsys: Captured) -> None:
     """Each request is another conversation."""
     options = ["-m", str(smollm2), "--workload", "questions", "--half", "held-out"]
     options += ["--concurrency", "2", "--contestants", "plain", "--texts", "4", "-c", "256"]
@@ -162,7 +162,9 @@ def test_bad_throughput_options_give_one_sentence(
     assert len(error.strip().splitlines()) == 1
 
 
-def test_a_program_that_does_not_serve_gives_one_sentence(tmp_path: Path, capsys: Captured) -> None:
+def test_a_peer_program_that_does_not_start_gives_one_sentence(
+    tmp_path: Path, capsys: Captured
+) -> None:
     program = tmp_path / "llama-server"
     arguments = [*SMALL, "--concurrency", "2", "--workload", "code,prose"]
     arguments += ["--contestants", "server", "--llama-server", str(program)]

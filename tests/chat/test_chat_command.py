@@ -82,7 +82,7 @@ def test_prompt_option_asks_one_message_and_ends(chat: Run, model: Path) -> None
     assert said.err == "specllama: -f - is where messages come from; give the message with -p.\n"
 
 
-def test_files_are_sent_before_the_prompt(chat: Run, smollm2: Path, tmp_path: Path) -> None:
+def test_chat_sends_files_before_the_prompt(chat: Run, smollm2: Path, tmp_path: Path) -> None:
     (path := tmp_path / "x.txt").write_text("a word " * 50)
     options = ("-m", str(smollm2), "-n", "1")
     asked = chat(*options, "-p", "Why?").err
@@ -103,7 +103,7 @@ def test_files_are_sent_before_the_prompt(chat: Run, smollm2: Path, tmp_path: Pa
     assert process.stderr.endswith(b"specllama: standard input cannot be read: it is not UTF-8.\n")
 
 
-def test_pipes_from_process_substitution_are_read(chat: Run, smollm2: Path) -> None:
+def test_chat_reads_pipes_from_process_substitution(chat: Run, smollm2: Path) -> None:
     """As in -f <(command)."""
     options = ("-m", str(smollm2), "-n", "1")
     asked = chat(*options, "-p", "Why?").err
@@ -142,12 +142,12 @@ def test_chat_template_file_replaces_the_models_template(
         assert f"--chat-template-kwargs: {why}" in capfd.readouterr().err
 
 
-def test_drafting_can_be_switched_off(chat: Run, model: Path) -> None:
+def test_chat_drafting_can_be_switched_off(chat: Run, model: Path) -> None:
     for nobody in (("--draft", "none"), ("--no-spec",)):
         assert "Drafting: nobody" in chat("-m", str(model), *nobody, lines="/draft\n").err
 
 
-def test_colours_are_used_only_on_terminals_unless_asked_for(chat: Run, scripted: Script) -> None:
+def test_chat_uses_colours_only_on_terminals_unless_requested(chat: Run, scripted: Script) -> None:
     # The model repeats itself, so copies are soon accepted.
     model = str(scripted(PIECES, then=None, chat_template=TEMPLATE))
     options = ("-m", model, "-n", "40", "--spec-length", "4")
@@ -174,7 +174,7 @@ def test_a_saved_conversation_is_continued(chat: Run, model: Path, tmp_path: Pat
     assert contents == ["c", "u", ":abcd", "b", "cd"]
 
 
-def test_file_command_adds_files_to_the_next_message(
+def test_chat_file_command_adds_files_to_the_next_message(
     chat: Run, smollm2: Path, tmp_path: Path
 ) -> None:
     for name in ("one", "two"):
@@ -190,7 +190,9 @@ def test_file_command_adds_files_to_the_next_message(
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="names are UTF-8 there")
-def test_a_file_name_that_is_not_utf_8_is_refused(chat: Run, model: Path, tmp_path: Path) -> None:
+def test_chat_refuses_files_whose_names_are_not_utf_8(
+    chat: Run, model: Path, tmp_path: Path
+) -> None:
     (tmp_path / os.fsdecode(b"\xff.txt")).write_text("a")
     for arguments, lines in (
         ((), f"/file {tmp_path}/*.txt\na\n"),
@@ -204,7 +206,7 @@ def test_a_file_name_that_is_not_utf_8_is_refused(chat: Run, model: Path, tmp_pa
         assert said.out == ""
 
 
-def test_draft_command_changes_the_drafter(
+def test_chat_draft_command_changes_the_drafter(
     chat: Run, model: Path, smollm2: Path, tmp_path: Path
 ) -> None:
     lines = "u\n/draft none\n/regen\n/stats\n/draft ngram\n/regen\n/draft\n"
@@ -219,7 +221,7 @@ def test_draft_command_changes_the_drafter(
     assert said.err.endswith("its tokenizer is of another type.\n")
 
 
-def test_auto_draft_takes_the_layers_of_the_model_or_ngrams(
+def test_chat_draft_auto_uses_the_models_mtp_layers_or_ngrams(
     chat: Run, bundled_model: Path, tmp_path: Path
 ) -> None:
     (template := tmp_path / "a.jinja").write_text("{{ bos_token }}")
@@ -233,7 +235,7 @@ def test_auto_draft_takes_the_layers_of_the_model_or_ngrams(
     assert re.findall("rafting: (.*)", said) == ["n-grams", "nobody", "n-grams"]
 
 
-def test_help_lists_every_command(chat: Run, model: Path) -> None:
+def test_chat_help_lists_every_command(chat: Run, model: Path) -> None:
     said = chat("-m", str(model), lines="/help\n/?\n")
     for command in COMMANDS:
         assert said.err.count(command.usage) == 2
@@ -241,7 +243,7 @@ def test_help_lists_every_command(chat: Run, model: Path) -> None:
     assert said.out == ""
 
 
-def test_docs_list_every_command() -> None:
+def test_docs_list_every_chat_command() -> None:
     document = (DOCS / "guides/chat.md").read_text()
     document = document.replace("`", "").replace("\\|", "|")
     for command in COMMANDS:
@@ -271,7 +273,7 @@ def test_docs_list_every_command() -> None:
         ("a" * 300 + "\n", "leaves no room in a context of"),
     ],
 )
-def test_bad_commands_end_a_script_with_one_sentence(
+def test_bad_chat_commands_end_a_script_with_one_sentence(
     chat: Run, model: Path, lines: str | bytes, message: str
 ) -> None:
     said = chat("-m", str(model), lines=lines, code=2)
@@ -310,7 +312,7 @@ def test_target_key_of_the_environment_is_ignored_without_a_target_url(
     assert chat("-m", str(model), "-n", "1", lines="u\n").out == ":\n"
 
 
-def test_ctrl_c_ends_a_script(scripted: Script) -> None:
+def test_ctrl_c_ends_a_chat_script(scripted: Script) -> None:
     model = scripted(PIECES, then=None, chat_template=TEMPLATE, n_ctx=200_000)
     command = [sys.executable, "-m", "specllama", *OPTIONS, "-m", str(model), "-c", "200000"]
     with subprocess.Popen(
@@ -326,7 +328,7 @@ def test_ctrl_c_ends_a_script(scripted: Script) -> None:
         assert process.wait(60) == 130
 
 
-def test_answers_are_those_of_a_session(chat: Run, smollm2: Path) -> None:
+def test_chat_answers_are_those_of_a_session(chat: Run, smollm2: Path) -> None:
     said = chat("-m", str(smollm2), "-n", "12", "--spec-length", "3", lines="Hi!\n")
     with SpecSession(smollm2, n_threads=1, n_gpu_layers=0, spec_length=3) as session:
         answer = session.chat([{"role": "user", "content": "Hi!"}], max_tokens=12)

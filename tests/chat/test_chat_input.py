@@ -23,7 +23,7 @@ from specllama.chat.lines import Lines
         ("\n  \n", ["", ""]),
     ],
 )
-def test_lines_are_joined_to_messages_by_quotes_and_backslashes(
+def test_quotes_and_backslashes_join_chat_lines_to_one_message(
     monkeypatch: pytest.MonkeyPatch, text: str, messages: list[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))
@@ -35,10 +35,10 @@ def test_lines_are_joined_to_messages_by_quotes_and_backslashes(
 
 
 @pytest.mark.parametrize("text", ["/help", "/?", "/file x/y", "/", "/nothing\n/help"])
-def test_commands_begin_with_a_slash(text: str) -> None:
+def test_chat_commands_begin_with_a_slash(text: str) -> None:
     assert typed.is_command(text)
 
 
 @pytest.mark.parametrize("text", ["", "help", " /help", "/usr/bin is full", "/ 2", '"""/help"""'])
-def test_paths_and_plain_texts_are_not_commands(text: str) -> None:
+def test_paths_and_plain_texts_are_not_chat_commands(text: str) -> None:
     assert not typed.is_command(text)

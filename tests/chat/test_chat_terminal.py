@@ -58,7 +58,7 @@ def ready(terminal: Terminal) -> None:
     terminal.wait_for("> ")
 
 
-def test_terminal_answers_messages_and_ends_at_end_of_input(
+def test_chat_answers_in_a_terminal_and_ends_at_end_of_input(
     model: Path, tmp_path: Path, kind: str
 ) -> None:
     with chat(model, tmp_path, kind=kind) as terminal:
@@ -81,7 +81,7 @@ def test_terminal_answers_messages_and_ends_at_end_of_input(
         assert terminal.wait() == 0
 
 
-def test_ctrl_c_ends_the_answer_but_not_the_chat(endless: Path, tmp_path: Path, kind: str) -> None:
+def test_ctrl_c_ends_an_answer_but_not_the_chat(endless: Path, tmp_path: Path, kind: str) -> None:
     with chat(endless, tmp_path, "-c", "200000", kind=kind) as terminal:
         for _ in range(2):
             ready(terminal)
@@ -118,7 +118,9 @@ def test_a_message_that_does_not_fit_keeps_the_conversation(
         assert terminal.wait() == 0
 
 
-def test_messages_of_several_lines_can_be_typed_and_pasted(model: Path, tmp_path: Path) -> None:
+def test_chat_messages_of_several_lines_can_be_typed_and_pasted(
+    model: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "talk.json"
     with chat(model, tmp_path) as terminal:
         for typed in (
@@ -138,7 +140,7 @@ def test_messages_of_several_lines_can_be_typed_and_pasted(model: Path, tmp_path
     assert asked == ["u\na"] * 4
 
 
-def test_history_of_typed_messages_is_kept_privately(model: Path, tmp_path: Path) -> None:
+def test_the_chat_history_is_kept_in_a_private_file(model: Path, tmp_path: Path) -> None:
     with chat(model, tmp_path / "cache") as terminal:
         ready(terminal)
         terminal.type(f"u{ALT_ENTER}a\r")
@@ -197,7 +199,7 @@ def test_an_unusable_history_file_does_not_stop_the_chat(
         assert terminal.wait() == 0
 
 
-def test_no_color_switches_colours_off_and_color_command_toggles_them(
+def test_no_color_disables_chat_colours_and_the_color_command_toggles_them(
     endless: Path, tmp_path: Path
 ) -> None:
     options = ("-c", "300", "-n", "40", "--spec-length", "4")

@@ -19,7 +19,7 @@ def talk(system: str | None = None) -> Conversation:
     return conversation
 
 
-def test_messages_can_be_added_taken_back_and_cleared() -> None:
+def test_messages_of_a_conversation_can_be_added_taken_back_and_cleared() -> None:
     conversation = talk("Be brief.")
     assert [one["role"] for one in conversation.messages] == ["system", "user", "assistant"]
     assert conversation.take_back("user") is None
@@ -82,7 +82,7 @@ def test_files_without_a_conversation_are_refused_and_change_nothing(
     assert conversation.messages == before
 
 
-def test_saving_does_not_overwrite_other_files(tmp_path: Path) -> None:
+def test_saving_a_conversation_does_not_overwrite_other_files(tmp_path: Path) -> None:
     path = tmp_path / "thesis.txt"
     path.write_text("chapter one")
     with pytest.raises(ArgumentError, match="holds no conversation; choose another name"):
@@ -93,7 +93,7 @@ def test_saving_does_not_overwrite_other_files(tmp_path: Path) -> None:
             talk().save(str(place))
 
 
-def test_a_pipe_is_not_read(tmp_path: Path) -> None:
+def test_quoting_a_named_pipe_is_refused(tmp_path: Path) -> None:
     """Reading it could wait forever."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -102,14 +102,14 @@ def test_a_pipe_is_not_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["a" * 300, "a" * 300 + "/b"])
-def test_file_names_that_are_too_long_give_one_sentence(path: str) -> None:
+def test_conversation_file_names_that_are_too_long_give_one_sentence(path: str) -> None:
     with pytest.raises(SpecllamaError, match="cannot be written: File name too long"):
         talk().save(path)
     with pytest.raises(ArgumentError, match="cannot be read: File name too long"):
         quoted(path)
 
 
-def test_a_byte_order_mark_is_accepted(tmp_path: Path) -> None:
+def test_a_byte_order_mark_in_a_conversation_file_is_accepted(tmp_path: Path) -> None:
     path = tmp_path / "talk.json"
     path.write_text("\N{BYTE ORDER MARK}" + json.dumps(talk().messages), encoding="utf-8")
     again = Conversation()

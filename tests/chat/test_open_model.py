@@ -39,7 +39,7 @@ def interrupted(times: int) -> Callable[..., SpecSession]:
     return opened
 
 
-def test_changing_the_drafter_opens_a_new_session(model: OpenModel) -> None:
+def test_changing_the_chats_drafter_opens_a_new_session(model: OpenModel) -> None:
     first = model.session
     model.redraft("none")
     assert model.drafter == "nobody"

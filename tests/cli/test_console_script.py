@@ -52,7 +52,7 @@ def test_console_script_refuses_bad_combinations_with_one_sentence(tmp_path: Pat
         assert process.stderr.count("\n") == 1
 
 
-def test_options_of_llama_cpp_are_translated_or_named_as_changing_nothing() -> None:
+def test_options_of_llama_cpp_are_translated_or_reported_as_without_effect() -> None:
     model = ["-m", str(BUNDLED_MODEL), "-p", PROMPT, "-n", "8"]
     plain = console_script(*model, "-kv", "q8_0", "--spec-length", "4")
     typed = "-ctk q8_0 -ctv q8_0 --draft-max 4 --jinja -ub 512 -st"
@@ -62,7 +62,7 @@ def test_options_of_llama_cpp_are_translated_or_named_as_changing_nothing() -> N
     assert pasted.stderr == "spec-cli: --jinja, -ub, -st change nothing here.\n"
 
 
-def test_json_schema_file_constrains_the_text(tmp_path: Path) -> None:
+def test_json_schema_file_option_constrains_the_text(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     text = json.dumps(schema, indent=1).replace("\n", "\r\n")
     (path := tmp_path / "schema.json").write_bytes(text.encode("utf-8-sig"))

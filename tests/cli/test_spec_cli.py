@@ -20,7 +20,7 @@ EXACT = ["-kv", "q8_0", "-fa", "on", "-ngl", "0", "-t", "1", "--spec-length", "4
 PROMPT = PROMPTS["module"]
 
 
-def test_stdout_is_the_text_and_nothing_else(open_session: Callable[..., SpecSession]) -> None:
+def test_spec_cli_writes_only_the_text_to_stdout(open_session: Callable[..., SpecSession]) -> None:
     expected = open_session().generate(PROMPT, max_tokens=60).text.encode()
     for extra in ([], ["--no-spec"], ["--draft", "none"], ["--spec-length", "16"], ["--stats"]):
         process = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "60", *extra)
@@ -41,7 +41,7 @@ def test_a_windows_prompt_file_loses_its_byte_order_mark_and_gets_a_note(tmp_pat
     assert b"the line ends of Windows" in noted.stderr
 
 
-def test_prompts_are_read_from_a_file_and_from_standard_input(tmp_path: Path) -> None:
+def test_spec_cli_reads_prompts_from_a_file_and_from_standard_input(tmp_path: Path) -> None:
     expected = run_spec_cli(*EXACT, "-p", PROMPT, "-n", "20").stdout
     (path := tmp_path / "prompt.txt").write_text(PROMPT + "\n")
     assert run_spec_cli(*EXACT, "-f", str(path), "-n", "20").stdout == expected
@@ -52,7 +52,7 @@ def test_prompts_are_read_from_a_file_and_from_standard_input(tmp_path: Path) ->
         )
 
 
-def test_no_arguments_complete_the_built_in_prompt() -> None:
+def test_spec_cli_without_arguments_completes_the_built_in_prompt() -> None:
     process = run_spec_cli()
     assert process.returncode == 0, process.stderr
     assert len(process.stdout.decode()) > 100
@@ -135,7 +135,7 @@ def test_sampling_flags_match_the_session(open_session: Callable[..., SpecSessio
         assert process.stdout.decode() == expected.text
 
 
-def test_flags_of_truncation_and_dry_sampling_match_the_session(
+def test_truncation_and_dry_flags_match_the_session(
     open_session: Callable[..., SpecSession],
 ) -> None:
     options: dict[str, Any] = {
@@ -192,7 +192,7 @@ def test_md_flag_drafts_with_a_model_and_changes_no_token(bundled_model: Path) -
     assert json.loads(result)["stats"]["draft_decoded_tokens"] > 0
 
 
-def test_help_version_and_devices_are_printed() -> None:
+def test_spec_cli_prints_help_version_and_devices() -> None:
     text = run_spec_cli("--help").stdout.decode()
     for option in (
         "-m",
@@ -279,7 +279,7 @@ def test_help_version_and_devices_are_printed() -> None:
         (["-p", "word " * 3000], "leaves no room in a context of"),
     ],
 )
-def test_bad_arguments_give_exit_code_2_and_one_sentence(
+def test_bad_spec_cli_arguments_give_exit_code_2_and_one_sentence(
     arguments: list[str], message: str
 ) -> None:
     process = run_spec_cli(*arguments)
@@ -291,7 +291,7 @@ def test_bad_arguments_give_exit_code_2_and_one_sentence(
     assert len(error.strip().splitlines()) == 1
 
 
-def test_an_unreadable_file_gives_exit_code_2(tmp_path: Path) -> None:
+def test_an_unreadable_prompt_file_gives_exit_code_2(tmp_path: Path) -> None:
     (loop := tmp_path / "loop").symlink_to(loop)
     for arguments in (["-f"], ["-p", "x", "--grammar-file"], ["-p", "x", "-m"]):
         process = run_spec_cli(*arguments, str(loop))

@@ -67,7 +67,7 @@ def test_an_empty_answer_prints_its_reason(program: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_system_message_that_cannot_be_used_is_refused(program: str, tmp_path: Path) -> None:
+def test_a_system_message_without_a_chat_template_is_refused(program: str, tmp_path: Path) -> None:
     model = write(tmp_path / "m.gguf", None, ["Hi", "!"])
     process = run(program, "-m", model, "-p", "Hi", "-sys", "x")
     assert process.returncode == 2
@@ -87,7 +87,7 @@ def test_a_template_unknown_to_llama_cpp_is_rendered_by_the_console_script_alone
     assert "does not know this model's chat template" in process.stderr
 
 
-def test_a_refusal_by_the_template_is_one_sentence(tmp_path: Path) -> None:
+def test_a_refusal_by_the_chat_template_is_one_sentence(tmp_path: Path) -> None:
     template = "{{ raise_exception('no system messages') }}"
     model = write(tmp_path / "m.gguf", template, ["\n", "A"])
     process = run("console script", "-m", model, "-p", "A")

@@ -58,7 +58,7 @@ def test_ctrl_c_at_any_moment_of_the_start_leaves_no_traceback() -> None:
         assert b"Traceback" not in stderr
 
 
-def test_an_ignored_ctrl_c_does_not_end_the_program() -> None:
+def test_an_ignored_ctrl_c_does_not_end_spec_cli() -> None:
     """As in the background of a script."""
     process = subprocess.Popen(
         [executable(), *EXACT, "-p", PROMPT, "-n", "1000", "-c", "4000"],
@@ -74,7 +74,7 @@ def test_an_ignored_ctrl_c_does_not_end_the_program() -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("extra", [[], ["--json"], ["--help"], ["--version"], ["--list-devices"]])
-def test_unwritable_output_gives_exit_code_1(extra: list[str]) -> None:
+def test_unwritable_output_of_spec_cli_gives_exit_code_1(extra: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         process = subprocess.run(
             [executable(), *EXACT, "-p", PROMPT, "-n", "20", *extra],
@@ -103,7 +103,7 @@ def test_ctrl_c_ends_the_wait_for_a_prompt() -> None:
     process.communicate()
 
 
-def test_a_terminal_gets_colours_and_a_legend() -> None:
+def test_spec_cli_prints_colours_and_a_legend_on_a_terminal() -> None:
     """It also gets a last newline, for the shell's prompt."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
@@ -138,7 +138,7 @@ def test_console_script_runs_the_executable() -> None:
     assert subprocess.run([script, "--bad"], capture_output=True, check=False).returncode == 2
 
 
-def test_a_closed_reader_ends_the_program_silently() -> None:
+def test_a_closed_reader_ends_spec_cli_silently() -> None:
     script = Path(specllama._core.__file__).parents[4] / "bin" / "spec-cli"
     if not script.exists():
         pytest.skip(f"scripts are not installed at {script.parent}")

@@ -25,7 +25,9 @@ from specllama.__main__ import main
         ["trace", "-p", "x", "-md", ""],
     ],
 )
-def test_empty_values_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_empty_values_of_arguments_are_refused(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     """An empty value most likely comes from an unset variable."""
     with pytest.raises(SystemExit, match="2"):
         main(arguments)
@@ -35,7 +37,7 @@ def test_empty_values_are_refused(arguments: list[str], capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("arguments", [["chat", "-p"], ["chat", "-sys"], ["serve", "-a"]])
-def test_values_that_are_not_utf_8_are_refused(
+def test_values_of_arguments_that_are_not_utf_8_are_refused(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit, match="2"):

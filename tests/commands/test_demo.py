@@ -155,7 +155,9 @@ def test_float_copy_without_a_temporary_folder_is_one_sentence(
         pass
 
 
-def test_bad_models_give_exit_code_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_bad_models_of_demo_give_exit_code_2(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     (damaged := tmp_path / "damaged.gguf").write_bytes(b"<html>")
     for arguments in (["-m", "/nowhere.gguf"], ["-m", str(damaged)], ["-hf", "x"]):
         assert main(["demo", *arguments]) == 2
@@ -165,7 +167,7 @@ def test_bad_models_give_exit_code_2(capsys: pytest.CaptureFixture[str], tmp_pat
     assert capsys.readouterr().err.endswith("; see specllama --help.\n")
 
 
-def test_texts_that_do_not_fit_are_refused_before_output(
+def test_demo_refuses_texts_that_do_not_fit_before_any_output(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     (none := tmp_path / "none").write_bytes(b"x")
@@ -183,7 +185,7 @@ def test_texts_that_do_not_fit_are_refused_before_output(
         assert said.out == ""
 
 
-def test_a_small_context_shortens_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_small_context_shortens_the_answer_of_demo(capsys: pytest.CaptureFixture[str]) -> None:
     """Unless -n sets its length."""
     for size in ("123", "200"):
         assert main(["demo", "-t", "1", "-ngl", "0", "-m", str(BUNDLED_MODEL), "-c", size]) == 0
@@ -251,7 +253,7 @@ def test_ctrl_c_during_output_gives_exit_code_130_without_traceback() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_signals_delete_the_temporary_copy(number: signal.Signals, tmp_path: Path) -> None:
+def test_signals_delete_the_temporary_copy_of_demo(number: signal.Signals, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [*COMMAND, "demo", "-t", "1", "-ngl", "0", "-m", str(installed_model())],
         stdout=subprocess.PIPE,

@@ -25,7 +25,7 @@ def replace(path: Path, text: str = "new") -> None:
         fresh.write_text(text)
 
 
-def test_replacing_writes_the_whole_file_and_nothing_else(tmp_path: Path) -> None:
+def test_replacing_a_file_writes_all_of_it_and_no_other_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     for text in ("one", "two"):
         replace(path, text)
@@ -34,7 +34,7 @@ def test_replacing_writes_the_whole_file_and_nothing_else(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_replacing_a_link_replaces_the_file_it_leads_to(tmp_path: Path, there: bool) -> None:
+def test_replacing_a_link_replaces_its_target_file(tmp_path: Path, there: bool) -> None:
     (tmp_path / "folder").mkdir()
     path = tmp_path / "folder" / "file"
     if there:
@@ -180,13 +180,13 @@ def test_endless_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         _files.read(tmp_path / "file")
 
 
-def test_line_ends_of_other_systems_are_converted(tmp_path: Path) -> None:
+def test_text_files_are_read_with_converted_line_ends(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"a\r\nb\rc\n")
     assert _files.read_text(tmp_path / "file") == "a\nb\nc\n"
     assert _files.read_prompt(str(tmp_path / "file")) == "a\r\nb\rc"
 
 
-def test_replacing_keeps_the_permissions(tmp_path: Path) -> None:
+def test_replacing_a_file_keeps_its_permissions(tmp_path: Path) -> None:
     path = tmp_path / "file"
     replace(path)
     for mode in (0o600, 0o444):

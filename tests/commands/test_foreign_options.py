@@ -75,5 +75,5 @@ def test_all_unknown_options_are_refused_at_once(capsys: pytest.CaptureFixture[s
         ("-c=512 -", "-c=512 -"),
     ],
 )
-def test_options_of_llama_cpp_become_the_equal_ones_here(typed: str, expected: str) -> None:
+def test_options_of_llama_cpp_are_translated_to_ours(typed: str, expected: str) -> None:
     assert translated(typed.split(), KNOWN, "spec-cli") == (expected.split(), [])

@@ -57,12 +57,12 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_max_tokens_0_generates_nothing() -> None:
+def test_max_tokens_0_generates_nothing_in_the_llm_plugin() -> None:
     """0 is not the default, which is as many tokens as fit."""
     assert bundled().prompt(PROMPT, threads=1, max_tokens=0).text() == ""
 
 
-def test_models_of_the_caches_are_registered(home: Path) -> None:
+def test_the_llm_plugin_registers_the_models_of_the_caches(home: Path) -> None:
     found: dict[str, Any] = {}
     llm_plugin.register_models(lambda model: found.update({model.model_id: model}))
     other = home / ".cache/llama.cpp/b/code.gguf"
@@ -73,7 +73,7 @@ def test_models_of_the_caches_are_registered(home: Path) -> None:
         assert answer == session.generate(PROMPT, max_tokens=3).text
 
 
-def test_plugin_is_found_without_loading_specllama() -> None:
+def test_the_llm_plugin_is_found_without_loading_specllama() -> None:
     (entry,) = entry_points(group="llm", name="specllama")
     assert entry.load() is llm_plugin
     code = "import sys; from specllama_light import llm_plugin; print(*sys.modules)"
@@ -98,12 +98,12 @@ def test_a_model_without_a_template_continues_the_prompt() -> None:
     assert model.prompt(PROMPT, threads=1, max_tokens=24, stream=False).text() == expected.text
 
 
-def test_answers_are_streamed() -> None:
+def test_the_llm_plugin_streams_answers() -> None:
     response = bundled().prompt(PROMPT, threads=1, max_tokens=12, draft="none")
     assert len(list(response)) > 3
 
 
-def test_the_session_is_kept_while_its_options_stay_the_same() -> None:
+def test_the_llm_plugin_keeps_a_session_while_its_options_stay_the_same() -> None:
     model = bundled()
     model.prompt(PROMPT, threads=1, max_tokens=2).text()
     first = model._session
@@ -125,7 +125,7 @@ def test_an_abandoned_answer_does_not_block_the_next() -> None:
     assert model.prompt(PROMPT, threads=1, max_tokens=2).text()
 
 
-def test_conversations_are_answered_as_by_a_session() -> None:
+def test_the_llm_plugin_answers_conversations_like_a_session() -> None:
     options: dict[str, Any] = {"threads": 1, "max_tokens": 6, "draft": "none"}
     conversation = smollm2().conversation()
     first = conversation.prompt("hello", system="Be brief.", **options)
@@ -145,7 +145,7 @@ def test_conversations_are_answered_as_by_a_session() -> None:
         assert second.input_tokens == len(session.render_chat(messages))
 
 
-def test_schemas_constrain_the_answer() -> None:
+def test_schemas_constrain_the_answer_of_the_llm_plugin() -> None:
     schema = {
         "type": "object",
         "properties": {"good": {"type": "boolean"}},

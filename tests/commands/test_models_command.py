@@ -184,7 +184,9 @@ def test_damaged_files_are_listed_with_their_error(
         assert message in table
 
 
-def test_a_split_model_counts_once(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_models_command_counts_a_split_model_once(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (folder := home / "models").mkdir()
     parts = split(BUNDLED_DRAFT, folder / "draft.gguf", "llama", 5)
     assert len(parts) > 2
@@ -199,7 +201,7 @@ def test_a_split_model_counts_once(home: Path, capsys: pytest.CaptureFixture[str
     assert parts[1].name in record["error"]
 
 
-def test_table_lists_models_with_their_drafts(
+def test_models_table_lists_models_with_their_drafts(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["models"]) == 0
@@ -214,7 +216,9 @@ def test_table_lists_models_with_their_drafts(
     assert target == ["2", "6.25MB", "5.87M", "llama", "Q8_0", "1", name]
 
 
-def test_models_names_the_searched_folders(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_models_command_names_the_searched_folders(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (home / "more").mkdir()
     assert main(["models", str(home / "more")]) == 0
     looked = capsys.readouterr().out.splitlines()[-1]
@@ -249,7 +253,9 @@ def test_models_of_ollama_and_of_the_extra_are_listed(
     }
 
 
-def test_a_missing_folder_is_refused(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_models_command_refuses_a_missing_folder(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["models", str(home / "nowhere")]) == 2
     assert capsys.readouterr().err.strip().endswith(f"There is no directory {home / 'nowhere'}.")
 

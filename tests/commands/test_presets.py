@@ -83,7 +83,7 @@ def test_toml_preset_files_have_a_table_for_each_model(tmp_path: Path) -> None:
     assert large.load_on_startup
 
 
-def test_options_on_the_command_line_override_the_file(tmp_path: Path) -> None:
+def test_options_on_the_command_line_override_the_preset_file(tmp_path: Path) -> None:
     path = tmp_path / "models.ini"
     path.write_text("[a]\nmodel = a.gguf\nc = 512\n")
     (entry,) = models("--models", str(path), "-c", "1024", "--port", "0", "--models-max", "1")

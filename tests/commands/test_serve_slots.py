@@ -20,7 +20,7 @@ from specllama.commands import serve
         ([False], 2, {}, 2),
     ],
 )
-def test_slots_are_fewer_without_a_gpu(
+def test_serve_has_fewer_slots_without_a_gpu(
     monkeypatch: pytest.MonkeyPatch,
     takes_layers: list[bool],
     n_cpus: int,
@@ -34,5 +34,5 @@ def test_slots_are_fewer_without_a_gpu(
     assert serve._slots(arguments) == n_slots
 
 
-def test_the_processor_takes_no_layers() -> None:
+def test_the_cpu_device_takes_no_gpu_layers() -> None:
     assert [one.takes_layers for one in list_devices() if one.name == "CPU"] == [False]

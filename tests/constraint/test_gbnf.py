@@ -93,7 +93,7 @@ def is_utf8(text: bytes) -> bool:
 
 
 @pytest.mark.parametrize("name", GRAMMARS)
-def test_grammar_as_lark_allows_the_tokens_that_llama_cpp_allows(
+def test_gbnf_converted_to_lark_allows_the_tokens_that_llama_cpp_allows(
     vocabulary: llama_cpp.Llama, name: str
 ) -> None:
     vocab = llama_cpp.llama_model_get_vocab(vocabulary.model)
@@ -119,7 +119,7 @@ def test_grammar_as_lark_allows_the_tokens_that_llama_cpp_allows(
         expected.close()
 
 
-def test_a_grammar_of_many_conflicting_rules_is_converted() -> None:
+def test_a_gbnf_grammar_of_many_conflicting_rules_is_converted() -> None:
     """Thousands of rules that all conflict with each other are written character by character."""
     rules = [f'r{i} ::= [a-z]+ "{i}" (r{(i + 1) % 1500} | r{i * 7 % 1500})?' for i in range(1500)]
     lark = gbnf_as_lark("\n".join(["root ::= r0", *rules]))

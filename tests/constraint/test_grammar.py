@@ -64,7 +64,9 @@ def test_texts_follow_their_grammar(open_session: Open, settings: dict[str, Any]
 
 
 @pytest.mark.parametrize("settings", SETTINGS[:3])
-def test_drafts_change_no_token(open_session: Open, settings: dict[str, Any]) -> None:
+def test_drafts_change_no_token_under_a_grammar(
+    open_session: Open, settings: dict[str, Any]
+) -> None:
     plain = open_session(draft=None)
     drafting = [open_session(draft=draft, spec_length=6) for draft in ("ngram", BUNDLED_DRAFT)]
     accepted = 0

@@ -94,7 +94,7 @@ def test_amx_is_left_out_if_the_child_cannot_be_started(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="AMX is used on Linux only")
-def test_child_finds_the_libraries_of_this_process(
+def test_the_amx_child_finds_the_libraries_of_this_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after `pip install --target`: the child takes the libraries that this process has."""
@@ -126,7 +126,7 @@ def test_a_package_in_another_folder_uses_the_same_amx_kernels(tmp_path: Path) -
         assert found.stdout.strip() == session.cpu_kernels
 
 
-def test_outcome_of_the_child_is_cached(tmp_path: Path) -> None:
+def test_the_outcome_of_the_amx_child_is_cached(tmp_path: Path) -> None:
     folder = tmp_path / "made" / "when needed"
     assert tried(f"print({ANSWER.strip()!r})", folder=folder)[0]
     assert tried("print('rubbish')", folder=folder) == (True, "")  # the child is not run
@@ -165,7 +165,7 @@ def test_cpu_kernels_name_amx_if_present(bundled_model: Path) -> None:
     assert f"CPU kernels: {cpu_kernels()}" in devices
 
 
-def test_pipes_and_devices_in_the_cache_folder_are_replaced(tmp_path: Path) -> None:
+def test_pipes_and_devices_in_the_amx_cache_folder_are_replaced(tmp_path: Path) -> None:
     assert tried(f"print({ANSWER.strip()!r})", folder=tmp_path)[0]
     (file,) = tmp_path.iterdir()
     for put in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):

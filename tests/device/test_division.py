@@ -280,7 +280,7 @@ class TestDevices:
                     least[draft] = mib
         assert 12 < least[None] < least["mtp"] < 80
 
-    def test_both_devices_get_a_part_of_the_model(self, library: Path) -> None:
+    def test_two_devices_each_get_a_part_of_the_model(self, library: Path) -> None:
         for pair in ((20, 20), (22, 18), (18, 28)):
             with devices(library, *pair) as rpc:
                 log = said(BUNDLED_MODEL, rpc, n_ctx=2048)

@@ -75,7 +75,7 @@ def bundled(session: SpecSession, name: str, **options: Any) -> Generation:
 NO_END: dict[str, Any] = {"logit_bias": {1: -math.inf, 2: -math.inf}, "logprobs": 20}
 
 
-def test_plain_tokens_are_those_of_llama_cpp_python(open_gpu: Open) -> None:
+def test_plain_tokens_on_a_gpu_are_those_of_llama_cpp_python(open_gpu: Open) -> None:
     session = open_gpu(None, None)
     llama = llama_cpp.Llama(
         str(BUNDLED_MODEL), n_ctx=2048, n_gpu_layers=-1, n_threads=1, verbose=False
@@ -93,7 +93,7 @@ def test_plain_tokens_are_those_of_llama_cpp_python(open_gpu: Open) -> None:
     llama.close()
 
 
-def test_log_probabilities_are_near_those_of_the_cpu(model: Path, open_gpu: Open) -> None:
+def test_log_probabilities_on_a_gpu_are_near_those_of_the_cpu(model: Path, open_gpu: Open) -> None:
     here, there = open_gpu(model, None, n_gpu_layers=0), open_gpu(model, None)
     for n in (1, 20, 70):
         prompt = [1, *words(n, seed=n)]
@@ -104,7 +104,7 @@ def test_log_probabilities_are_near_those_of_the_cpu(model: Path, open_gpu: Open
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
-def test_drafts_change_no_token_but_near_ties(
+def test_drafts_on_a_gpu_change_no_token_except_near_ties(
     model: Path, open_gpu: Open, temperature: float
 ) -> None:
     """Every round is rewound to a position inside its batch."""
@@ -187,7 +187,7 @@ def test_experts_in_main_memory_give_nearly_the_same_logprobs(
             assert abs(found[token] - logprob) < FAR, n
 
 
-def test_many_requests_at_once_give_the_tokens_of_each_alone(model: Path, open_gpu: Open) -> None:
+def test_many_requests_on_a_gpu_get_the_tokens_of_each_alone(model: Path, open_gpu: Open) -> None:
     plain, session = open_gpu(model, None), open_gpu(model, n_seq=8, spec_length="auto")
     prompts = [[1, *words(n, seed=n)] for n in (1, 5, 20, 20, 40, 70, 130, 150)]
     streams = [session.stream(prompt, max_tokens=40, **NO_END) for prompt in prompts]
@@ -198,7 +198,9 @@ def test_many_requests_at_once_give_the_tokens_of_each_alone(model: Path, open_g
         assert distance(expected, stream.result().tokens) < FAR, len(prompt)
 
 
-def test_many_texts_of_the_bundled_pair_give_the_tokens_of_each_alone(open_gpu: Open) -> None:
+def test_many_texts_of_the_bundled_pair_on_a_gpu_get_the_tokens_of_each_alone(
+    open_gpu: Open,
+) -> None:
     plain, session = open_gpu(None, None), open_gpu(n_seq=len(FEW), spec_length="auto")
     streams = [session.stream(PROMPTS[name], max_tokens=50, **ENDLESS) for name in FEW[:-1]]
     for stream, name in zip(streams, FEW, strict=False):

@@ -162,7 +162,7 @@ def test_many_requests_with_a_planner_finish_over_rpc(pair: str) -> None:
 
 
 @with_rpc
-def test_some_layers_may_stay_on_this_machine(
+def test_layers_can_be_split_between_this_machine_and_rpc_servers(
     pair: str, open_session: Callable[..., SpecSession]
 ) -> None:
     expected = open_session(draft=None).generate(PROMPT, max_tokens=N_TOKENS).tokens

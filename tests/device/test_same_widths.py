@@ -53,7 +53,7 @@ def test_same_widths_are_unknown_for_shared_and_windowed_memories(tmp_path: Path
 
 @pytest.mark.parametrize("flash_attn", [True, False])
 @pytest.mark.parametrize("n_before", [200, 600])
-def test_llama_cpp_computes_the_same_bits_at_these_widths(
+def test_llama_cpp_computes_the_same_bits_at_the_same_widths(
     tmp_path: Path, flash_attn: bool, n_before: int
 ) -> None:
     """llama.cpp alone, through llama-cpp-python, with two threads."""

@@ -70,7 +70,7 @@ def test_every_source_of_an_image_gives_the_same_prompt(
     assert len(other) == len(prompts[0])
 
 
-def test_every_way_to_ask_gives_the_same_answer(session: SpecSession) -> None:
+def test_every_way_to_ask_about_an_image_gives_the_same_answer(session: SpecSession) -> None:
     messages = asked({"type": "image", "image": picture(1)}, "What is it?")
     answer = session.chat(messages, **OPTIONS)
     assert len(answer.tokens) == 12
@@ -185,7 +185,7 @@ def test_a_model_without_a_projector_refuses_images(open_session: Any) -> None:
         session.generate(MARKER, media=[picture(1)])
 
 
-def test_sounds_become_media_of_the_models_rate(tmp_path: Path) -> None:
+def test_sounds_are_resampled_to_the_models_rate(tmp_path: Path) -> None:
     path = tmp_path / "sound.wav"
     with wave.open(str(path), "wb") as out:
         out.setnchannels(1)

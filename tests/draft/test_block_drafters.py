@@ -52,7 +52,7 @@ def compare_with_plain(
 
 @pytest.mark.parametrize("n_seq", [1, 4])
 @pytest.mark.parametrize("options", [{"spec_length": 64}, {"spec_length": "auto"}])
-def test_drafts_of_random_blocks_change_no_token(
+def test_random_block_drafters_change_no_token(
     pair: dict[str, Any], open_session: Open, n_seq: int, options: dict[str, Any]
 ) -> None:
     compare_with_plain(open_session, pair, 100 * n_seq, n_seq, **options)
@@ -60,7 +60,7 @@ def test_drafts_of_random_blocks_change_no_token(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_seq", [1, 4])
-def test_drafts_of_random_blocks_change_no_token_of_long_texts(
+def test_random_block_drafters_change_no_token_of_long_texts(
     pair: dict[str, Any], open_session: Open, n_seq: int
 ) -> None:
     compare_with_plain(open_session, pair, 20_000, n_seq, spec_length=64)
@@ -99,7 +99,9 @@ def test_block_drafts_drawn_from_distributions_are_verified_by_rejection(
         assert stats.drafted > 100 or spec_length == "auto"
 
 
-def test_a_grammar_holds_with_block_drafts(pair: dict[str, Any], open_session: Open) -> None:
+def test_block_drafts_change_no_token_under_a_grammar(
+    pair: dict[str, Any], open_session: Open
+) -> None:
     how: dict[str, Any] = {"grammar": 'root ::= (" w5" | " w6" " w7"){9}', "max_tokens": 40}
     without = open_session(pair["model"], None, exact=EXACT_HERE).generate(PROMPT, **how)
     for spec_length in (4, "auto"):

@@ -350,7 +350,7 @@ def test_spec_cli_drafts_from_a_corpus(tmp_path: Path, said: Path) -> None:
     assert process.stdout == ""
 
 
-def test_trace_and_bench_take_a_corpus(said: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_and_bench_accept_a_corpus(said: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", "-p", "x", "-t", "1", "-ngl", "0", "--corpus", str(BUNDLED_MODEL)]) == 2
     assert "not a corpus of" in capsys.readouterr().err
     bench = ["-t", "1", "-ngl", "0", "--workload", "prose", "--texts", "1", "--repeat", "1"]

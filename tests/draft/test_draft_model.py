@@ -65,7 +65,7 @@ def test_a_draft_model_changes_no_sampled_token(open_session: Open) -> None:
     assert accepted > 200
 
 
-def test_no_token_is_decoded_twice_unless_rejected(open_session: Open) -> None:
+def test_the_draft_model_decodes_no_accepted_token_twice(open_session: Open) -> None:
     session = open_session(draft=BUNDLED_DRAFT, spec_length=4)
     for name, prompt in PROMPTS.items():
         most = most_tokens(session, prompt, 100)
@@ -230,7 +230,7 @@ def test_bad_draft_model_options_are_refused(
         open_session(**({"draft": BUNDLED_DRAFT} | options))
 
 
-def test_a_command_names_the_wrong_draft_flag(capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_errors_name_the_wrong_draft_model_flag(capsys: pytest.CaptureFixture[str]) -> None:
     for flags, wrong in ((["-ngl", "-2"], "-ngl/"), (["-ngld", "-2"], "-ngld/")):
         with pytest.raises(SystemExit, match="2"):
             main(["trace", "-p", "x", "-t", "1", *flags])

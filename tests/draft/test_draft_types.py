@@ -55,7 +55,9 @@ def test_a_converted_draft_changes_no_token(open_session: Open, cache: Path, kin
         assert found.stats.accepted > 5
 
 
-def test_a_draft_keeps_its_types_if_it_has_the_wanted_one(open_session: Open, cache: Path) -> None:
+def test_a_draft_that_has_the_requested_type_is_not_converted(
+    open_session: Open, cache: Path
+) -> None:
     open_session(draft=BUNDLED_DRAFT, draft_type="q8_0")
     open_session(draft=BUNDLED_DRAFT, draft_type="keep")
     assert copies(cache) == []
@@ -81,7 +83,7 @@ def test_a_draft_is_converted_only_once(
     assert copy.stat().st_mtime > 1  # it was marked as used
 
 
-def test_another_file_of_the_same_name_size_and_time_gets_a_copy_of_its_own(
+def test_another_draft_file_of_the_same_name_size_and_time_gets_its_own_copy(
     open_session: Open, cache: Path, tmp_path: Path
 ) -> None:
     draft = tmp_path / "draft.gguf"
@@ -174,7 +176,7 @@ def test_ctrl_c_during_a_conversion_leaves_no_copy(cache: Path) -> None:
     assert len(copies(cache)) == 1
 
 
-def test_a_cache_that_cannot_be_written_is_an_error_only_if_a_type_was_asked_for(
+def test_an_unwritable_draft_cache_is_an_error_only_if_a_type_is_requested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
@@ -267,7 +269,7 @@ def test_slow_weight_types_are_reported_with_the_gain_of_faster_ones(
     assert said.endswith(": in q4_0 the model would decode 2.0 times as fast, in q8_0 1.7 times.")
 
 
-def test_types_as_slow_as_they_are_large_are_not_called_slow(
+def test_weight_types_as_slow_as_they_are_large_are_not_reported_as_slow(
     large: Path, believe: Callable[..., None]
 ) -> None:
     believe(q5_0=1.3, q4_0=1, q4_1=1.1, q8_0=1.9)

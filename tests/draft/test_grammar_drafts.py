@@ -137,7 +137,7 @@ def test_several_requests_get_their_own_grammar_drafts(open_session: Open) -> No
     assert accepted > 10
 
 
-def test_the_server_drafts_from_schemas(open_session: Open) -> None:
+def test_the_server_drafts_from_json_schemas(open_session: Open) -> None:
     schema = record(temperature_in_degrees_celsius=NUMBER)
     wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
     with serve(open_session()) as server:
@@ -214,7 +214,9 @@ def test_a_draft_with_another_tokenization_of_forced_text_changes_no_token(
         assert by_grammar(found)[0] > 0
 
 
-def test_repeated_formatting_is_drafted(scripted: Script, open_session: Open) -> None:
+def test_the_formatting_of_repeated_records_is_drafted(
+    scripted: Script, open_session: Open
+) -> None:
     """Where white space is optional, records are drafted with the white space of the first one."""
     pieces = ["{", "a", ":", " ", "1", "}"]
     plain, drafting = scripted_session(scripted, open_session, pieces, then=None)
@@ -272,7 +274,7 @@ def test_a_long_literal_takes_fewer_rounds(open_session: Open) -> None:
     assert found.stats.rounds < expected.stats.rounds
 
 
-def test_ambiguous_grammars_do_not_slow_generation(open_session: Open) -> None:
+def test_ambiguous_grammars_are_followed_with_drafts(open_session: Open) -> None:
     """The number of parses of forced text doubles with each character: the lookahead stays
     short."""
     grammar = 'root ::= "a" root "b" | "a" root "c" | "a" root "d"'

@@ -138,7 +138,7 @@ def test_a_head_drafts_in_the_round_after_an_accepted_branch(
     assert n_aside > 5
 
 
-def test_several_requests_get_the_tokens_of_each_alone(
+def test_several_requests_with_a_head_get_the_tokens_of_each_alone(
     pair: dict[str, Any], open_session: Open
 ) -> None:
     session = open_session(**pair, n_seq=3)

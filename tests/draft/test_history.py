@@ -181,7 +181,7 @@ def test_a_history_copy_resumes_after_a_differing_token() -> None:
     ]
 
 
-def test_bad_arguments_are_refused() -> None:
+def test_bad_history_arguments_are_refused() -> None:
     for n in (1023, (1 << 28) + 1, -1):
         with pytest.raises(ArgumentError, match=f"max_tokens must be from 1024 to .*, not {n}"):
             History(n)

@@ -117,7 +117,7 @@ def test_matches_in_periodic_texts_continue_without_end(period: int) -> None:
     assert as_tuples(finder, 1) == ([(2, 4)] if period > 1 else [])
 
 
-def test_a_copy_continues_into_its_own_prediction() -> None:
+def test_a_match_at_the_end_continues_into_its_own_prediction() -> None:
     finder = MatchFinder()
     finder.append_batch([9, 1, 2, 3, 1, 2, 3, 1])
     assert as_tuples(finder, 7) == [
@@ -191,7 +191,7 @@ def test_a_full_match_finder_forgets_the_older_half(max_tokens: int) -> None:
         assert as_tuples(one, 64) == as_tuples(all_at_once, 64)
 
 
-def test_predictions_for_another_text_equal_the_reference() -> None:
+def test_matches_for_another_text_equal_the_reference() -> None:
     searched = real_tokens("textwrap.py")
     finder, reference = MatchFinder(), Reference()
     finder.append_batch(searched)
@@ -213,7 +213,7 @@ def test_predictions_for_another_text_equal_the_reference() -> None:
     assert as_tuples(lonely, 8, [0, 1, 2, 3, 4]) == [(5, 4)]
 
 
-def test_memory_is_bounded() -> None:
+def test_the_memory_of_a_match_finder_is_bounded() -> None:
     rng = random.Random(1)
     finder = MatchFinder()
     for n in range(1, 30_001):
@@ -240,7 +240,7 @@ def test_short_texts_give_no_match() -> None:
     assert as_tuples(finder, 2) == [(5, 4), (5, 5)]
 
 
-def test_prediction_changes_nothing() -> None:
+def test_finding_matches_does_not_change_the_finder() -> None:
     finder = MatchFinder()
     finder.append_batch([1, 2, 3, 4, 5, 1, 2, 3, 4])
     before = as_tuples(finder, 64)

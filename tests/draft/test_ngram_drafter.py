@@ -116,7 +116,7 @@ class Twin(Drafter):
 
 @pytest.mark.parametrize("spec_length", [3, 16])
 @pytest.mark.parametrize("with_reference", [False, True])
-def test_ngram_drafter_proposes_as_its_parts_in_python(
+def test_the_ngram_drafter_proposes_the_same_as_its_parts_in_python(
     open_session: Open,
     plain_tokens: dict[str, list[int]],
     spec_length: int,

@@ -134,7 +134,7 @@ def test_one_context_can_fill_the_ngram_table() -> None:
     assert as_tuples(predictor, 3) == reference.predict(3)
 
 
-def test_memory_is_bounded() -> None:
+def test_the_memory_of_ngram_tables_is_bounded() -> None:
     rng = random.Random(1)
     predictor = NGramPredictor(max_bytes=1 << 20)
     predictor.update_batch([rng.randrange(100_000) for _ in range(200_000)])
@@ -160,7 +160,7 @@ def test_ties_between_ngrams_go_to_the_most_recent() -> None:
     assert predictor.predict(1)[0].token == 1
 
 
-def test_update_batch_equals_update_of_each_token() -> None:
+def test_ngram_update_batch_equals_update_of_each_token() -> None:
     rng = random.Random(3)
     tokens = [rng.randrange(9) for _ in range(500)]
     one, all_at_once = NGramPredictor(window=100), NGramPredictor(window=100)
@@ -170,7 +170,7 @@ def test_update_batch_equals_update_of_each_token() -> None:
     assert as_tuples(one, 64) == as_tuples(all_at_once, 64)
 
 
-def test_short_texts_give_no_prediction() -> None:
+def test_short_texts_give_no_ngram_prediction() -> None:
     predictor = NGramPredictor()
     assert predictor.predict() == []
     predictor.update(5)
@@ -178,7 +178,7 @@ def test_short_texts_give_no_prediction() -> None:
     assert predictor.predict(0) == []
 
 
-def test_prediction_does_not_change_the_tables() -> None:
+def test_ngram_prediction_does_not_change_the_tables() -> None:
     predictor = NGramPredictor()
     predictor.update_batch([1, 2, 3, 1, 2])
     before = as_tuples(predictor, 64)
@@ -200,7 +200,7 @@ def test_bad_ngram_options_are_refused(options: dict[str, int], name: str) -> No
         NGramPredictor(**options)
 
 
-def test_bad_tokens_are_refused() -> None:
+def test_bad_tokens_for_ngram_tables_are_refused() -> None:
     predictor = NGramPredictor()
     with pytest.raises(ArgumentError, match="0 or more"):
         predictor.update(-1)

@@ -16,7 +16,7 @@ from specllama.session import BUNDLED_DRAFT
 
 
 @pytest.mark.parametrize("spec_length", [1, 4, 16])
-def test_counts_agree_with_each_other(open_session: Open, spec_length: int) -> None:
+def test_the_counts_in_stats_agree_with_each_other(open_session: Open, spec_length: int) -> None:
     session = open_session(spec_length=spec_length)
     for name, prompt in PROMPTS.items():
         generation = session.generate(prompt, max_tokens=most_tokens(session, prompt, 100))
@@ -63,7 +63,7 @@ def test_break_even_is_reported_if_a_draft_model_was_timed(open_session: Open) -
     assert found.draft_break_even == 0
 
 
-def test_by_drafter_has_the_names_of_source(open_session: Open) -> None:
+def test_by_drafter_has_the_names_of_all_sources(open_session: Open) -> None:
     stats = open_session().generate("import", max_tokens=1).stats
     assert list(stats.by_drafter) == [source.name for source in Source]
 
@@ -84,7 +84,7 @@ def test_seconds_of_the_parts_add_up_to_the_total(open_session: Open) -> None:
         assert max(explained) > 0.95, name
 
 
-def test_rates_of_an_empty_generation_are_zero(open_session: Open) -> None:
+def test_the_rates_of_an_empty_generation_are_zero(open_session: Open) -> None:
     stats = open_session().generate("x", max_tokens=0).stats
     assert stats.acceptance_rate == stats.tokens_per_round == stats.tokens_per_second == 0
     assert stats.rounds == 0

@@ -231,7 +231,7 @@ def test_a_trace_prints_one_line_for_each_round(open_session: Open) -> None:
     assert "".join(literal_eval(literal) for literal in said) == text
 
 
-def test_to_dict_has_every_token_of_the_text(open_session: Open) -> None:
+def test_trace_to_dict_has_every_token_of_the_text(open_session: Open) -> None:
     trace, text = traced(open_session(spec_length="auto"), max_tokens=40)
     again = json.loads(json.dumps(trace.to_dict()))
     tokens = [token for one in again["rounds"] for token in one["tokens"]]

@@ -137,7 +137,7 @@ def test_bad_gguf_headers_are_refused(tmp_path: Path, change: dict[str, Any], me
     assert message in refusal(path)
 
 
-def test_an_empty_tensor_is_refused(tmp_path: Path) -> None:
+def test_a_model_with_an_empty_tensor_is_refused(tmp_path: Path) -> None:
     """It is refused before its kernel is looked up."""
     write_header(path := tmp_path / "model.gguf", "llama", **LLAMA)
     data = bytearray(path.read_bytes())
@@ -150,7 +150,7 @@ def test_an_empty_tensor_is_refused(tmp_path: Path) -> None:
         assert "its tensor token_embd.weight is empty" in refusal(path)
 
 
-def test_missing_tensors_are_refused(tmp_path: Path) -> None:
+def test_a_model_with_missing_tensors_is_refused(tmp_path: Path) -> None:
     write_header(
         path := tmp_path / "tensors.gguf",
         "llama",
@@ -221,7 +221,7 @@ def test_a_named_pipe_is_refused_as_a_model(tmp_path: Path) -> None:
     assert "not a regular file" in refusal(path)
 
 
-def test_damaged_files_never_crash_the_process(tmp_path: Path) -> None:
+def test_damaged_model_files_never_crash_the_process(tmp_path: Path) -> None:
     """80 files with a few changed bytes, in a child process: each is refused or runs."""
     write_scripted_model(original := tmp_path / "whole.gguf", ["a", "b", "c"])
     script = textwrap.dedent(
@@ -312,7 +312,7 @@ def test_quantised_kv_memory_without_flash_attention_is_refused(open_session: Op
         open_session(kv_type="q8_0", flash_attn=False)
 
 
-def test_unknown_keywords_raise_type_error(open_session: Open) -> None:
+def test_unknown_options_of_sessions_and_generations_raise_type_error(open_session: Open) -> None:
     with pytest.raises(TypeError, match="temperatur"):
         open_session(temperatur=1)
     with pytest.raises(TypeError, match="max_token"):

@@ -72,7 +72,9 @@ def outcome(kind: str, path: Path, target: Path) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_undamaged_files_generate(kind: str, whole: Callable[[str], Path], target: Path) -> None:
+def test_undamaged_models_of_every_kind_generate(
+    kind: str, whole: Callable[[str], Path], target: Path
+) -> None:
     assert outcome(kind, whole(kind), target) == "ran 4\n"
 
 
@@ -211,7 +213,7 @@ def test_a_rope_dimension_of_0_is_accepted_without_attention(
         assert outcome(kind, path, target) == "ran 4\n"
 
 
-def test_models_command_lists_damaged_files_with_sound_ones(
+def test_models_command_lists_damaged_files_with_undamaged_ones(
     tmp_path: Path, whole: Callable[[str], Path]
 ) -> None:
     (folder := tmp_path / "models").mkdir()

@@ -41,5 +41,5 @@ def try_case(index: int, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("n_cases", fuzz.sizes(500))
-def test_mutated_files_never_end_the_process(n_cases: int, tmp_path: Path) -> None:
+def test_mutated_model_files_never_end_the_process(n_cases: int, tmp_path: Path) -> None:
     assert fuzz.failures(__file__, n_cases, tmp_path) == []

@@ -59,7 +59,7 @@ def test_a_split_model_gives_the_same_tokens(
 @pytest.mark.parametrize(
     ("write", "architecture"), [(write_hybrid_with_snapshots, "lfm2"), (write_delta_net, "qwen35")]
 )
-def test_recurrent_layers_are_found_in_any_part(
+def test_recurrent_layers_are_found_in_any_part_of_a_split_model(
     tmp_path: Path, write: Callable[[Path], Path], architecture: str, open_session: Open
 ) -> None:
     """The recurrent layers decide the kind of memory and the kernels."""
@@ -72,7 +72,9 @@ def test_recurrent_layers_are_found_in_any_part(
     assert found.tokens == expected.tokens
 
 
-def test_memory_estimate_counts_all_parts(parts: list[Path], bundled_model: Path) -> None:
+def test_the_memory_estimate_counts_all_parts_of_a_split_model(
+    parts: list[Path], bundled_model: Path
+) -> None:
     def message(model: Path) -> str:
         with pytest.raises(OutOfMemoryError) as caught:
             SpecSession(model, None, n_ctx=1 << 24, n_batch=8192, n_seq=64)

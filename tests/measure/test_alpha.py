@@ -65,7 +65,7 @@ def softmax(row: list[float], temperature: float) -> list[float]:
     return [weight / total for weight in weights]
 
 
-def test_rows_are_the_logits_of_the_pytorch_network(target: LogitsModel) -> None:
+def test_measured_rows_are_the_logits_of_the_pytorch_network(target: LogitsModel) -> None:
     """The reference has stored results: see models/reference.py."""
     data = DATA / "reference.json"
     reference = json.loads(data.read_text("utf-8"))
@@ -222,7 +222,7 @@ def test_alpha_matches_the_acceptance_of_a_session(
     assert abs(accepted / drafted - one.alpha.mean) < 4 * error
 
 
-def test_unigrams_and_bigrams_count_tokens(target: LogitsModel) -> None:
+def test_unigram_and_bigram_drafters_count_tokens(target: LogitsModel) -> None:
     tokens = [5, 7, 5, 8, 5, 7, 5]
     unigram = Unigram().distributions(tokens, 6, 1.0, 10)
     assert unigram[0].tolist() == [0, 0, 0, 0, 0, 3 / 6, 0, 2 / 6, 1 / 6, 0]
@@ -283,7 +283,7 @@ def test_bad_lenience_is_refused(
         alpha.measure(target, texts[0.0], [Unigram()], (lenience,))
 
 
-def test_measuring_without_texts_is_refused(target: LogitsModel, draft: LogitsModel) -> None:
+def test_measuring_alpha_without_texts_is_refused(target: LogitsModel, draft: LogitsModel) -> None:
     drafters: list[Approximation] = [Unigram()]
     with pytest.raises(ArgumentError, match="at least one text"):
         alpha.measure(target, [], drafters)
@@ -291,7 +291,7 @@ def test_measuring_without_texts_is_refused(target: LogitsModel, draft: LogitsMo
         alpha.compare_rules(target, draft, [], "draft")
 
 
-def test_a_missing_model_is_refused(tmp_path: Path) -> None:
+def test_measuring_alpha_of_a_missing_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError):
         LogitsModel(tmp_path / "none.gguf", n_ctx=32)
 
@@ -340,7 +340,7 @@ def test_alpha_command_measures_every_draft_of_a_folder(
     assert "At T = 1 " in out
 
 
-def test_alpha_command_compares_types_of_a_draft(
+def test_alpha_command_compares_weight_types_of_a_draft(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], write: Callable[[str, str], str]
 ) -> None:
     text = write("a.txt", "\n".join(packaged_prompts(["code"])))

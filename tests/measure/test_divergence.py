@@ -63,7 +63,9 @@ def test_divergence_of_several_requests_is_reported(capsys: pytest.CaptureFixtur
     assert result["n_tokens"] == 48
 
 
-def test_prompts_are_read_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_divergence_reads_prompts_from_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "prompts.jsonl"
     path.write_text('{"prompt": "def f(x):"}\n\n{"prompt": "import os\\n", "more": 1}\n', "utf-8")
     assert workloads.read_prompts(path) == ["def f(x):", "import os\n"]
@@ -99,7 +101,7 @@ def generation(tokens: list[int], *, exact: bool = True, top: Any = None) -> Any
     return SimpleNamespace(tokens=tokens, stats=stats, logprobs=logprobs)
 
 
-def test_comparison_finds_the_first_difference_and_its_gap() -> None:
+def test_divergence_finds_the_first_difference_and_its_gap() -> None:
     top = {3: -0.5, 4: -0.75}
     same = compare(generation([1, 2, 3]), generation([1, 2, 3]))
     assert same == Comparison(None, None, True, 3, 0.5)
@@ -111,7 +113,7 @@ def test_comparison_finds_the_first_difference_and_its_gap() -> None:
     assert (ended.first, ended.gap) == (2, None)
 
 
-def test_report_summarises_comparisons() -> None:
+def test_the_divergence_report_summarises_comparisons() -> None:
     found = [
         Comparison(None, None, True, 100, 0.5),
         Comparison(10, 0.25, False, 100, 0.5),

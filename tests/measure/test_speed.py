@@ -28,7 +28,7 @@ def test_target_times_has_a_time_for_every_width() -> None:
     assert costs.draft_step(None, BUNDLED_DRAFT, prompt, 1, **CPU) > 0
 
 
-def test_speeds_are_measured_for_every_setting() -> None:
+def test_alpha_speeds_are_measured_for_every_setting() -> None:
     with SpecSession(draft=None, **CPU) as session:
         prompts = [session.tokenize(text) for text in ("def f(x):\n", "import os\n")]
     turns = []

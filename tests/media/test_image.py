@@ -85,7 +85,7 @@ RAMP = np.array([[0, 0x80FF, 0xFFFF]], np.uint16)
         (Image.new("HSV", (1, 1), (0, 255, 255)), [RED]),
     ],
 )
-def test_every_image_mode_becomes_rgb_over_white(image: Image.Image, expected: Any) -> None:
+def test_every_image_mode_is_converted_to_rgb_over_white(image: Image.Image, expected: Any) -> None:
     assert load_image(image)[0].tolist() == [list(one) for one in expected]
 
 
@@ -97,7 +97,7 @@ def test_a_cmyk_image_keeps_its_colours() -> None:
     assert near(load_image(saved(blocks().convert("CMYK"), "JPEG", quality=95))[8, 8], RED)
 
 
-def test_transparent_colours_of_a_palette_are_white() -> None:
+def test_transparent_colours_of_an_image_palette_become_white() -> None:
     image = Image.new("P", (2, 1))
     image.putpalette([255, 0, 0, 0, 0, 255])
     image.putpixel((1, 0), 1)
@@ -107,7 +107,7 @@ def test_transparent_colours_of_a_palette_are_white() -> None:
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_an_image_is_turned_as_its_exif_data_say(orientation: int) -> None:
+def test_an_image_is_rotated_by_its_exif_orientation(orientation: int) -> None:
     exif = Image.Exif()
     exif[0x0112] = orientation
     pixels = load_image(saved(blocks(), "JPEG", quality=95, exif=exif))
@@ -120,7 +120,7 @@ def test_an_image_is_turned_as_its_exif_data_say(orientation: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Corrupt EXIF data")  # Pillow's
-def test_damaged_exif_data_leave_the_image_as_it_is() -> None:
+def test_damaged_exif_data_do_not_change_the_image() -> None:
     data = saved(blocks(), "JPEG", quality=95, exif=b"Exif\0\0MM\0*\xff\xff\xff\xff")
     assert load_image(data).shape == (32, 48, 3)
 
@@ -136,11 +136,11 @@ def test_the_first_frame_of_an_animated_image_is_used(kind: str) -> None:
 @pytest.mark.parametrize(
     "array", [GREY, GREY[:, :, np.newaxis], np.repeat(GREY[:, :, np.newaxis], 3, axis=2)]
 )
-def test_arrays_of_any_number_of_channels_are_images(array: Any) -> None:
+def test_arrays_of_any_number_of_channels_are_read_as_images(array: Any) -> None:
     assert load_image(array)[0].tolist() == [[0] * 3, [128] * 3, [255] * 3]
 
 
-def test_an_array_with_alpha_is_over_white() -> None:
+def test_an_image_array_with_alpha_is_drawn_over_white() -> None:
     array = np.array([[[255, 0, 0, 0], [255, 0, 0, 255], [0, 0, 0, 128]]], np.uint8)
     assert load_image(array)[0].tolist() == [list(WHITE), list(RED), [127] * 3]
 

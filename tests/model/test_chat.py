@@ -36,7 +36,7 @@ def model(scripted: Script) -> Path:
     return scripted(PIECES, chat_template=TEMPLATE)
 
 
-def test_chat_renders_with_the_models_template(model: Path, open_session: Open) -> None:
+def test_chat_renders_messages_with_the_models_template(model: Path, open_session: Open) -> None:
     session = open_session(model, kv_type="f16")
     # BOS is written by the template, once.
     assert session.render_chat([user("u"), user("a")]) == [BOS, FIRST, FIRST + 2]
@@ -74,7 +74,7 @@ def test_chats_run_in_an_event_loop(model: Path, open_session: Open) -> None:
     assert asyncio.run(converse()) == (":abcd", "cd", "bc")
 
 
-def test_n_gives_several_choices(model: Path, open_session: Open) -> None:
+def test_n_gives_several_choices_of_a_chat(model: Path, open_session: Open) -> None:
     session = open_session(model, kv_type="f16")
     two = session.chat([user("u")], n=2, seed=7).choices
     assert [one.text for one in two] == [":abcd"] * 2
@@ -310,7 +310,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("error", [ArgumentError("too long"), KeyboardInterrupt()])
-def test_unanswered_messages_are_removed(error: BaseException) -> None:
+def test_chat_removes_unanswered_messages(error: BaseException) -> None:
     chat = Chat(cast(Any, Failing(error)), None, {}, interactive=True, colored=False)
     with pytest.raises(type(error)):
         chat.ask("a question")
@@ -340,7 +340,7 @@ def test_unanswered_messages_are_removed(error: BaseException) -> None:
         (KeyboardInterrupt(), "a file\nwhy?"),
     ],
 )
-def test_files_of_a_refused_message_are_dropped(
+def test_chat_drops_the_files_of_a_refused_message(
     error: BaseException, again: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Otherwise every later message would be refused with them."""
@@ -382,7 +382,7 @@ def test_joining_turns_keeps_tool_calls() -> None:
     assert prompt == "[user]u[assistant]b(1)[tool]c"
 
 
-def test_files_are_added_to_a_message_all_or_none(tmp_path: Path) -> None:
+def test_chat_adds_all_files_to_a_message_or_none(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a text")
     (tmp_path / "b.txt").write_bytes(b"\xff\xfe")
     model = Failing(KeyboardInterrupt())

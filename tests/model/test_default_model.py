@@ -132,7 +132,7 @@ def test_a_prompt_for_spec_cli_selects_smollm2(arguments: Sequence[str]) -> None
         ["--stop", "-p"],
     ],
 )
-def test_other_spec_cli_arguments_stay_unchanged(
+def test_spec_cli_arguments_without_a_prompt_stay_unchanged(
     arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_files, "input_is_piped", lambda: False)
@@ -140,7 +140,7 @@ def test_other_spec_cli_arguments_stay_unchanged(
 
 
 @pytest.mark.parametrize("option", ["--help", "--version", "--list-devices"])
-def test_console_script_prints_the_executables_output(option: str) -> None:
+def test_the_console_script_prints_the_output_of_the_executable(option: str) -> None:
     script = "from specllama_light.command import spec_cli; spec_cli()"
     outputs = [
         subprocess.run([*command, option], capture_output=True, check=True).stdout
@@ -151,7 +151,7 @@ def test_console_script_prints_the_executables_output(option: str) -> None:
     assert outputs[1]
 
 
-def test_console_script_continues_a_prompt_as_it_is_with_no_cnv() -> None:
+def test_no_cnv_continues_a_prompt_without_a_chat_template() -> None:
     script = "from specllama_light.command import spec_cli; spec_cli()"
     arguments = ["-m", str(SMOL), "-no-cnv", "-p", "The capital of France is"]
     arguments += ["-n", "1", "-t", "1", "-ngl", "0"]

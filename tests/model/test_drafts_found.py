@@ -30,7 +30,7 @@ def write_layers(path: Path, n_layers: int) -> Path:
     return write(path, "qwen3", entry | {"values": entry["values"] | {"block_count": n_layers}})
 
 
-def test_a_head_next_to_a_model_drafts_for_it_and_is_named(
+def test_a_head_next_to_a_model_drafts_for_it_and_is_reported(
     tmp_path: Path, open_session: Open, capfd: pytest.CaptureFixture[str]
 ) -> None:
     model, head = write_dense(tmp_path / "model.gguf"), write_eagle3(tmp_path / "eagle3-q8.gguf")

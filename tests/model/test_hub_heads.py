@@ -99,7 +99,7 @@ def test_a_small_head_is_downloaded_with_its_model(
 
 
 @pytest.mark.parametrize("draft", ["ngram", "mtp"])
-def test_no_head_is_downloaded_if_another_drafter_is_named(
+def test_no_head_is_downloaded_if_another_drafter_is_requested(
     run: Run, hub: HubServer, files: dict[str, bytes], draft: str
 ) -> None:
     files["some-F32.gguf"] += bytes(10 * len(files["eagle3-some-F32.gguf"]))
@@ -142,7 +142,9 @@ def test_spec_cli_uses_the_head_of_the_repository(run: Run, hub: HubServer) -> N
     assert process.stderr.startswith("spec-cli: -hfd auto needs -hf")
 
 
-def test_spec_cli_downloads_no_head_with_a_drafter_named(run: Run, hub: HubServer) -> None:
+def test_spec_cli_downloads_no_head_if_another_drafter_is_requested(
+    run: Run, hub: HubServer
+) -> None:
     process = run(*SPEC_CLI, "-hf", "org/some:F32", "--draft", "ngram", *PROMPT)
     assert process.returncode == 0, process.stderr
     assert downloaded(hub) == ["some-F32.gguf"]

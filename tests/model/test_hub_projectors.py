@@ -58,7 +58,7 @@ def test_a_failed_download_of_a_projector_leaves_a_text_model(run: Run, hub: Hub
     assert process.stdout == "reads\n", process.stderr
 
 
-def test_a_projector_next_to_a_model_is_found_and_named(
+def test_a_projector_next_to_a_model_is_found_and_reported(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     model = write_gemma3(tmp_path)

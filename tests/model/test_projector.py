@@ -60,7 +60,7 @@ def test_a_projector_with_the_models_name_is_found_among_others(tmp_path: Path) 
     assert beside(tmp_path / "tiny.gguf") is None
 
 
-def test_a_projector_without_a_name_is_that_of_the_only_model(tmp_path: Path) -> None:
+def test_a_projector_without_a_model_name_belongs_to_the_only_model(tmp_path: Path) -> None:
     names = ("a-Q4_K_M.gguf", "a-Q8_0.gguf", "mtp-a.gguf", "mmproj-F16.gguf", "mmproj-BF16.gguf")
     folder(tmp_path, *names)
     assert beside(tmp_path / "a-Q8_0.gguf") == "mmproj-BF16.gguf"

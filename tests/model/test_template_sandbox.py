@@ -165,7 +165,7 @@ def test_unparsable_templates_are_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSING)
-def test_forbidden_operations_of_a_template_refuse_the_messages(name: str) -> None:
+def test_templates_with_forbidden_operations_refuse_the_messages(name: str) -> None:
     template = ChatTemplate(REFUSING[name], bos="", eos="")
     with pytest.raises(ArgumentError, match="The chat template refuses these messages: "):
         template.render(ASKED)

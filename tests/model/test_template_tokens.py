@@ -71,7 +71,7 @@ def by_template(prompt: str) -> str:
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
-def test_control_tokens_in_messages_are_told_apart_from_the_templates(
+def test_control_tokens_in_messages_are_distinguished_from_the_templates(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = path.read_text(encoding="utf-8")
@@ -158,7 +158,9 @@ def test_control_tokens_in_messages_are_plain_text(chatting: SpecSession) -> Non
     assert chatting.tokenize(attack).count(start) == 2
 
 
-def test_harmless_messages_are_tokenized_with_the_text_around_them(chatting: SpecSession) -> None:
+def test_messages_without_control_tokens_are_tokenized_with_the_text_around_them(
+    chatting: SpecSession,
+) -> None:
     messages = [{"role": "user", "content": one} for one in ("What is 2 + 2?\n", " é 日本 < |>")]
     for i in range(2):
         text = str.__str__(chatting.chat_template.render(messages[i:]))

@@ -74,7 +74,7 @@ def root_mean_square(values: NDArray[np.float32]) -> float:
 
 
 @both
-def test_tokens_of_llama_cpp_equal_the_reference(role: str) -> None:
+def test_tokens_of_the_bundled_files_equal_the_reference(role: str) -> None:
     llama = Llama(str(bundled(role)), vocab_only=True, verbose=False)
     for case in REFERENCE["texts"]:
         text = case["text"].encode()
@@ -93,7 +93,9 @@ def test_logits_of_the_bundled_files_are_near_the_reference(role: str) -> None:
 
 
 @both
-def test_logits_in_float32_equal_the_reference(role: str, tmp_path: Path) -> None:
+def test_logits_of_the_bundled_weights_in_float32_equal_the_reference(
+    role: str, tmp_path: Path
+) -> None:
     """The same weights in float32, converted by models/pad.py, so that nothing is rounded."""
     path = tmp_path / "float32.gguf"
     command = [sys.executable, MODELS / "pad.py", bundled(role), path, "--size=26M", "--type=f32"]
@@ -154,7 +156,7 @@ def test_the_data_card_has_the_hashes_of_the_files() -> None:
         "train_head.py --kind dspark --target",
     ],
 )
-def test_training_runs_resumes_and_exports_in_small(script: str, tmp_path: Path) -> None:
+def test_a_small_training_runs_resumes_and_exports(script: str, tmp_path: Path) -> None:
     """Train, resume, export and evaluate; without torch.compile, which needs a C++ compiler."""
     file, *other = script.split()
     command = [sys.executable, str(MODELS / file), "--smoke", "--no-compile"]

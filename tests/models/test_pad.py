@@ -146,7 +146,7 @@ def cut_file(tmp_path: Path) -> Path:
         (lambda tmp_path: tmp_path / "absent.gguf", "absent.gguf"),
     ],
 )
-def test_bad_sources_are_refused(
+def test_bad_sources_for_padding_are_refused(
     make: Callable[[Path], Path], message: str, tmp_path: Path
 ) -> None:
     result = pad(make(tmp_path), tmp_path / "out.gguf", "--size=20M", "--type=q8_0")
@@ -179,7 +179,7 @@ def test_bad_padding_requests_are_refused(
     assert not (tmp_path / "out.gguf").exists()
 
 
-def test_the_source_is_never_overwritten(tmp_path: Path) -> None:
+def test_padding_never_overwrites_its_source(tmp_path: Path) -> None:
     copy = tmp_path / "copy.gguf"
     shutil.copy(TARGET, copy)
     result = pad(copy, copy, "--size=20M", "--type=q8_0")

@@ -22,7 +22,7 @@ def learned(name: str, widths: list[int], *, times: int = 1, factor: float = 1.0
 
 
 @pytest.mark.parametrize("name", CURVES)
-def test_the_curve_meets_measured_points(name: str) -> None:
+def test_the_cost_curve_meets_measured_points(name: str) -> None:
     widths = [1, 2, 4, 8, 16, 32, 64]
     curve = learned(name, widths, times=3)
     for n in widths:
@@ -30,7 +30,7 @@ def test_the_curve_meets_measured_points(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CURVES)
-def test_points_between_measured_widths_are_interpolated(name: str) -> None:
+def test_costs_between_measured_widths_are_interpolated(name: str) -> None:
     curve = learned(name, [1, 2, 4, 8, 16, 32, 64], times=3)
     for n in range(1, 65):
         lower, upper = 2 ** int(math.log2(n)), 2 ** math.ceil(math.log2(n))
@@ -55,7 +55,7 @@ def test_an_unmeasured_curve_is_monotone_and_uncertain() -> None:
 
 
 @pytest.mark.parametrize("second", [1e-4, 0.05, 30.0])
-def test_the_first_measurement_sets_the_speed(second: float) -> None:
+def test_the_first_measurement_scales_the_cost_curve(second: float) -> None:
     curve = CostCurve()
     curve.observe(1, 0, second)
     assert curve.seconds(1) == pytest.approx(second, rel=0.02)
@@ -114,7 +114,7 @@ def test_noise_gives_no_slope_over_the_context() -> None:
     assert curve.seconds(1, 2000) == pytest.approx(curve.seconds(1, 0), rel=0.1)
 
 
-def test_saved_points_restore_the_curve() -> None:
+def test_saved_points_restore_the_cost_curve() -> None:
     first = learned("q8_0", [1, 2, 4, 8, 16, 32], times=5)
     points = first.points()
     assert [n + 1 for n, seconds in enumerate(points.seconds) if seconds] == [1, 2, 4, 8, 16, 32]
@@ -144,7 +144,7 @@ def test_probes_double_in_width_and_end() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, math.nan, math.inf, -math.inf, 1e300, 1e-300])
-def test_impossible_times_are_ignored(seconds: float) -> None:
+def test_impossible_decode_times_are_ignored(seconds: float) -> None:
     curve = learned("bf16", [1, 2, 4])
     before = [curve.seconds(n) for n in range(1, 66)]
     curve.observe(2, 0, seconds)

@@ -42,7 +42,7 @@ def test_no_sequence_drafts_if_every_row_costs_a_decode() -> None:
     assert lengths(turns_of(calibrated(CURVES["steep"]), [VAGUE] * 8)) == [0] * 8
 
 
-def test_drafts_become_shorter_next_to_drafts_of_others() -> None:
+def test_drafts_become_shorter_next_to_drafts_of_other_sequences() -> None:
     planner = calibrated(CURVES["linear"])
     (alone,) = lengths(turns_of(planner, [SURE]))
     assert alone > max(lengths(turns_of(planner, [SURE] * 4)))

@@ -212,7 +212,7 @@ def test_certain_drafts_are_kept_after_losses() -> None:
     assert choose(planner, regime, [doubtful]).time_saved < after.time_saved
 
 
-def test_losses_of_copies_do_not_reduce_grammar_drafts() -> None:
+def test_losses_from_copies_do_not_shorten_grammar_drafts() -> None:
     planner = planner_for("q4_k_m")
     regime = planner.begin()
     copy = [Evidence(Source.match, 20 + i) for i in range(MAX_DRAFT)]
@@ -271,7 +271,7 @@ def test_a_draft_costs_at_most_its_budget_and_the_time_saved() -> None:
         assert choose(planner, regime, [PERFECT]).n_draft > 60
 
 
-def test_temperatures_are_learned_separately() -> None:
+def test_acceptance_is_learned_separately_for_each_temperature() -> None:
     planner = planner_for("bf16")
     copy = [Evidence(Source.match, 4 + i) for i in range(MAX_DRAFT)]
     before = choose(planner, planner.begin(0.0), [copy])
@@ -281,7 +281,7 @@ def test_temperatures_are_learned_separately() -> None:
     assert choose(planner, planner.begin(1.5), [copy]).n_draft == 0
 
 
-def test_tokens_after_a_rejected_one_are_not_learned_from() -> None:
+def test_the_planner_learns_nothing_from_tokens_after_a_rejected_one() -> None:
     """A draft whose first token is wrong says nothing about its other tokens."""
     planner = planner_for("bf16")
     first, second = Evidence(Source.ngram, 2, 1.0), Evidence(Source.ngram, 8, 1.0)

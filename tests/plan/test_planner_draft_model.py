@@ -110,7 +110,7 @@ def test_tokens_of_the_draft_model_replace_the_chosen_copy() -> None:
 
 
 @pytest.mark.parametrize("n_rest", [0, 4])
-def test_continuations_of_other_drafters_are_not_learned_from(n_rest: int) -> None:
+def test_the_planner_learns_nothing_from_continuations_of_other_drafters(n_rest: int) -> None:
     one = planner(FLAT, 0.02)
     before = chosen(one, copy(20, 4), 1000).choice.tokens
     regime = one.begin(0.0, 0)

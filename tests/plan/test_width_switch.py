@@ -55,7 +55,7 @@ def test_an_uncertain_draft_is_padded_to_the_base_width() -> None:
     assert choose(unpadded, doubtful)[1] == 0
 
 
-def test_decodes_slowed_by_a_width_change_are_not_learned_from() -> None:
+def test_the_planner_learns_nothing_from_decodes_slowed_by_a_width_change() -> None:
     planner = planner_of(2)
     before = planner.cost.seconds(8)
     for seconds in (3.0, 3.0):

@@ -99,7 +99,7 @@ def check(exact: bool, expected: list[Generation]) -> Check:
     return same
 
 
-def test_drafts_next_to_other_requests_change_no_token(
+def test_drafts_next_to_other_requests_change_no_token_of_any_architecture(
     opened: Open, check: Check, expected: list[Generation]
 ) -> None:
     drafter = MostlyRight()

@@ -110,7 +110,7 @@ def test_typed_options_equal_the_table_of_the_core(
             assert all(repr(one) in hint for one in line.choices), line.name
 
 
-def test_defaults_are_those_of_the_core() -> None:
+def test_the_defaults_of_options_are_those_of_the_core() -> None:
     assert checked({})["stop"] == []
     assert checked({})["max_tokens"] is None
     assert checked({"max_tokens": None})["max_tokens"] == -1

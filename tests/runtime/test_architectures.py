@@ -85,7 +85,7 @@ def fresh(model: Path, kind: str, open_session: Open) -> Fresh:
 
 
 @pytest.mark.parametrize("drafter", ["ngram", "model"])
-def test_drafts_change_no_token(
+def test_drafts_change_no_token_with_any_kind_of_memory(
     model: Path, open_session: Open, tmp_path: Path, drafter: str
 ) -> None:
     plain = open_session(model, None, n_batch=48)
@@ -230,7 +230,9 @@ def test_a_repeated_turn_is_reused(model: Path, open_session: Open, fresh: Fresh
         fresh.check([*tokens, *turn], generation.logprobs[0])
 
 
-def test_a_stop_string_rewinds_the_memory(model: Path, open_session: Open, fresh: Fresh) -> None:
+def test_a_text_after_a_stop_string_is_generated_as_in_a_new_session(
+    model: Path, open_session: Open, fresh: Fresh
+) -> None:
     session = open_session(model, spec_length=8)
     for prompt in prompts(6):
         whole = session.generate(prompt, max_tokens=60)

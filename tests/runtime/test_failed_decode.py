@@ -89,7 +89,7 @@ def test_a_failed_decode_ends_its_requests_and_keeps_their_tokens(
         assert outcome.of_saved == outcome.rest
 
 
-def test_requests_that_fail_together_are_retried_alone(
+def test_requests_whose_common_decode_fails_are_retried_alone(
     library: Path, model: Path, kind: str
 ) -> None:
     exact = platform.machine() == "x86_64" and kind not in ("recurrent", "hybrid")
@@ -131,7 +131,7 @@ def test_a_failed_decode_does_not_corrupt_the_draft_models_memory(
         assert outcome.found[i] + outcome.rest[i] == expected
 
 
-def test_requests_of_a_shared_memory_are_retried_alone(library: Path, tmp_path: Path) -> None:
+def test_requests_in_a_shared_memory_are_retried_alone(library: Path, tmp_path: Path) -> None:
     model = WRITERS["dense"](tmp_path / "random.gguf")
     # There, prompts are also decoded together.
     options = {"n_seq": 3, "n_batch": 128, "exact": False, "kv_type": "f16"}

@@ -69,7 +69,7 @@ def test_tokens_with_an_adapter_are_those_of_llama_cpp_python(
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("write", [write_dense, write_experts])
-def test_an_adapter_equals_the_merged_model(
+def test_a_lora_adapter_gives_the_logprobs_of_the_merged_model(
     tmp_path: Path, write: Callable[[Path], Path], dtype: Any, open_session: Open
 ) -> None:
     """It is merged with numpy, in experts, too; the log-probabilities are the same."""
@@ -92,7 +92,7 @@ def test_an_adapter_equals_the_merged_model(
             assert one.logprob == pytest.approx(other.logprob, abs=near)
 
 
-def test_several_adapters_are_summed(
+def test_several_lora_adapters_are_summed(
     tmp_path: Path, bundled_model: Path, open_session: Open
 ) -> None:
     """An adapter and its negative cancel out, and scale 0 has no effect."""

@@ -47,7 +47,9 @@ def test_alternatives_exclude_tokens_as_the_first_choice_does(temperature: float
 
 
 @pytest.mark.parametrize("name", ["top_p", "typical_p", "xtc_probability"])
-def test_generated_tokens_have_finite_logprobs(name: str, open_session: Open) -> None:
+def test_generated_tokens_have_finite_logprobs_with_truncation(
+    name: str, open_session: Open
+) -> None:
     """Also if a grammar refused the first choice."""
     options: dict[str, Any] = {name: 0.5, "temperature": 1.0, "logprobs": 3, "max_tokens": 30}
     session = open_session(draft="ngram")

@@ -83,7 +83,7 @@ def test_chunks_have_logprobs(open_session: Open) -> None:
     assert session.generate(PROMPT, max_tokens=20).logprobs == []
 
 
-def test_logprobs_end_with_the_tokens(open_session: Open) -> None:
+def test_logprobs_are_cut_off_with_the_tokens_of_a_stop_string(open_session: Open) -> None:
     session = open_session()
     whole = session.generate(PROMPT, max_tokens=60)
     cut = session.generate(PROMPT, max_tokens=60, stop=whole.text[30:34], logprobs=1)

@@ -76,7 +76,7 @@ SETUPS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("setup", SETUPS)
-def test_generated_texts_follow_the_target_distribution(
+def test_texts_with_rejection_sampling_follow_the_target_distribution(
     setup: str, pair: tuple[Path, Path], open_session: Open
 ) -> None:
     """First tokens, and second tokens after each of the most likely first ones."""

@@ -258,7 +258,7 @@ def test_streams_beyond_n_seq_raise_busy_error(open_session: Open) -> None:
     assert len([chunk.token for chunk in streams[1]]) == 20
 
 
-def test_an_error_ends_its_own_request_only(open_session: Open, tmp_path: Path) -> None:
+def test_an_error_of_a_request_does_not_end_others(open_session: Open, tmp_path: Path) -> None:
     model = WRITERS["dense"](tmp_path / "random.gguf")
     session = open_session(model, n_seq=3)
     bias = {2: -math.inf}

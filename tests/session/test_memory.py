@@ -34,7 +34,7 @@ def from_memory(answer: Any) -> int:
 
 @pytest.mark.parametrize("sampling", [{}, {"temperature": 0.7, "seed": 3}])
 @pytest.mark.parametrize("spec_length", [4, "auto"])
-def test_a_memory_changes_no_token(
+def test_the_memory_of_earlier_requests_changes_no_token(
     open_session: Open, sampling: dict[str, Any], spec_length: Any
 ) -> None:
     plain = answers(open_session(draft=None), **sampling)
@@ -48,7 +48,7 @@ def test_a_memory_changes_no_token(
 
 
 @pytest.mark.parametrize("sampling", [{}, {"temperature": 0.7, "seed": 3}])
-def test_a_memory_changes_no_token_of_four_requests_at_once(
+def test_the_memory_of_earlier_requests_changes_no_token_of_four_at_once(
     sampling: dict[str, Any], bundled_model: Path
 ) -> None:
     prompts = [PROMPTS[name] for name in (*NAMES, "module")] * 2

@@ -262,7 +262,7 @@ def test_options_of_other_methods_raise_type_error(open_session: Open) -> None:
             session.stream("x", **options)
 
 
-def test_errors_name_the_wrong_option() -> None:
+def test_session_errors_name_the_wrong_option() -> None:
     with pytest.raises(ArgumentError, match=r"^n_threads must be"):
         SpecSession(n_threads="x")  # type: ignore[arg-type]
 

@@ -124,7 +124,9 @@ def test_simulated_drafts_equal_those_of_a_session(
 
 @pytest.mark.parametrize("ngram_size", [1, 2, 3])
 @pytest.mark.parametrize("n_draft", [2, 10])
-def test_simulated_lookup_equals_llama_cpp_pythons(ngram_size: int, n_draft: int) -> None:
+def test_simulated_prompt_lookup_equals_that_of_llama_cpp_python(
+    ngram_size: int, n_draft: int
+) -> None:
     rng = random.Random(1)
     find = LlamaPromptLookupDecoding.find_candidate_pred_tokens
     for n_prompt in (1, 2, 7, 30):
@@ -168,7 +170,7 @@ def ngram_map(known: list[int], last: int, size: int, n_draft: int, n_prompt: in
 @pytest.mark.parametrize(
     ("make", "expect"), [(ngram_simple_drafts, ngram_simple), (ngram_map_drafts, ngram_map)]
 )
-def test_simulated_ngrams_equal_llama_cpps(
+def test_simulated_ngrams_equal_those_of_llama_cpp(
     make: Callable[..., Drafts],
     expect: Callable[[list[int], int, int, int, int], list[int]],
     size: int,
@@ -193,7 +195,7 @@ def test_simulated_ngrams_equal_llama_cpps(
     assert n_right > 0 or n_drafts == 0
 
 
-def test_curves_are_interpolated_from_a_file(tmp_path: Path) -> None:
+def test_simulated_curves_are_interpolated_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "curves.json"
     path.write_text(json.dumps({"about": "x", "a": {"1": 2, "3": 4, "5": 10}, "b": {"1": 7}}))
     curves = read_curves(path)

@@ -37,7 +37,7 @@ def compare(session: SpecSession, model: Path) -> None:
     llama.close()
 
 
-def test_tokens_of_the_bundled_model_equal_llama_cpps_around_special_tokens(
+def test_texts_with_special_tokens_are_tokenized_as_by_llama_cpp(
     open_session: Open, bundled_model: Path
 ) -> None:
     compare(open_session(), bundled_model)
@@ -45,7 +45,7 @@ def test_tokens_of_the_bundled_model_equal_llama_cpps_around_special_tokens(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["smollm2", "qwen-0.5b", "gemma"])
-def test_tokens_of_real_models_equal_llama_cpps_around_special_tokens(name: str) -> None:
+def test_texts_with_special_tokens_of_real_models_are_tokenized_as_by_llama_cpp(name: str) -> None:
     model = real_model(name)
     with SpecSession(model, None, n_ctx=64, n_threads=1) as session:
         compare(session, model)

@@ -21,7 +21,9 @@ ONE: list[Part] = ["What is this? ", picture(1), "It is a"]
 
 
 @pytest.mark.parametrize("draft", ["ngram", None])
-def test_drafts_change_no_token(expect: Expect, seeing: Seeing, draft: str | None) -> None:
+def test_drafts_after_images_change_no_token(
+    expect: Expect, seeing: Seeing, draft: str | None
+) -> None:
     parts: list[Part] = ["abcabcabcabc", picture(1), "abcabcabc"]
     session = seeing(draft, spec_length=4)
     assert answer(session, parts, 200) == expect(parts, 200)

@@ -24,7 +24,7 @@ def can_go_back(model: VisionModel) -> bool:
     return "qwen2vl" in model.text.name
 
 
-def test_an_answer_is_that_of_llama_cpp(expect: Expect, seeing: Seeing) -> None:
+def test_an_answer_about_images_is_that_of_llama_cpp(expect: Expect, seeing: Seeing) -> None:
     for parts in (ONE, [picture(2), "and", picture(3, 96, 64), "differ in"]):
         assert answer(seeing(), parts, N) == expect(parts, N)
 

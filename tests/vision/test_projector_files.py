@@ -95,6 +95,6 @@ def test_a_missing_projector_file_is_named(qwen: VisionModel, tmp_path: Path) ->
         open_seeing(VisionModel(qwen.text, tmp_path / "mmproj.gguf"))
 
 
-def test_the_projector_header_gives_inputs_and_width(gemma: VisionModel) -> None:
+def test_the_projector_header_gives_its_kinds_of_media_and_its_width(gemma: VisionModel) -> None:
     found = _core.read_projector(str(gemma.projector))
     assert (found.sees, found.hears, found.width) == (True, False, 128)

@@ -25,7 +25,7 @@ def reference(hearing: VisionModel) -> Iterator[MtmdReference]:
 
 
 @pytest.mark.parametrize("draft", ["ngram", None])
-def test_an_answer_is_that_of_llama_cpp(
+def test_an_answer_about_sounds_is_that_of_llama_cpp(
     hearing: VisionModel, reference: MtmdReference, draft: str | None
 ) -> None:
     with open_seeing(hearing, draft, spec_length=3) as session:

@@ -139,7 +139,9 @@ def test_answered_dialogues_are_read_from_a_file(tmp_path: Path) -> None:
         ({"messages": [{"role": ["user"], "content": "a"}] * 2}, ": user and assistant must"),
     ],
 )
-def test_malformed_conversations_are_refused(entry: Any, message: str, tmp_path: Path) -> None:
+def test_malformed_conversations_in_answered_workload_files_are_refused(
+    entry: Any, message: str, tmp_path: Path
+) -> None:
     path = tmp_path / "bad.jsonl"
     if isinstance(entry, dict) and "workload" not in entry:
         entry = {"name": "n", "workload": "w", **entry}

@@ -122,7 +122,7 @@ def test_edit_workloads_change_the_function_as_asked(kind: str) -> None:
     assert lengths[-1] > 40
 
 
-def test_kinds_of_edits_alternate() -> None:
+def test_edit_workloads_alternate_between_kinds_of_edits() -> None:
     """So the first few are a fair sample."""
     kinds = [replay.name.split()[0] for replay in workloads.load("edit")]
     assert all(len(set(kinds[i : i + 4])) == 4 for i in range(0, len(kinds), 4))
@@ -272,7 +272,7 @@ def test_unknown_workloads_are_refused() -> None:
         workloads.load("poems")
 
 
-def test_texts_to_replay_are_read_from_jsonl(tmp_path: Path) -> None:
+def test_replay_files_are_read_from_jsonl(tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     full = {"prompt": "", "reference": "é\n", "name": "n", "workload": "w", "more": [1]}
     path.write_bytes(

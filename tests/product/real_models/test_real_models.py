@@ -86,7 +86,7 @@ def test_a_base_model_cannot_chat(open_real: Open) -> None:
 
 
 @pytest.mark.parametrize(("name", "drafter"), DRAFTED)
-def test_drafts_change_no_token_of_real_models_but_near_ties(
+def test_drafts_change_no_token_of_real_models_except_near_ties(
     open_real: Open, name: str, drafter: str
 ) -> None:
     plain, drafting = open_real(name), open_real(name, drafter)
@@ -120,7 +120,7 @@ def test_drafts_change_no_token_of_real_models_but_near_ties(
 
 
 @pytest.mark.parametrize("name", EXACT_COPIES)
-def test_drafts_change_no_bit_of_exact_copies(
+def test_drafts_change_no_bit_of_exact_copies_of_real_models(
     open_real: Open, exact_copy: Callable[[str], Path], name: str
 ) -> None:
     """All tokens, and all bits of their log-probabilities."""
@@ -144,7 +144,7 @@ def test_drafts_change_no_bit_of_exact_copies(
 @pytest.mark.parametrize(
     ("name", "flash_attn"), [*((name, True) for name in MODELS), ("qwen-1.5b", False)]
 )
-def test_greedy_tokens_are_those_of_llama_cpp_python(
+def test_greedy_tokens_of_real_models_are_those_of_llama_cpp_python(
     open_real: Open, name: str, flash_attn: bool
 ) -> None:
     """The prompts' tokens are equal, too. One case is without flash attention, as is that model's

@@ -47,7 +47,7 @@ NODE = {
          "additionalProperties": False, "minProperties": 1, "maxProperties": 3},
     ],
 )  # fmt: skip
-def test_generated_values_are_valid(session: SpecSession, schema: Any) -> None:
+def test_generated_values_follow_their_json_schema(session: SpecSession, schema: Any) -> None:
     validator = jsonschema.Draft202012Validator(schema)
     for found in values(session, schema):
         assert validator.is_valid(found), found
@@ -55,7 +55,7 @@ def test_generated_values_are_valid(session: SpecSession, schema: Any) -> None:
         assert found  # {} would be valid for some schemas
 
 
-def test_generated_values_of_the_test_suite_are_valid(session: SpecSession) -> None:
+def test_generated_values_follow_schemas_of_the_test_suite(session: SpecSession) -> None:
     cases = [json.loads(line) for line in SUITE.read_text().splitlines()]
     n_valid = 0
     for case in cases[::9]:
@@ -122,6 +122,6 @@ def test_constants_that_look_like_control_tokens_are_generated_as_text(
     assert json.loads(found.text) == {"a": constant}
 
 
-def test_several_constraints_at_once_are_refused(session: SpecSession) -> None:
+def test_a_json_schema_and_a_regex_at_once_are_refused(session: SpecSession) -> None:
     with pytest.raises(ArgumentError, match="one of grammar, json_schema and regex"):
         session.generate("x", json_schema={}, regex="a")
