@@ -39,8 +39,9 @@ Media Media::image(std::span<const std::uint8_t> rgb, int width, int height) {
         rgb.size() !=
             std::size_t{3} * static_cast<std::size_t>(width) * static_cast<std::size_t>(height))
         throw InvalidArgument("An image of " + std::to_string(width) + " x " +
-                              std::to_string(height) + " pixels has three bytes for each, not " +
-                              std::to_string(rgb.size()) + " in all.");
+                              std::to_string(height) +
+                              " pixels needs 3 bytes per pixel, but `rgb` has " +
+                              std::to_string(rgb.size()) + " bytes.");
     auto data = std::make_shared<Data>();
     data->width = width;
     data->height = height;

@@ -23,7 +23,7 @@ Stream::~Stream() {
     try {
         cancel();
     } catch (...) {
-        // What a drafter throws when it is told of the end concerns nobody any more.
+        // An exception from Drafter::end has no caller to go to.
     }
 }
 

@@ -11,7 +11,7 @@
 
 namespace specllama {
 
-// When a beam search stops before max_tokens, once as many texts have ended as there are beams.
+// When a beam search stops before max_tokens, after n_beams texts have ended.
 enum class EarlyStopping {
     no,     // when the best running text, ended here, would not beat the worst ended text
     yes,    // at once
@@ -25,8 +25,8 @@ struct BeamOptions {
     int n_beams = 4;
     double length_penalty = 1;
     EarlyStopping early_stopping = EarlyStopping::no;
-    // Of each text, at least 1; the context must have room for that many of every beam. -1: as many
-    // as there is room for. None: the same, but at most 256.
+    // Per text, at least 1. The context must have room for this many tokens of every beam. -1: as
+    // many as fit. None: as many as fit, at most 256.
     std::optional<int> max_tokens;
     std::vector<std::string> stop;
     std::vector<Token> reference;
@@ -50,7 +50,7 @@ void list_options(const BeamOptions*, Visit&& option) {
             .high = 100});
     option(&Options::early_stopping,
            {.name = "early_stopping",
-            .help = "End of the search once as many texts have ended as there are beams.",
+            .help = "Condition that ends the search after n_beams texts have ended.",
             .choices = "no yes never"});
     option(&Options::max_tokens, {.name = "max_tokens"});
     option(&Options::stop, {.name = "stop"});
@@ -61,9 +61,9 @@ void list_options(const BeamOptions*, Visit&& option) {
 // A text that a beam search found.
 struct Beam {
     std::string text;
-    // Without an end token and without the tokens that a stop string touches.
+    // Without an end token, and without the tokens that contain a part of a stop string.
     std::vector<Token> tokens;
-    // Natural logarithm of the probability of the text, tokens that ended it included.
+    // Natural logarithm of the probability of the text and of the tokens that ended it.
     double logprob = 0;
     double score = 0;
     FinishReason finish_reason = FinishReason::none;
@@ -73,11 +73,11 @@ struct BeamResult {
     // n_beams texts, or fewer if the vocabulary has fewer tokens; the best score first.
     std::vector<Beam> beams;
     // Of the whole search. generated_tokens: steps; each adds a token to every beam. drafted:
-    // tokens decoded ahead of the search. accepted: how many of those became a token of a beam.
+    // tokens decoded ahead of the search. accepted: those that became a token of a beam.
     Stats stats;
 };
 
-// Called before each round of a search. What it throws ends the search and is passed on.
+// Called before each round of a search. An exception ends the search and is passed on.
 using BetweenRounds = std::function<void()>;
 
 }  // namespace specllama

@@ -17,14 +17,14 @@ struct ChatMessage {
 // A chat as one text, for Session::tokenize.
 struct ChatPrompt {
     std::string text;
-    // The parts that came from messages: TextRanges. Control tokens that are written there are
-    // none.
+    // The parts that came from messages, as TextRanges. Texts of control tokens in them are plain
+    // text.
     std::vector<std::pair<std::size_t, std::size_t>> plain;
 };
 
-// Writes a chat as a model's chat template does, up to where the answer begins, without BOS. The
-// template (SessionInfo::chat_template) is not executed: llama.cpp recognises some fifty kinds by
-// what they contain. nullopt: it is none of these.
+// Writes a chat as a model's chat template does, up to the beginning of the answer, without BOS.
+// The template (SessionInfo::chat_template) is not executed: llama.cpp recognises some fifty kinds
+// by their content. nullopt: the kind is unknown.
 std::optional<ChatPrompt> render_chat(const std::string& chat_template,
                                       std::span<const ChatMessage> messages);
 

@@ -7,14 +7,13 @@
 
 namespace specllama {
 
-// The memory of a model, and how it decodes. The table below each struct says what each option
-// does, its range and what is special about some values.
+// The memory of a model, and how it decodes. The table below each struct has each option's effect,
+// range and special values.
 
-// An option that may be left to the library to decide.
+// A switch; automatic: the library decides.
 enum class Switch { automatic, on, off };
 
-// How positions are turned, for contexts longer than a model was trained with; of target and draft
-// model alike.
+// RoPE of target and draft model, for contexts longer than those of the training.
 struct RopeOptions {
     std::optional<std::string> scaling;
     std::optional<double> scale;
@@ -72,7 +71,7 @@ void list_options(const ContextOptions*, Visit&& option) {
     using Options = ContextOptions;
     option(&Options::n_ctx,
            {.name = "n_ctx",
-            .help = "Tokens of context of each request, prompt and generation together. Unless it "
+            .help = "Tokens of context per request, for prompt and generation together. Unless it "
                     "is set, it is reduced, with a notice, when memory is short.",
             .low = -1,
             .high = 1 << 30,
@@ -91,37 +90,38 @@ void list_options(const ContextOptions*, Visit&& option) {
             .high = 8192,
             .flags = "-b --batch-size"});
     option(&Options::n_threads, {.name = "n_threads",
-                                 .help = "Threads. Unless it is set, there are fewer while other "
-                                         "programs use the processor.",
+                                 .help = "Number of threads. Unless it is set, fewer are used "
+                                         "while other programs use the processor.",
                                  .low = 0,
                                  .high = 512,
                                  .unset = "one per performance core",
                                  .flags = "-t --threads"});
     option(&Options::flash_attn,
            {.name = "flash_attn",
-            .help = "Flash attention. auto: where the device supports it, except on a CPU for "
-                    "heads with which it is much slower (docs/internals/attention.md).",
+            .help = "Flash attention. auto: on if the device supports it, except on a CPU for head "
+                    "sizes with which it is much slower (docs/internals/attention.md).",
             .choices = "auto on off",
             .flags = "-fa --flash-attn",
             .value = "WHEN"});
     option(&Options::kv_type,
            {.name = "kv_type",
-            .help = "Type of the KV memory: f16, q8_0 or another; or KEYS/VALUES, like q8_0/q5_1. "
-                    "One of f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 and iq4_nl.",
+            .help = "Type of the KV memory, e.g. f16, or KEYS/VALUES, e.g. q8_0/q5_1. Types: f32, "
+                    "f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 and iq4_nl.",
             .unset = "f16, or bf16/f16 with exact",
             .flags = "-kv --kv-type",
             .value = "TYPE"});
-    option(&Options::ctx_checkpoints,
-           {.name = "ctx_checkpoints",
-            .help = "Most checkpoints of each request's memory, if it cannot be cut back. With "
-                    "recurrent, hybrid and sliding-window models, a prompt that differs from what "
-                    "the memory holds is decoded from the last checkpoint before the difference. "
-                    "Checkpoints are at ends of messages; the more there are, the more evenly they "
-                    "are spread over the text.",
-            .low = 0,
-            .high = 1024,
-            .special = "0: none",
-            .flags = "-ctxcp --ctx-checkpoints --swa-checkpoints"});
+    option(
+        &Options::ctx_checkpoints,
+        {.name = "ctx_checkpoints",
+         .help =
+             "Most checkpoints per request, for memories that cannot be cut back. With recurrent, "
+             "hybrid and sliding-window models, a prompt that differs from the memory's content is "
+             "decoded from the last checkpoint before the difference. Checkpoints are made at ends "
+             "of messages. Above the limit, those closest to each other are dropped.",
+         .low = 0,
+         .high = 1024,
+         .special = "0: none",
+         .flags = "-ctxcp --ctx-checkpoints --swa-checkpoints"});
     option(&Options::checkpoint_ram,
            {.name = "checkpoint_ram",
             .help = "RAM in MiB for the checkpoints of all requests together. A checkpoint also "

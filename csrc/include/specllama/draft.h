@@ -19,7 +19,7 @@ struct Draft {
         Evidence evidence = {};
         // Number of tokens of the main path before its branch.
         int depth = 0;
-        // Whether it continues the branch of the token before it; if not, it begins a branch.
+        // Whether it continues the branch of the previous branch token; if not, it begins a branch.
         bool follows = false;
     };
 

@@ -9,24 +9,24 @@
 
 namespace specllama {
 
-// A sequence that wants a draft, and where to put the draft.
+// A sequence that needs a draft, and the place for the draft.
 struct Proposal {
     SequenceId sequence = 0;
     // All committed tokens, prompt included; the draft continues from the last one.
     TokenSpan tokens;
     int max_tokens = 0;
-    // Most candidates for a position besides that of the main path; further ones are left out.
+    // Most candidates for a position besides that of the main path; further ones are dropped.
     int max_alternatives = 0;
-    // If not empty, a drafter with a step cost calls this with its draft so far before each token,
+    // If not empty, a drafter with a step cost calls this before each token with its draft so far,
     // and stops if it returns false.
     std::function<bool(const Draft&)> keep_drafting;
-    // Empty on entry, or tokens to continue from. The main path and each branch may have at most
-    // max_tokens tokens, those included, all valid ids; adding none is a legal answer.
+    // On entry: empty, or tokens to continue from. The main path and each branch may have at most
+    // max_tokens tokens, those included. All ids must be valid. Adding none is allowed.
     Draft draft;
-    // What went wrong with this proposal, in one sentence; the draft is then discarded.
+    // The error of this proposal, in one sentence. The draft is then discarded.
     std::string error;
 
-    // Whether there is room for another token, and it is wanted.
+    // Whether another token fits, and keep_drafting allows it.
     bool wants_more() const {
         return draft.size() < max_tokens && (!keep_drafting || keep_drafting(draft));
     }
@@ -44,7 +44,7 @@ struct Proposal {
 //     Session session(options, std::make_shared<Repeat>());
 //
 // A drafter can make a generation slow, never wrong. It serves several sequences, each from begin()
-// to end(). It may not be asked in every round, so it follows a sequence by its tokens, which only
+// to end(). It is not called in every round, so it must follow a sequence by its tokens, which only
 // grow within a request.
 //
 // An error of one proposal goes into Proposal::error and affects no other. A specllama::Error that
@@ -58,21 +58,21 @@ class Drafter {
     Drafter& operator=(const Drafter&) = delete;
     virtual ~Drafter() = default;
 
-    // A new request begins; anything known about this sequence id is void. reference: text to draft
-    // from besides the sequence's own; valid only during this call.
+    // A new request begins; forget what is known about this sequence id. reference: another text to
+    // draft from, valid only during this call.
     virtual void begin(SequenceId /*sequence*/, TokenSpan /*prompt*/, TokenSpan /*reference*/) {}
 
     virtual void propose(std::span<Proposal> proposals) = 0;
 
-    // What the target made of a draft: it accepted the first n_accepted tokens of the main path,
-    // then `next` came, possibly from a branch. `draft` is the main path that was verified, whoever
-    // proposed it. Not called for a round without a draft or for the round that ends the
+    // The result of a verification: the target accepted the first n_accepted tokens of the main
+    // path, and `next` follows them, possibly from a branch. `draft` is the verified main path,
+    // from any drafter. Not called for a round without a draft or for the round that ends the
     // generation.
     virtual void observe(SequenceId /*sequence*/, const Draft& /*draft*/, int /*n_accepted*/,
                          Token /*next*/) {}
 
-    // Whether each draft token takes time, as with a draft model. A session has room for one such
-    // drafter. The answer must never change.
+    // Whether each draft token takes time, as with a draft model. A session can have one such
+    // drafter. The result must never change.
     virtual bool has_step_cost() const { return false; }
 
     // For a drafter with a step cost: how many tokens of a sequence of n_tokens, not counting the

@@ -34,7 +34,7 @@ class Closed : public Error {
     using Error::Error;
 };
 
-// Another thread, or the drafter, is inside the session right now, or all its sequences are taken.
+// Another thread or the drafter is using the session, or all its sequences are in use.
 class Busy : public Error {
     using Error::Error;
 };

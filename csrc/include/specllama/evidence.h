@@ -4,18 +4,18 @@
 
 namespace specllama {
 
-// What a drafter knows about one token it proposes.
+// What a drafter knows about one of its proposed tokens.
 struct Evidence {
     Source source = Source::other;
-    // match, corpus, history: how many tokens before this one, those of this draft included, agree
-    // with the text copied from. ngram: order of the n-gram. grammar: bytes foreseen after this
-    // token. Otherwise 0.
+    // match, corpus, history: number of tokens before this one, draft tokens included, that equal
+    // those of the copied text. ngram: order of the n-gram. grammar: bytes predicted after this
+    // token. Others: 0.
     int length = 0;
-    // In [0, 1]. ngram: relative frequency, lowered for contexts that were rarely seen. model:
-    // probability. match: 0 if the copied token itself differed from what a copy had predicted
-    // there, as values differ between similar records; otherwise 1. grammar: 1 if nothing else may
-    // come; less if a few bytes may, and the one that came last time is drafted. other: the
-    // drafter's own estimate.
+    // In [0, 1]. ngram: relative frequency, lowered for rare contexts. model: probability. match: 0
+    // if the copied token differed from what a copy had predicted at its place, as values differ
+    // between similar records; otherwise 1. grammar: 1 if the grammar allows nothing else; less if
+    // it allows a few bytes and the one that came last time is drafted. other: the drafter's own
+    // estimate.
     float confidence = 1;
 };
 

@@ -7,8 +7,8 @@
 
 namespace specllama {
 
-// How a model sees and hears. The table below the struct says what each option does, its range and
-// what is special about some values.
+// Images and sounds in prompts. The table below the struct has each option's effect, range and
+// special values.
 struct MediaOptions {
     // Path of the projector's GGUF file; "": the model reads text only.
     std::string mmproj;
@@ -22,28 +22,28 @@ void list_options(const MediaOptions*, Visit&& option) {
     using Options = MediaOptions;
     option(&Options::mmproj,
            {.name = "mmproj",
-            .help = "Multimodal projector of the model: a GGUF file with which it sees or hears. A "
-                    "session with one is not exact (docs/guides/images.md).",
+            .help = "Multimodal projector of the model: a GGUF file that encodes images or sounds. "
+                    "A session with one is not exact (docs/guides/images.md).",
             .unset = "none",
             .flags = "-mm --mmproj",
             .value = "FILE"});
-    option(&Options::mmproj_offload,
-           {.name = "mmproj_offload",
-            .help = "Use of a GPU for the projector, if the model has layers there; the flag turns "
-                    "it off.",
-            .flags = "--no-mmproj-offload"});
+    option(
+        &Options::mmproj_offload,
+        {.name = "mmproj_offload",
+         .help = "Run the projector on a GPU if the model has layers there; the flag turns it off.",
+         .flags = "--no-mmproj-offload"});
     option(&Options::image_min_tokens,
            {.name = "image_min_tokens",
-            .help = "Fewest tokens of an image, for models that read images of any size. Smaller "
-                    "images are enlarged.",
+            .help = "Minimum number of tokens of an image, for models that read images of any "
+                    "size. Smaller images are enlarged.",
             .low = 1,
             .high = 1 << 20,
             .unset = "from the projector's file",
             .flags = "--image-min-tokens"});
     option(&Options::image_max_tokens,
            {.name = "image_max_tokens",
-            .help = "Most tokens of an image, for models that read images of any size. Larger "
-                    "images are reduced.",
+            .help = "Maximum number of tokens of an image, for models that read images of any "
+                    "size. Larger images are reduced.",
             .low = 1,
             .high = 1 << 20,
             .unset = "from the projector's file",

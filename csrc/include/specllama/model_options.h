@@ -8,17 +8,17 @@
 
 namespace specllama {
 
-// Which model, and on which devices. The table below each struct says what each option
-// does, its range and what is special about some values.
+// The model and its devices. The table below each struct has each option's effect, range and
+// special values.
 
-// A LoRA adapter: a change of a model's weights (Hu et al., 2021), in a GGUF file of its own.
+// A LoRA adapter: a change of a model's weights (Hu et al., 2021), in a separate GGUF file.
 struct LoraAdapter {
     std::string path;
-    // How much of the change counts; 1: as much as it was trained with, 0: nothing.
+    // Factor of the change; 1: as trained, 0: no change.
     float scale = 1;
 };
 
-// Which model, and on which devices.
+// The model and its devices.
 struct ModelOptions {
     std::string path;
     std::optional<int> n_gpu_layers;
@@ -36,8 +36,8 @@ void list_options(const ModelOptions*, Visit&& option) {
     option(&Options::path, {.name = "model"});
     option(&Options::n_gpu_layers,
            {.name = "n_gpu_layers",
-            .help = "Layers on GPUs: the last ones, the output counting as one more. With a notice "
-                    "if not all fit. 0: no device is used at all.",
+            .help = "Number of layers on GPUs: the last ones, with the output as one more layer. A "
+                    "notice says if not all fit. With 0, no device is used at all.",
             .low = -1,
             .special = "-1: all that fit",
             .unset = "-1, or 0 with exact",
@@ -45,7 +45,7 @@ void list_options(const ModelOptions*, Visit&& option) {
             .flags = "-ngl --n-gpu-layers --gpu-layers"});
     option(&Options::n_cpu_moe,
            {.name = "n_cpu_moe",
-            .help = "Layers, the first ones, whose experts' weights stay in main memory.",
+            .help = "Number of layers, from the first, whose expert weights stay in main memory.",
             .low = 0,
             .unset = "the minimum needed to fit all layers",
             .flags = "-ncmoe --n-cpu-moe"});
@@ -56,38 +56,38 @@ void list_options(const ModelOptions*, Visit&& option) {
             .unset = "by free memory",
             .flags = "-ts --tensor-split",
             .value = "N,N,..."});
-    option(&Options::device,
-           {.name = "device",
-            .help = "GPUs that hold the layers, by `spec-cli --list-devices`, or none. Names with "
-                    "commas between them.",
-            .unset = "all",
-            .flags = "-dev --device",
-            .value = "NAME,..."});
+    option(&Options::device, {.name = "device",
+                              .help = "GPUs that hold the layers, or none. Names from `spec-cli "
+                                      "--list-devices`, separated by commas.",
+                              .unset = "all",
+                              .flags = "-dev --device",
+                              .value = "NAME,..."});
     option(&Options::rpc,
            {.name = "rpc",
             .help = "RPC servers that hold layers, too; not encrypted (docs/guides/rpc.md). Their "
-                    "devices come before this machine's GPUs, and layers are divided by free "
-                    "memory. Nothing is authenticated, and the process ends if a server is lost. A "
-                    "draft model stays on this machine.",
+                    "devices come before this machine's GPUs; layers are divided by free memory. "
+                    "There is no authentication. The process ends if a server is lost. A draft "
+                    "model stays on this machine.",
             .unset = "none",
             .flags = "--rpc",
             .value = "HOST:PORT,..."});
-    option(&Options::lora,
-           {.name = "lora",
-            .help = "LoRA adapters of the model. GGUF files, by convert_lora_to_gguf.py of "
-                    "llama.cpp; 8 at most. A session with adapters is not exact, and a draft model "
-                    "has none.",
-            .unset = "none",
-            .flags = "--lora",
-            .value = "FILE,..."});
-    option(&Options::load_mode,
-           {.name = "load_mode",
-            .help = "Loading of weights into main memory. mmap: mapped from the file; none: read "
-                    "from it; mlock: and locked, so that they are never swapped out; dio: read "
-                    "without the system's cache; auto: mapped, unless a GPU does not support it.",
-            .choices = "auto none mmap mlock mmap+mlock dio",
-            .flags = "-lm --load-mode",
-            .value = "MODE"});
+    option(
+        &Options::lora,
+        {.name = "lora",
+         .help = "LoRA adapters of the model. GGUF files by llama.cpp's convert_lora_to_gguf.py, "
+                 "at most 8. A session with adapters is not exact. A draft model gets none.",
+         .unset = "none",
+         .flags = "--lora",
+         .value = "FILE,..."});
+    option(
+        &Options::load_mode,
+        {.name = "load_mode",
+         .help = "Loading of weights into main memory. mmap: mapped from the file; none: read from "
+                 "it; mlock: read and locked, so that they are never swapped out; dio: read "
+                 "without the system's cache; auto: mapped, unless a GPU does not support it.",
+         .choices = "auto none mmap mlock mmap+mlock dio",
+         .flags = "-lm --load-mode",
+         .value = "MODE"});
 }
 
 }  // namespace specllama

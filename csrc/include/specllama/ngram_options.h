@@ -21,16 +21,15 @@ void list_options(const NGramOptions*, Visit&& option) {
                                  .help = "Length of the longest n-gram, its last token included.",
                                  .low = 2,
                                  .high = 8});
-    option(&Options::window,
-           {.name = "ngram_window",
-            .help = "Number of latest tokens whose n-grams count. Matches to copy from are looked "
-                    "for in the whole text.",
-            .low = 0,
-            .special = "0: all"});
+    option(&Options::window, {.name = "ngram_window",
+                              .help = "Number of latest tokens whose n-grams count. Matches to "
+                                      "copy from are searched in the whole text.",
+                              .low = 0,
+                              .special = "0: all"});
     option(&Options::max_bytes,
            {.name = "ngram_max_bytes",
-            .help = "Most bytes of the n-gram tables; the oldest contexts are dropped first. To "
-                    "find matches, text and reference are kept, each within the same bound.",
+            .help = "Most bytes of the n-gram tables; the oldest contexts are dropped first. Text "
+                    "and reference are kept to find matches, each within the same bound.",
             .low = 65536});
     option(&Options::draw,
            {.name = "ngram_draw",

@@ -10,42 +10,42 @@
 
 namespace specllama {
 
-// What is known of an option besides its type: one line of the table that each struct of options
-// has below it. Whatever shows, reads or checks options goes through these tables: the bindings,
-// the flags of all commands, the fields of the server's requests, the documents.
+// Properties of an option besides its type: one line of the table below each struct of options. The
+// bindings, the commands' flags, the fields of the server's requests and the documents are all made
+// from these tables.
 struct OptionInfo {
-    // In C++ and in Python. Unique within a table, structs inside the struct included.
+    // Name in C++ and Python. Unique within a table, nested structs included.
     const char* name;
     // What the option does. The first sentence begins with a noun or a verb, and is the help line.
-    // "": the option is the library's own, and users do not give it.
+    // "": an internal option that users do not set.
     const char* help = "";
-    // Bounds of a number, themselves allowed; numbers without bounds are finite all the same.
+    // Inclusive bounds of a number. A number without bounds must still be finite.
     double low = -std::numeric_limits<double>::infinity();
     double high = std::numeric_limits<double>::infinity();
     bool above_low = false;  // `low` itself is not allowed
-    // Values of a text or of an enum (in its order), with blanks between them; "": any text.
+    // Allowed values of a text or an enum (in its order), separated by blanks; "": any text.
     const char* choices = "";
-    // What some values mean: "0: off; -1: unlimited".
+    // Values with a special meaning, e.g. "0: off; -1: unlimited".
     const char* special = "";
-    // What is done if the option is left out, where the default value does not say it.
+    // The default in words, where the default value does not show it.
     const char* unset = "";
-    // Words that stand for numbers on command lines and in Python: "off=1".
+    // Words accepted for numbers on command lines and in Python, e.g. "off=1".
     const char* words = "";
-    // Flags of command lines, with blanks between them; "": the option has none. The flag of a
-    // switch turns it on, or off if it begins with "--no-".
+    // Command-line flags, separated by blanks; "": none. The flag of a switch turns it on, or off
+    // if it begins with "--no-".
     const char* flags = "";
-    // What the value is called in the help of commands.
+    // Placeholder of the value in the commands' help.
     const char* value = "N";
-    // Field of the server's requests; "": it has none that holds the plain value.
+    // Field of the server's requests that holds the plain value; "": none.
     const char* field = "";
-    // Names of the same option in other programs, which the server reads, too.
+    // Names of the option in other programs; the server accepts them, too.
     const char* aliases = "";
 };
 
-// The values allowed, in words: "from 0 to 1"; "": any.
+// The allowed values in words, e.g. "from 0 to 1"; "": any.
 std::string range_text(const OptionInfo& info);
 
-// "a, b or c", of words with blanks between them.
+// Formats words separated by blanks as "a, b or c".
 std::string listed(const std::string& words);
 
 // Throw InvalidArgument for a value that is not allowed; the message begins with the name.
@@ -59,7 +59,7 @@ inline constexpr bool is_optional<std::optional<T>> = true;
 
 namespace detail {
 
-// What the tables call: for an option, or for a struct of options inside.
+// The tables call it for each option and for each nested struct of options.
 template <typename Visit, typename Path>
 struct OptionWalk {
     Visit& visit;
@@ -79,8 +79,8 @@ struct OptionWalk {
 
 }  // namespace detail
 
-// Calls visit(info, get) for each option of a struct and of the structs inside it; get(options) is
-// a reference to its value.
+// Calls visit(info, get) for each option of a struct and its nested structs. get(options) returns a
+// reference to the value.
 template <typename Options, typename Visit>
 void visit_options(Visit visit) {
     const auto itself = [](auto& options) -> auto& { return options; };
@@ -107,7 +107,7 @@ void check_options(const Options& options) {
     });
 }
 
-// What an option is by default, in words, with what is special: "0, off", "64; -1: all".
+// The default in words with the special values, e.g. "0, off" or "64; -1: all".
 template <typename Value>
 std::string default_text(const OptionInfo& info, const Value& value) {
     const std::string special = info.special;

@@ -11,8 +11,8 @@
 
 namespace specllama {
 
-// How tokens are chosen. The table below each struct says what each option
-// does, its range and what is special about some values.
+// How tokens are chosen. The table below each struct has each option's effect, range and special
+// values.
 
 // Which draft tokens are accepted.
 enum class AcceptanceRule {
@@ -20,17 +20,17 @@ enum class AcceptanceRule {
     // drafter.
     coupled,
     // Speculative sampling: a draft token is accepted with probability min(1, p / q), where p and q
-    // are its probabilities by the target and by the drafter. That accepts more. The output has the
-    // target's distribution, but the text that a seed gives depends on the drafter.
+    // are its probabilities by the target and by the drafter. This accepts more tokens. The output
+    // has the target's distribution, but the text of a seed depends on the drafter.
     rejection,
 };
 
-// How SamplingOptions::grammar is written. All but gbnf are llguidance's, which is there only in a
-// process with Python.
+// Syntax of SamplingOptions::grammar. All except gbnf need llguidance, which only a Python process
+// has.
 enum class GrammarSyntax {
-    gbnf,         // llama.cpp's; its rule `root` is the whole text, and it has no triggers
-    lark,         // llguidance's variant of Lark; its rule `start` is the whole text
-    regex,        // a regular expression of the whole text, as Rust's crate regex has them
+    gbnf,         // llama.cpp's; the rule `root` is the whole text; without triggers
+    lark,         // llguidance's variant of Lark; the rule `start` is the whole text
+    regex,        // a regular expression of the whole text, in the syntax of Rust's regex crate
     json_schema,  // a JSON schema, as JSON
 };
 
@@ -62,14 +62,14 @@ struct SamplingOptions {
     std::optional<std::uint64_t> seed;
     AcceptanceRule acceptance = AcceptanceRule::coupled;
     double lenience = 1;
-    // "": none. (The grammar is asked about the chosen token first, and masks all tokens only if it
-    // forbids that one. With rejection it always masks them.)
+    // "": none. The grammar first checks the chosen token, and masks all tokens only if it forbids
+    // that one. With rejection it always masks them.
     std::string grammar;
     GrammarSyntax grammar_syntax = GrammarSyntax::gbnf;
     std::vector<std::string> grammar_triggers;
     int reasoning_budget = -1;
-    // The texts around a thought. opening "": the prompt has begun it; closing "": the model has no
-    // thoughts.
+    // The texts that open and close a thought. opening "": the prompt has opened it; closing "":
+    // the model has no thoughts.
     std::string reasoning_opening;
     std::string reasoning_closing;
 };
@@ -79,24 +79,25 @@ void list_options(const SamplingOptions*, Visit&& option) {
     using Options = SamplingOptions;
     option(&Options::temperature,
            {.name = "temperature",
-            .help = "Randomness of the choice: the higher, the more often less likely tokens. "
-                    "0: the most likely token, always.",
+            .help = "Randomness of the choice: higher values choose less likely tokens more often. "
+                    "0: always the most likely token.",
             .low = 0,
             .special = "0: greedy",
             .flags = "--temp --temperature",
             .value = "T",
             .field = "temperature",
             .aliases = "temp"});
-    option(&Options::top_n_sigma,
-           {.name = "top_n_sigma",
-            .help = "Only tokens whose logits are at most N standard deviations below the highest. "
-                    "The deviation is of the logits after the steps before (Tang et al. 2024).",
-            .low = -1,
-            .special = "0: off",
-            .flags = "--top-nsigma --top-n-sigma",
-            .field = "top_n_sigma"});
+    option(
+        &Options::top_n_sigma,
+        {.name = "top_n_sigma",
+         .help = "Keep tokens whose logits are at most N standard deviations below the highest. "
+                 "The deviation is that of the logits after the steps before (Tang et al. 2024).",
+         .low = -1,
+         .special = "0: off",
+         .flags = "--top-nsigma --top-n-sigma",
+         .field = "top_n_sigma"});
     option(&Options::top_k, {.name = "top_k",
-                             .help = "Only the K most likely tokens.",
+                             .help = "Keep the K most likely tokens.",
                              .low = -1,
                              .special = "0: off; -1: off",
                              .flags = "--top-k",
@@ -104,27 +105,27 @@ void list_options(const SamplingOptions*, Visit&& option) {
                              .field = "top_k"});
     option(&Options::typical_p,
            {.name = "typical_p",
-            .help = "Only the tokens of most nearly average information, of together probability "
-                    "P. Locally typical sampling (Meister et al. 2023); it may leave the likeliest "
-                    "token out.",
+            .help = "Keep the most typical tokens, with a total probability of P. Their "
+                    "information is closest to the average (locally typical sampling, Meister et "
+                    "al. 2023); the likeliest token may be dropped.",
             .low = 0,
             .high = 1,
             .special = "1: off",
             .flags = "--typical --typical-p",
             .value = "P",
             .field = "typical_p"});
-    option(&Options::top_p, {.name = "top_p",
-                             .help = "Only the most likely tokens of together probability P, at "
-                                     "least one.",
-                             .low = 0,
-                             .high = 1,
-                             .special = "1: off",
-                             .flags = "--top-p",
-                             .value = "P",
-                             .field = "top_p"});
+    option(&Options::top_p,
+           {.name = "top_p",
+            .help = "Keep the most likely tokens, at least one, with a total probability of P.",
+            .low = 0,
+            .high = 1,
+            .special = "1: off",
+            .flags = "--top-p",
+            .value = "P",
+            .field = "top_p"});
     option(&Options::min_p,
            {.name = "min_p",
-            .help = "Only tokens at least P times as likely as the most likely one.",
+            .help = "Keep tokens at least P times as likely as the most likely one.",
             .low = 0,
             .high = 1,
             .special = "0: off",
@@ -133,9 +134,9 @@ void list_options(const SamplingOptions*, Visit&& option) {
             .field = "min_p"});
     option(&Options::xtc_probability,
            {.name = "xtc_probability",
-            .help = "Probability that the top choices are excluded. Then, of the tokens at least "
-                    "xtc_threshold likely, only the least likely one is left (XTC, by p-e-w, "
-                    "2024). Whether they are depends on seed and position.",
+            .help = "Probability that the top choices are excluded. Of the tokens with at least "
+                    "probability xtc_threshold, only the least likely one is then kept (XTC, by "
+                    "p-e-w, 2024). Seed and position decide whether it happens.",
             .low = 0,
             .high = 1,
             .special = "0: off",
@@ -144,7 +145,7 @@ void list_options(const SamplingOptions*, Visit&& option) {
             .field = "xtc_probability"});
     option(&Options::xtc_threshold,
            {.name = "xtc_threshold",
-            .help = "Least probability of a top choice; above 0.5 nothing is excluded.",
+            .help = "Minimum probability of a top choice; above 0.5 nothing is excluded.",
             .low = 0,
             .high = 1,
             .flags = "--xtc-threshold",
@@ -161,23 +162,24 @@ void list_options(const SamplingOptions*, Visit&& option) {
             .value = "X",
             .field = "repeat_penalty",
             .aliases = "repetition_penalty"});
-    option(&Options::frequency_penalty,
-           {.name = "frequency_penalty",
-            .help = "Frequency penalty: taken off the logits of recent tokens for each occurrence.",
-            .special = "0: off",
-            .flags = "--frequency-penalty",
-            .value = "X",
-            .field = "frequency_penalty"});
+    option(
+        &Options::frequency_penalty,
+        {.name = "frequency_penalty",
+         .help = "Frequency penalty: subtracted from a recent token's logit for each occurrence.",
+         .special = "0: off",
+         .flags = "--frequency-penalty",
+         .value = "X",
+         .field = "frequency_penalty"});
     option(&Options::presence_penalty,
            {.name = "presence_penalty",
-            .help = "Presence penalty: taken off the logits of recent tokens once.",
+            .help = "Presence penalty: subtracted once from a recent token's logit.",
             .special = "0: off",
             .flags = "--presence-penalty",
             .value = "X",
             .field = "presence_penalty"});
     option(&Options::repeat_last_n,
            {.name = "repeat_last_n",
-            .help = "Number of recent tokens for these penalties, the prompt's included.",
+            .help = "Number of recent tokens for these penalties, including those of the prompt.",
             .low = -1,
             .special = "-1: all; 0: off",
             .flags = "--repeat-last-n",
@@ -186,8 +188,8 @@ void list_options(const SamplingOptions*, Visit&& option) {
     option(&Options::dry_multiplier,
            {.name = "dry_multiplier",
             .help = "DRY penalty of tokens that lengthen a repetition. DRY, \"don't repeat "
-                    "yourself\" (p-e-w, 2024): a token that followed the last `length` tokens "
-                    "before loses dry_multiplier * dry_base ** (length - dry_allowed_length).",
+                    "yourself\" (p-e-w, 2024): a token that already followed the last `length` "
+                    "tokens loses dry_multiplier * dry_base ** (length - dry_allowed_length).",
             .low = 0,
             .special = "0: off",
             .flags = "--dry-multiplier",
@@ -201,21 +203,21 @@ void list_options(const SamplingOptions*, Visit&& option) {
                                 .field = "dry_base"});
     option(&Options::dry_allowed_length,
            {.name = "dry_allowed_length",
-            .help = "Length from which DRY penalises a repetition, in tokens.",
+            .help = "Minimum length of a repetition that DRY penalises, in tokens.",
             .low = 1,
             .flags = "--dry-allowed-length",
             .field = "dry_allowed_length"});
     option(&Options::dry_penalty_last_n,
            {.name = "dry_penalty_last_n",
-            .help = "Number of tokens that DRY looks at, the prompt's included.",
+            .help = "Number of recent tokens that DRY considers, including those of the prompt.",
             .low = -1,
             .special = "-1: all; 0: off",
             .flags = "--dry-penalty-last-n",
             .field = "dry_penalty_last_n"});
     option(&Options::dry_sequence_breakers,
            {.name = "dry_sequence_breakers",
-            .help = "Texts where a repetition ends for DRY: nothing before them is compared. At "
-                    "most 64 texts, each of 1 to 64 bytes.",
+            .help = "Texts that end a repetition for DRY: nothing before them is compared. At most "
+                    "64 texts, each of 1 to 64 bytes.",
             .unset = "newline, colon, quotation mark, asterisk",
             .flags = "--dry-sequence-breaker",
             .value = "TEXT",
@@ -225,11 +227,11 @@ void list_options(const SamplingOptions*, Visit&& option) {
             .help = "Numbers added to the logits of token ids; minus infinity forbids a token.",
             .unset = "none",
             .field = "logit_bias"});
-    option(&Options::ignore_eos,
-           {.name = "ignore_eos",
-            .help = "Forbid the tokens that end a text. It ends where a grammar leaves no other.",
-            .flags = "--ignore-eos",
-            .field = "ignore_eos"});
+    option(&Options::ignore_eos, {.name = "ignore_eos",
+                                  .help = "Forbid the tokens that end a text. The text still ends "
+                                          "where a grammar allows nothing else.",
+                                  .flags = "--ignore-eos",
+                                  .field = "ignore_eos"});
     option(&Options::logprobs,
            {.name = "logprobs",
             .help = "Log-probabilities of each token and of the K most likely ones at its "
@@ -240,13 +242,12 @@ void list_options(const SamplingOptions*, Visit&& option) {
             .unset = "none",
             .flags = "--logprobs",
             .value = "K"});
-    option(
-        &Options::processed_logprobs,
-        {.name = "processed_logprobs",
-         .help = "Take log-probabilities after the steps above, not those of the model itself."});
+    option(&Options::processed_logprobs,
+           {.name = "processed_logprobs",
+            .help = "Return log-probabilities after the steps above instead of the model's own."});
     option(&Options::seed, {.name = "seed",
-                            .help = "Seed: the same seed gives the same tokens, whoever drafts. It "
-                                    "is reported in `Generation.stats.seed`.",
+                            .help = "Random seed: the same seed gives the same tokens with every "
+                                    "drafter. It is reported in `Generation.stats.seed`.",
                             .low = -1,
                             .special = "-1: a fresh one",
                             .unset = "a fresh one",
@@ -256,18 +257,18 @@ void list_options(const SamplingOptions*, Visit&& option) {
            {.name = "acceptance",
             .help = "Rule by which drafts are accepted above temperature 0. coupled: a draft token "
                     "is kept if the model chooses the same with this seed, so the same seed gives "
-                    "the same tokens whoever drafts. rejection: it is kept with probability p / q "
-                    "(Leviathan et al. 2023, algorithm 1), which is more often; the output has the "
-                    "same distribution, but the text of a seed depends on the drafter, too.",
+                    "the same tokens with every drafter. rejection: it is kept with probability p "
+                    "/ q (Leviathan et al. 2023, algorithm 1), which is more often; the output has "
+                    "the same distribution, but the text of a seed depends on the drafter.",
             .choices = "coupled rejection",
             .flags = "--acceptance",
             .value = "RULE"});
     option(&Options::lenience,
            {.name = "lenience",
-            .help = "Lenience of rejection: below 1 more is accepted, and the output changes. q is "
-                    "scaled by it in the test of p / q: no token comes more often than with p / "
-                    "lenience (Leviathan et al. 2023, appendix A.5). At temperature 0, a draft "
-                    "token at least this fraction as likely as the likeliest is kept.",
+            .help = "Lenience of rejection: below 1, more is accepted and the output changes. It "
+                    "scales q in p / q, so a token's probability is at most p / lenience "
+                    "(Leviathan et al. 2023, appendix A.5). At temperature 0, a draft token is "
+                    "kept if it is at least this fraction as likely as the likeliest one.",
             .low = 0,
             .high = 1,
             .above_low = true,
@@ -283,22 +284,24 @@ void list_options(const SamplingOptions*, Visit&& option) {
     option(&Options::grammar_syntax, {.name = "grammar_syntax"});
     option(&Options::grammar_triggers,
            {.name = "grammar_triggers",
-            .help = "Texts at the first of which the grammar begins, that text included. Before it "
-                    "anything may come. A text is no trigger if the rest of the token in which it "
-                    "ends does not fit the grammar. None: the grammar holds from the start.",
+            .help = "Texts that start the grammar. It begins with the first of them, that text "
+                    "included; anything may precede it. A text does not trigger if the rest of the "
+                    "token in which it ends does not fit the grammar. Without triggers, the "
+                    "grammar applies from the start.",
             .unset = "none"});
-    option(&Options::reasoning_budget,
-           {.name = "reasoning_budget",
-            .help = "Most tokens that a thinking model thinks before it answers. After these comes "
-                    "the text that ends a thought, such as \"</think>\". A thought is limited if "
-                    "the prompt ends with its opening, or the text begins with it; where a grammar "
-                    "has begun, there is no limit.",
-            .low = -1,
-            .special = "-1: any number; 0: no thoughts",
-            .unset = "any number",
-            .flags = "--reasoning-budget",
-            .field = "reasoning_budget_tokens",
-            .aliases = "thinking_budget_tokens"});
+    option(
+        &Options::reasoning_budget,
+        {.name = "reasoning_budget",
+         .help =
+             "Most tokens that a thinking model thinks before it answers. Then the text that ends "
+             "a thought, such as \"</think>\", is inserted. A thought is limited if the prompt "
+             "ends with its opening or the text begins with it, and only before a grammar begins.",
+         .low = -1,
+         .special = "-1: any number; 0: no thoughts",
+         .unset = "any number",
+         .flags = "--reasoning-budget",
+         .field = "reasoning_budget_tokens",
+         .aliases = "thinking_budget_tokens"});
     option(&Options::reasoning_opening, {.name = "reasoning_opening"});
     option(&Options::reasoning_closing, {.name = "reasoning_closing"});
 }

@@ -23,7 +23,8 @@ class Scheduler;
 
 // The KV memory of a conversation.
 struct SavedState {
-    // Which sessions it fits, on one line: sizes of the model, types, llama.cpp's version.
+    // Identifies the sessions that can load it, on one line: sizes of the model, types, llama.cpp's
+    // version.
     std::string key;
     std::vector<Token> tokens;
     std::vector<std::uint8_t> memory;
@@ -31,82 +32,82 @@ struct SavedState {
 
 // A model with its KV memory and, optionally, a drafter, ready to generate.
 //
-// The KV memory is kept between generations: only the part of the next prompt behind the longest
+// The KV memory is kept between generations: only the part of the next prompt after the longest
 // common prefix is decoded.
 //
-// Any thread may make any call at any time: calls that work wait for each other, in the order in
-// which they came, and each step advances all generations together. Only close() does not wait for
-// a beam search, which it ends. With n_seq = 1, start() ends an unfinished generation of the same
-// thread, and throws Busy while one of another thread is unfinished. A drafter that makes a
-// working call to the session which is asking it gets Busy; what only reads, it may call.
+// Any thread may make any call at any time. Working calls wait for each other in order of arrival,
+// and each step advances all generations together. close() does not wait for a beam search, but
+// ends it. With n_seq = 1, start() ends an unfinished generation of the same thread, and throws
+// Busy while one of another thread is unfinished. A drafter that makes a working call to the
+// session that calls it gets Busy; calls that only read are allowed.
 class Session {
  public:
     // Loads the model and allocates its memory. Without a drafter (see drafter.h), a draft model or
     // a corpus, the session decodes plainly.
     // Throws InvalidArgument, ModelError, OutOfMemory, Interrupted.
     explicit Session(const SessionOptions& options, std::shared_ptr<Drafter> drafter = nullptr);
-    // A session whose target is elsewhere. Of `options` those count that concern drafts, and
-    // context.n_seq. Throws what the other constructor throws.
+    // A session with a remote target. Of `options`, only those about drafts and context.n_seq are
+    // used. Throws what the other constructor throws.
     Session(const SessionOptions& options, std::shared_ptr<Verifier> verifier,
             std::shared_ptr<Drafter> drafter);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
-    // Token ids of a UTF-8 text. add_special: with the model's BOS and the like; parse_special:
-    // the texts of special tokens become those tokens; plain: parts of the text in which those of
-    // control tokens do not.
+    // Token ids of a UTF-8 text. add_special: add the model's BOS and similar tokens.
+    // parse_special: texts of special tokens become those tokens. plain: parts of the text in which
+    // texts of control tokens remain plain text.
     std::vector<Token> tokenize(std::string_view text, bool add_special = true,
                                 bool parse_special = true, TextRanges plain = {}) const;
 
-    // The text of tokens, invalid UTF-8 replaced by U+FFFD. special: show special tokens' texts.
+    // The text of tokens; invalid UTF-8 becomes U+FFFD. special: show special tokens' texts.
     std::string detokenize(TokenSpan tokens, bool special = false) const;
 
-    // The bytes that a token adds to a text, special tokens' texts included. They may begin or end
-    // inside a character. Throws InvalidArgument if there is no such token.
+    // The bytes that a token adds to a text, also those of special tokens. They may begin or end
+    // inside a character. Throws InvalidArgument for an unknown id.
     std::string piece(Token token) const;
 
-    // The vocabulary, for a Verifier elsewhere.
+    // The vocabulary, for a Verifier in another process.
     VocabularyTable vocabulary_table() const;
 
-    // The prompt of texts, images and sounds, for `check` and `start`: between the texts' tokens
-    // come those of the images, and those that the model expects around them. It may be used by
-    // this session only. Throws InvalidArgument if the model does not see or hear, or a part cannot
-    // be used.
+    // A prompt of texts, images and sounds, for `check` and `start`. Between the tokens of the
+    // texts come those of the images and sounds, and those that the model expects around them. Only
+    // this session can use it. Throws InvalidArgument if the model does not support images or
+    // sounds, or a part cannot be used.
     MediaPrompt media_prompt(std::span<const PromptPart> parts) const;
 
     // Makes the checks of `start` without waiting: throws InvalidArgument if the prompt is empty,
-    // has ids out of range, or leaves no room in the context for what is to follow, or if an option
+    // has ids out of range, or leaves no room in the context for the generation, or if an option
     // cannot be used.
     void check(TokenSpan prompt, const GenerateOptions& options) const;
     void check(const MediaPrompt& prompt, const GenerateOptions& options) const;
 
     // Begins a generation; nothing is decoded yet. With n_seq = 1, an unfinished generation of this
-    // thread ends first. Throws InvalidArgument for what `check` refuses, for a grammar that cannot
-    // be read and for tokens that cannot have been generated; Busy when n_seq generations are
+    // thread ends first. Throws InvalidArgument for what `check` refuses, for an invalid grammar,
+    // and if the options could not have generated `generated`; Busy if n_seq generations are
     // unfinished (n_seq > 1).
     Stream start(TokenSpan prompt, const GenerateOptions& options);
     Stream start(const MediaPrompt& prompt, const GenerateOptions& options);
 
     // Advances all unfinished generations: long prompts by a shared batch, the others by a round
-    // each. Returns false if there are none. An Error ends the generations that it concerns, and
-    // is thrown by their streams.
+    // each. Returns false if there are none. An Error ends the generations that it concerns; their
+    // streams throw it.
     bool step();
 
-    // Finds the texts behind a prompt that score best, by beam search. Speculation changes how long
-    // that takes, not what is found, as far as decoding is exact. The search has a memory of its
-    // own beside that of the generations. It is one call: other calls wait until it is over.
-    // `between` is called before each round, from this thread. Throws InvalidArgument, also for
-    // recurrent and hybrid models; OutOfMemory; DecodeError; Busy; Closed, also when the session is
-    // closed meanwhile; and what `between` throws. The session stays usable after any but Closed.
+    // Finds the best-scoring texts after a prompt by beam search. Speculation changes the time, not
+    // the result, if decoding is exact. The search has a separate KV memory. Other calls wait until
+    // it is over. `between` is called before each round, from this thread. Throws InvalidArgument,
+    // also for recurrent and hybrid models; OutOfMemory; DecodeError; Busy; Closed, also when the
+    // session is closed meanwhile; and what `between` throws. The session stays usable after all of
+    // these except Closed.
     BeamResult beam_search(
         TokenSpan prompt, const BeamOptions& options, const BetweenRounds& between = [] {});
 
-    // save() returns what is left in a slot of the KV memory, load() puts a saved state into one,
-    // for prompts that begin with its tokens, and erase() empties one and returns how many tokens
-    // it held. slot -1: the slot of the generation that ended last, or of the state loaded last;
-    // for load() the one that has been free the longest. All throw Busy while the slot is in use.
-    // save() throws InvalidArgument if nothing has been left; load() throws it, and changes
+    // save() returns the content of a slot of the KV memory. load() puts a saved state into a slot,
+    // for prompts that begin with its tokens. erase() empties a slot and returns the number of
+    // tokens it held. slot -1: the slot of the generation that ended last, or of the state loaded
+    // last; for load(), the one that has been free the longest. All throw Busy while the slot is in
+    // use. save() throws InvalidArgument if the slot is empty. load() throws it, and changes
     // nothing, if the state is damaged or from another kind of session.
     SavedState save(int slot = -1);
     void load(const SavedState& state, int slot = -1);
@@ -116,12 +117,11 @@ class Session {
     void close();
 
     bool closed() const;
-    // Whether the calling thread is already inside a working call: in a drafter that is being
-    // asked.
+    // Whether the calling thread is inside a working call, that is, in a drafter's function.
     bool entered() const;
-    // What the session is; valid for as long as this object.
+    // Properties of the session; valid as long as this object.
     const SessionInfo& info() const;
-    // How many more requests could begin now.
+    // Number of requests that could begin now.
     int n_free() const;
     // [n - 1]: seconds of a target decode of n tokens at an empty context; 0: unknown. All are
     // unknown with a fixed spec_length, unless the session verifies. May wait for a step to end.

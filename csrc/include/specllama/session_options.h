@@ -14,8 +14,8 @@
 
 namespace specllama {
 
-// Options of a session. The table below each struct says what each option
-// does, its range and what is special about some values.
+// Options of a session. The table below each struct has each option's effect, range and special
+// values.
 
 // A second model that drafts: a smaller one, or a head for the target (EAGLE-3, or an assistant of
 // Gemma 4). It must have the target's vocabulary.
@@ -46,12 +46,12 @@ void list_options(const DraftModelOptions*, Visit&& option) {
     option(
         &Options::type,
         {.name = "draft_type",
-         .help = "Type of the draft model's weights. A file in other types is converted once, "
-                 "into the cache folder (SPECLLAMA_CACHE), and the copy drafts; only for a "
-                 "draft model, head or block drafter in a file of its own, on the CPU "
-                 "(docs/guides/draft-types.md). auto: a type that this machine multiplies at least "
-                 "1.15 times as fast, for files of at most a quarter of the model's size; "
-                 "keep: as the file has them.",
+         .help =
+             "Type of the draft model's weights. A file in other types is converted once, into the "
+             "cache folder (SPECLLAMA_CACHE), and the copy drafts. Only for a draft model, head or "
+             "block drafter in a separate file, on the CPU (docs/guides/draft-types.md). auto: a "
+             "type that this machine multiplies at least 1.15 times as fast, for files of at most "
+             "a quarter of the model's size; keep: the types of the file.",
          .choices = "auto keep q4_0 q4_1 q8_0 iq4_nl",
          .flags = "--draft-type",
          .value = "TYPE"});
@@ -80,18 +80,19 @@ void list_options(const DraftModelOptions*, Visit&& option) {
                                .value = "TYPE"});
     option(&Options::p_min,
            {.name = "draft_p_min",
-            .help = "Probability by the draft model below which a draft ends before a token. With "
-                    "acceptance=\"rejection\", the likeliest token's counts, not the drawn one's.",
+            .help = "Minimum probability of a draft token by the draft model; the draft ends "
+                    "before a less likely one. With acceptance=\"rejection\", the likeliest "
+                    "token's probability counts, not the drawn one's.",
             .low = 0,
             .high = 1,
             .special = "0: off",
             .flags = "--draft-p-min",
             .value = "P"});
-    option(&Options::temperature, {.name = "draft_temperature",
-                                   .help = "Temperature of the draft model; the output remains the "
-                                           "model's own.",
-                                   .low = 0,
-                                   .unset = "the model's"});
+    option(&Options::temperature,
+           {.name = "draft_temperature",
+            .help = "Temperature of the draft model; the output is still the model's.",
+            .low = 0,
+            .unset = "the model's"});
     option(&Options::top_k, {.name = "draft_top_k",
                              .help = "Value of top_k for the draft model.",
                              .low = -1,
@@ -108,11 +109,11 @@ void list_options(const DraftModelOptions*, Visit&& option) {
                              .unset = "the model's"});
 }
 
-// Called with the fraction done, 0 to 1. Returning false cancels with Interrupted; what it throws
-// is passed on.
+// Called with the fraction done, 0 to 1. Returning false cancels with Interrupted; its exceptions
+// are passed on.
 using ProgressFunction = std::function<bool(float)>;
 
-// Most MiB of SessionOptions::memory, and those that it has with a file alone.
+// Maximum of SessionOptions::memory in MiB, and its default with a memory_file.
 inline constexpr int kMostMemory = 3584;
 inline constexpr int kDefaultMemory = 64;
 
@@ -122,28 +123,29 @@ struct SessionOptions {
     MediaOptions media;
     // None: as many as pay, given the measured time of decodes and the acceptance seen so far.
     std::optional<int> spec_length;
-    // None: 1, since trees have not been seen to save any time.
+    // None: 1, since trees were not faster in any measurement.
     std::optional<int> spec_tree;
-    // Drafts in addition to the drafter that the session is given; with a fixed spec_length and no
-    // trees, in its place.
+    // Drafts in addition to the drafter given to the session; with a fixed spec_length and no
+    // trees, instead of it.
     DraftModelOptions draft;
-    // The n-gram drafter: proposes what followed the same tokens earlier in the sequence or in its
-    // reference text, by frequency or as a copy. With a draft model: as the session's own drafter.
+    // The n-gram drafter. It proposes what followed the same tokens earlier in the sequence or in
+    // its reference text, by frequency or as a copy. With a draft model, it counts as the drafter
+    // given to the session.
     std::optional<NGramOptions> ngram;
-    // Drafts from the corpus are used, too, except beside a draft model with a fixed spec_length
-    // and no trees.
+    // Drafts from the corpus are used, too, except with a draft model, a fixed spec_length and no
+    // trees.
     std::string corpus;
-    // Whether the session is laid out for verifying drafts though it may have no drafter: for
-    // requests that bring theirs (GenerateOptions::draft).
+    // Whether the session can verify drafts even without a drafter, for requests with
+    // GenerateOptions::draft.
     bool verifies = false;
     // Drafts from earlier requests are used under the same conditions as those from the corpus.
     std::optional<int> memory;
     std::string memory_file;
     int cache_ram = 0;
     // Whether speculative and plain decoding must give exactly the same tokens; otherwise they may
-    // differ where two tokens are nearly tied. automatic: exact if that costs nothing beyond what
-    // the other options ask for (the list is in device/exact.h). on: a session that cannot be exact
-    // is refused, with the reason.
+    // differ where two tokens are nearly tied. automatic: exact if the other options allow it at no
+    // cost (device/exact.h has the list). on: a session that cannot be exact is refused, with the
+    // reason.
     Switch exact = Switch::automatic;
     ProgressFunction load_progress;
 };
@@ -156,22 +158,22 @@ void list_options(const SessionOptions*, Visit&& option) {
     option(&Options::media);
     option(&Options::spec_length,
            {.name = "spec_length",
-            .help = "Most tokens drafted per round, or auto: as many as pay. By the decode times "
-                    "of this machine and what was accepted so far, perhaps none. (Which batch "
-                    "widths are decoded then depends on the clock: outside the exact "
-                    "configuration, use a fixed number to repeat a run.)",
+            .help =
+                "Most tokens drafted per round, or auto: as many as pay. auto uses measured decode "
+                "times and the acceptance so far; it may draft nothing. Batch widths then depend "
+                "on timing: outside the exact configuration, use a fixed number to repeat a run.",
             .low = 1,
             .high = kMaxSpecLength,
             .unset = "auto",
             .flags = "--spec-length"});
     option(&Options::spec_tree,
            {.name = "spec_tree",
-            .help = "Most candidates for a position verified at once. Second and third choices of "
-                    "a draft model, and proposals of several drafters. With a fixed spec_length "
-                    "all are verified (spec_length times spec_tree at most 64), else those that "
-                    "pay. auto: 1, chains, since no measurement has shown trees to be faster. "
-                    "Drafts are always chains with recurrent and hybrid models, sliding windows, "
-                    "and exact=True with n_seq above 1 (docs/internals/trees.md).",
+            .help = "Most candidates for one position that are verified at once. They are further "
+                    "choices of a draft model, or proposals of several drafters. With a fixed "
+                    "spec_length all are verified (spec_length * spec_tree is at most 64), "
+                    "otherwise those that pay. auto: 1 (chains), since trees were not faster in "
+                    "any measurement. Drafts are always chains with recurrent and hybrid models, "
+                    "sliding windows, and exact=True with n_seq above 1 (docs/internals/trees.md).",
             .low = 1,
             .high = kMaxTreeWidth,
             .special = "1: off",
@@ -182,17 +184,17 @@ void list_options(const SessionOptions*, Visit&& option) {
     option(&Options::draft);
     option(&Options::corpus,
            {.name = "corpus",
-            .help = "File by `specllama corpus build` to copy from in every call. It must have "
-                    "been made with this model's vocabulary. Without effect with draft=None, and, "
-                    "unless drafts are trees, with a draft model and a fixed spec_length.",
+            .help = "File by `specllama corpus build` to copy from in every call. It must be made "
+                    "with this model's vocabulary. No effect with draft=None, or with a draft "
+                    "model, a fixed spec_length and no trees.",
             .unset = "none",
             .flags = "--corpus",
             .value = "FILE"});
     option(&Options::memory,
            {.name = "memory",
-            .help = "RAM in MiB for texts of earlier requests to draft from, 75 thousand tokens "
-                    "each. The oldest are dropped first. It changes how long a request takes, "
-                    "never its output. Without effect where a corpus has none.",
+            .help = "RAM in MiB for texts of earlier requests to draft from (75,000 tokens per "
+                    "MiB). The oldest are dropped first. It changes the speed, never the output. "
+                    "No effect where a corpus has none.",
             .low = 0,
             .high = kMostMemory,
             .special = "0: off",
@@ -203,8 +205,8 @@ void list_options(const SessionOptions*, Visit&& option) {
     option(&Options::memory_file,
            {.name = "memory_file",
             .help = "File that keeps these texts from one session to the next. It is read when the "
-                    "session opens, and written when it closes, for its user alone (mode 0600). It "
-                    "belongs to the model's vocabulary, and can be used as a corpus.",
+                    "session opens and written when it closes, readable only by its user (mode "
+                    "0600). It fits only the model's vocabulary, and can be used as a corpus.",
             .unset = "none",
             .flags = "--memory-file",
             .value = "FILE"});
@@ -212,9 +214,9 @@ void list_options(const SessionOptions*, Visit&& option) {
     option(&Options::cache_ram,
            {.name = "cache_ram",
             .help = "RAM in MiB for copies of prompts evicted from their slot. A prompt that "
-                    "begins like one of them costs only its new tokens. Entries unused for longest "
-                    "are dropped first. At most half of the memory that is free without them (on "
-                    "macOS, of all memory).",
+                    "begins like one of them costs only its new tokens. The least recently used "
+                    "are dropped first. They take at most half of the memory that is free without "
+                    "them (on macOS: of all memory).",
             .low = -1,
             .special = "0: off; -1: unlimited",
             .flags = "-cram --cache-ram",
@@ -224,9 +226,8 @@ void list_options(const SessionOptions*, Visit&& option) {
             .help = "Exactness: the same tokens with and without speculation, near-ties included. "
                     "It needs an x86-64 processor and no GPU, a KV memory in bf16/f16 with flash "
                     "attention, and weights of known types (docs/internals/exactness.md). on: "
-                    "demand it; an "
-                    "error names the obstacle, if there is one. auto: exact where that costs "
-                    "nothing. `Stats.exact` says whether a run was exact.",
+                    "require it; if it is not possible, an error says why. auto: exact where that "
+                    "costs nothing. `Stats.exact` says whether a run was exact.",
             .choices = "auto on off",
             .flags = "--exact",
             .value = "WHEN"});

@@ -6,13 +6,19 @@
 
 namespace specllama {
 
-// Where a draft token comes from: a match (copied from an earlier place with the same tokens), the
-// corpus or an earlier request (copied likewise), n-grams (by frequency), the request's grammar, a
-// draft model, any other drafter.
-enum class Source : std::uint8_t { match, corpus, history, ngram, grammar, model, other };
+// Where a draft token comes from.
+enum class Source : std::uint8_t {
+    match,    // copied from an earlier place with the same tokens
+    corpus,   // copied likewise from the corpus
+    history,  // copied likewise from an earlier request
+    ngram,    // n-grams, by frequency
+    grammar,  // the request's grammar
+    model,    // a draft model or head
+    other,    // any other drafter
+};
 
-// Names of the sources, in the order of the enum. Code that shows or binds all sources goes through
-// this list.
+// Names of the sources, in the order of the enum. Code that shows or binds all sources iterates
+// over this list.
 inline constexpr std::array kSourceNames = {"match",   "corpus", "history", "ngram",
                                             "grammar", "model",  "other"};
 static_assert(kSourceNames.size() == static_cast<std::size_t>(Source::other) + 1);

@@ -1,6 +1,6 @@
 #pragma once
 
-// All of the library's interface.
+// The whole public interface.
 
 #include "specllama/beam.h"
 #include "specllama/chat_template.h"

@@ -12,12 +12,12 @@
 namespace specllama {
 
 // Time spent in the parts of a generation, in seconds of a monotonic clock. Only time inside the
-// library counts, not what the reader does between two steps. Work that several generations share
+// library counts, not the caller's time between two steps. Work that several generations share
 // counts in full for each of them.
 struct Seconds {
     double prefill = 0;  // decoding the prompt, up to and including the first token's logits
-    double draft = 0;    // the drafter: proposing, and being told the outcome
-    double verify = 0;   // the target's decodes after the prefill, and cutting the KV memory back
+    double draft = 0;    // the drafter: Drafter::propose and observe
+    double verify = 0;   // the target's decodes after the prefill, and rewinds
     double choose = 0;   // choosing tokens from logits
     double text = 0;     // turning tokens into text and looking for stop strings
     double total = 0;    // everything, from start to finish
@@ -28,24 +28,24 @@ struct DraftCounts {
     int accepted = 0;
 };
 
-// What one generation did. Counts are exact; they are updated after every round.
+// Statistics of one generation. Counts are exact and updated after every round.
 struct Stats {
     int prompt_tokens = 0;
     // Seed of the sampling, given or fresh.
     std::uint64_t seed = 0;
-    // Whether speculation is certain to change no token in this session; if not, near-ties may fall
-    // differently.
+    // Whether speculation is guaranteed to change no token in this session; if not, near-ties may
+    // be decided differently.
     bool exact = false;
-    // The smallest and the largest width (tokens decoded at once) at which this session is known to
-    // give a token the same bits. Speculation can change a token only through decodes of other
-    // widths. None: that is not known of any two widths.
+    // The smallest and the largest width (tokens decoded at once) between which this session is
+    // known to compute the same bits for a token. Speculation can change a token only through
+    // decodes of other widths. None: no two such widths are known.
     std::optional<std::pair<int, int>> same_widths;
-    // Threads of the last decode of the target; 0: it is elsewhere, or has decoded nothing.
+    // Threads of the last decode of the target; 0: the target is remote, or has decoded nothing.
     int n_threads = 0;
-    // Prompt tokens that need not be decoded, since another generation, earlier or concurrent, had
+    // Prompt tokens that were not decoded, because another generation, earlier or concurrent, had
     // them in the KV memory.
     int reused_tokens = 0;
-    // The slot of the memory that it has; -1 before it begins.
+    // Its slot of the KV memory; -1 before it begins.
     int slot = -1;
     int generated_tokens = 0;
     // Target decodes that chose tokens, including the one that ends the prefill.
@@ -53,18 +53,18 @@ struct Stats {
     int drafted = 0;
     // Draft tokens that the target accepted, including those that a stop condition then cut off.
     int accepted = 0;
-    // Tokens that were taken without a round, since the grammar left no other; includes a token
-    // that ends the text.
+    // Tokens taken without a round, because the grammar allowed no other; includes a token that
+    // ends the text.
     int forced = 0;
-    // Tokens that rounds and grammars chose: those generated, one that ends the text, and those
-    // that a stop string cut off.
+    // Tokens chosen by rounds and grammars: those generated, one that ends the text, and those that
+    // a stop string cut off.
     int chosen_tokens = 0;
     // Tokens that the draft model decoded; 0 without one.
     int draft_decoded_tokens = 0;
     // [i]: how often the draft token at position i (from 0) was proposed, and accepted.
     std::vector<int> drafted_by_position;
     std::vector<int> accepted_by_position;
-    // [r]: how often the guess of rank r at its position (from 0, the likeliest) was proposed, and
+    // [r]: how often the candidate of rank r at its position (0: the likeliest) was proposed, and
     // accepted.
     std::vector<int> drafted_by_rank;
     std::vector<int> accepted_by_rank;
@@ -72,15 +72,15 @@ struct Stats {
     std::vector<DraftCounts> by_round;
     // [source]: draft tokens that came from there, and how many of them were accepted.
     std::array<DraftCounts, kSourceNames.size()> by_source;
-    // What the planner believes at the end. decode_seconds[n - 1]: seconds of a target decode of n
+    // The planner's estimates at the end. decode_seconds[n - 1]: seconds of a target decode of n
     // tokens at an empty context, 0: never measured. draft_step_seconds: of one step of the draft
     // model, 0: never measured. Empty and 0 with a fixed spec_length.
     std::vector<double> decode_seconds;
     double draft_step_seconds = 0;
     // The share of its tokens that must be accepted for a draft model to pay, by these costs at the
-    // length of this text; more than 1: it cannot pay; 0: unknown.
+    // length of this text. More than 1: it cannot pay; 0: unknown.
     double draft_break_even = 0;
-    // How often a drafter failed or proposed what it may not; its draft was dropped.
+    // How often a drafter failed or made an invalid proposal. Its draft was dropped.
     int drafter_errors = 0;
     std::string last_drafter_error;
     // Tokens generated by the end of the prefill: those given as GenerateOptions::generated and at

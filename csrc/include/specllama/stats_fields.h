@@ -7,9 +7,9 @@
 
 namespace specllama {
 
-// The figures of a generation under the names that users see, in the order in which they are
-// listed. visit(name, figure) is called for each; std::invoke(figure, stats) is its value. Code
-// that shows all figures goes through here, so that a new one is added in one place.
+// The figures of a generation with the names that users see, in the order of display. visit(name,
+// figure) is called for each; std::invoke(figure, stats) returns its value. All code that shows all
+// figures uses these functions, so that a new figure is added in one place.
 
 template <typename Visitor>
 void visit_seconds(Visitor visit) {

@@ -13,7 +13,7 @@ namespace specllama {
 class Scheduler;
 class Sequence;
 
-// One generation, pulled by its reader. Made by Session::start; may outlive the session.
+// One generation, advanced by its reader. Made by Session::start; may outlive the session.
 //
 //     Stream stream = session.start(prompt, options);
 //     std::vector<Chunk> chunks;
@@ -27,31 +27,31 @@ class Stream {
     Stream& operator=(Stream&&) noexcept;
     ~Stream();
 
-    // Replaces `chunks` by those that became certain, after a step of the session if there are none
-    // yet. Returns false once everything has been given. Throws Busy (see Session); Closed if the
-    // session was closed or began another generation before this one was finished; and the
-    // DecodeError that ended the generation, once.
+    // Replaces `chunks` by the new ones; if there are none yet, runs a step of the session first.
+    // Returns false once all were returned. Throws Busy (see Session); Closed if the session was
+    // closed or began another generation before this one was finished; and the DecodeError that
+    // ended the generation, once.
     bool step(std::vector<Chunk>& chunks);
 
-    // The same without a step: gives what other calls' steps have brought. Waits for working calls.
+    // The same without a step: returns the chunks of other calls' steps. Waits for working calls.
     bool take(std::vector<Chunk>& chunks);
 
-    // Ends the generation now or, if another thread is in a step, after that step. What was held
-    // back until then is given next. Does nothing if the generation is over already. Never waits
+    // Ends the generation now or, if another thread is in a step, after that step. Text held back
+    // until then is returned next. Does nothing if the generation has already ended. Never waits
     // for a step, and is safe from any thread.
     void cancel();
 
-    // These may be called from any thread, also while another one steps.
+    // Any thread may call these, also during a step.
 
     bool done() const;
     FinishReason finish_reason() const;
-    // The stop string that ended it; "" if none has.
+    // The stop string that ended it; "" if none did.
     std::string stop_string() const;
     // Whether the prompt is still being decoded, and how many tokens the KV memory holds so far,
     // reused ones included.
     bool in_prompt() const;
     int n_prefilled() const;
-    // Everything generated so far, including what `step` still holds back.
+    // Everything generated so far, including what `step` has not returned yet.
     std::vector<Token> tokens() const;
     std::string text() const;
     // One per token, if they were asked for.

@@ -14,15 +14,13 @@ namespace specllama {
 
 class Model;
 
-// The vocabulary of a GGUF file, without its weights. Const, and safe from any thread.
+// The vocabulary of a GGUF file, without its weights. Immutable, and safe from any thread.
 class Tokenizer {
  public:
     // Throws ModelError.
     explicit Tokenizer(const std::string& path);
 
-    // Token ids of a UTF-8 text. add_special: with the model's BOS and the like; parse_special: the
-    // texts of special tokens become those tokens; plain: parts of the text in which those of
-    // control tokens do not.
+    // As Session::tokenize.
     std::vector<Token> tokenize(std::string_view text, bool add_special = true,
                                 bool parse_special = true, TextRanges plain = {}) const;
     // As Session::detokenize.
@@ -35,9 +33,9 @@ class Tokenizer {
     void append_piece(Token token, std::string& out) const;
 
     int n_vocab() const;
-    // Fingerprint of the tokenizer's type and its tokens' texts, which a corpus is marked with.
+    // Fingerprint of the tokenizer's type and its tokens' texts, which a corpus stores.
     std::uint64_t fingerprint() const;
-    // As Session::vocabulary.
+    // As SessionInfo::vocabulary.
     std::uint64_t vocabulary() const;
     VocabularyTable vocabulary_table() const;
     Token bos() const;

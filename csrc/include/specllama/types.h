@@ -18,11 +18,11 @@ using Position = std::int32_t;
 
 using SequenceId = std::int32_t;
 
-// No token, for example for a piece of text that no token stands for.
+// No token, for example in a Chunk that holds only text.
 inline constexpr Token kNoToken = -1;
 
-// Whether a token of a prompt stands for a position of an image or a sound, and whether that is the
-// first one of a chunk (see media.h).
+// Ids below kNoToken are positions of images and sounds in a prompt (see media.h). begins_media:
+// the first position of a chunk.
 constexpr bool is_media(Token token) { return token < kNoToken; }
 constexpr bool begins_media(Token token) { return is_media(token) && (kNoToken - token) % 2 == 1; }
 
@@ -32,24 +32,24 @@ inline constexpr int kMaxSpecLength = 64;
 // Most candidates for one position of a draft.
 inline constexpr int kMaxTreeWidth = 8;
 
-// Default for the most tokens of a text.
+// Default limit of generated tokens.
 inline constexpr int kDefaultMaxTokens = 256;
 
 // Parts of a text: [begin, end) in bytes, in order.
 using TextRanges = std::span<const std::pair<std::size_t, std::size_t>>;
 
-// A vocabulary's tokens for filling in the middle of a text; kNoToken where it has none.
+// A vocabulary's tokens for fill-in-the-middle prompts; kNoToken: the vocabulary has none.
 struct FimTokens {
-    // These come before the text that precedes the gap, that follows it, and that fills it.
+    // These precede the text before the gap, the text after it, and the text that fills it.
     Token prefix = kNoToken;
     Token suffix = kNoToken;
     Token middle = kNoToken;
-    // These come before the name of a repository, and before the name of each of its files.
+    // These precede the name of a repository and the name of each of its files.
     Token repository = kNoToken;
     Token file = kNoToken;
 };
 
-// Why a generation ended. `none`: it has not ended, it failed, or its reader left it early.
+// Why a generation ended. `none`: it is unfinished, it failed, or it was cancelled.
 enum class FinishReason {
     none,
     stop,    // end-of-generation token or stop string
@@ -64,14 +64,14 @@ struct TokenLogprobs {
     std::vector<std::pair<Token, float>> top;
 };
 
-// A piece of a generation as the reader sees it. Chunks come in order: their texts joined are the
-// generated text, their tokens the generated tokens.
+// A piece of a generation. The chunks' texts, joined in order, are the generated text; their tokens
+// are the generated tokens.
 struct Chunk {
     // Valid UTF-8. Empty while a character or a possible stop string is still incomplete.
     std::string text;
     // kNoToken: text before a stop string that began inside a token.
     Token token = kNoToken;
-    // The drafter proposed the token and the target agreed.
+    // A drafter proposed the token and the target accepted it.
     bool from_draft = false;
     // Log-probabilities at the token's position, if SamplingOptions::logprobs asks for them.
     std::optional<TokenLogprobs> logprobs;

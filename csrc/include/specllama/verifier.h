@@ -13,7 +13,7 @@
 
 namespace specllama {
 
-// A vocabulary as a table, for whoever has no tokenizer's file.
+// A vocabulary as a table, for processes without the model's file.
 struct VocabularyTable {
     std::vector<std::string> pieces;  // [token]: its bytes, special tokens' texts included
     std::vector<Token> hidden;        // tokens that add no text unless special tokens are shown
@@ -22,9 +22,9 @@ struct VocabularyTable {
     std::uint64_t text_fingerprint = 0;
 };
 
-// What a verifier is; none of it changes.
+// Properties of a verifier. They never change.
 struct VerifierInfo {
-    // n_seq does not count: the session decides it.
+    // n_seq is ignored: the session decides it.
     SessionInfo session;
     VocabularyTable vocabulary;
     // As Session::decode_seconds; may be empty.
@@ -33,15 +33,15 @@ struct VerifierInfo {
     std::vector<double> round_trips;
 };
 
-// A text that begins.
+// A new text.
 struct VerifiedText {
     SequenceId sequence = 0;
     TokenSpan prompt;
-    TokenSpan generated;  // what an earlier request generated before it broke off
+    TokenSpan generated;  // by an earlier request, before it broke off
     int max_tokens = 0;   // of the generation, `generated` included
     // The seed is set. The verifier follows grammar and reasoning_budget, too.
     SamplingOptions sampling;
-    // Whether what the target's memory holds of such a prompt is used.
+    // Whether the target reuses the part of the prompt that its KV memory holds.
     bool cache_prompt = true;
 };
 
@@ -60,17 +60,17 @@ struct VerifyAnswer {
     std::vector<TokenLogprobs> logprobs;  // [i]: of tokens[i], if they were asked for
     double seconds = 0;                   // of the target's decode
     int n_verified = 0;                   // tokens of the draft that were verified
-    // Why the text has ended for the target; none: it goes on.
+    // Why the text has ended for the target; none: it continues.
     FinishReason finish_reason = FinishReason::none;
     bool exact = false;  // see Stats::exact
     int n_reused = 0;    // see Stats::reused_tokens
-    // What went wrong; it ends this text only. Null: nothing.
+    // An error, which ends only this text; null: none.
     std::exception_ptr error;
 };
 
-// The interface of a target that is not in this process: it verifies the drafts that a session
-// makes. Stop strings are the session's own concern. Calls come from one thread at a time, except
-// for those of tokenizer and info().
+// The interface of a target outside this process: it verifies a session's drafts. The session
+// handles stop strings. Calls come from one thread at a time, except for tokenize(), detokenize()
+// and info().
 class Verifier {
  public:
     Verifier() = default;
@@ -80,21 +80,21 @@ class Verifier {
 
     virtual const VerifierInfo& info() const = 0;
 
-    // As for Session.
+    // As in Session.
     virtual std::vector<Token> tokenize(std::string_view text, bool add_special, bool parse_special,
                                         TextRanges plain) const = 0;
     virtual std::string detokenize(TokenSpan tokens, bool special) const = 0;
 
-    // A text begins; anything known about this sequence id is void. Does not wait for the target.
+    // A text begins; forget what is known about this sequence id. Does not wait for the target.
     virtual void begin(const VerifiedText& text) = 0;
-    // Of these texts, which have begun and no answer yet, those whose prompts the target has read,
-    // or that have failed. If `waits`, may wait for one for a moment.
+    // Given texts that have begun and have no answer yet, returns those whose prompts the target
+    // has read, or that have failed. If `waits`, it may wait briefly for one.
     virtual std::vector<SequenceId> prefilled(std::span<const SequenceId> sequences,
                                               bool waits) = 0;
     // Verifies drafts, all at once. [i]: the answer to requests[i]. The first draft of a text is
     // empty.
     virtual std::vector<VerifyAnswer> verify(std::span<const VerifyRequest> requests) = 0;
-    // The text is over, done or not. Does not wait for the target.
+    // The text is over, finished or cancelled. Does not wait for the target.
     virtual void end(SequenceId sequence) = 0;
 };
 
