@@ -47,7 +47,7 @@ void Engine::step(std::span<Sequence* const> sequences) {
 }
 
 // The round that ends a prompt drafts nothing: a draft would delay the first token, and little is
-// known of an answer that has not begun.
+// known about an answer that has not begun.
 void Engine::propose(Round& round) {
     round.limits.clear();
     for (const Sequence* sequence : round.sequences) {
@@ -76,7 +76,7 @@ bool Engine::verify(Round& round) {
     return true;
 }
 
-// Tells planner and drafters what came of the drafts.
+// Notifies planner and drafters of the results.
 void Engine::accept(Round& round) {
     for_each_verified(round, [&](std::size_t i) {
         const Verification& one = round.results[i];
@@ -86,9 +86,9 @@ void Engine::accept(Round& round) {
     });
 }
 
-// At least one token stays undecoded, since the target has not said what follows it. Accepted
-// tokens of a side branch are cut, too, and come again with the next decode: they do not lie in the
-// memory as they would without a draft, which may change a bit.
+// At least one token stays undecoded, because the target has not chosen its successor yet. Accepted
+// tokens of a branch are cut, too, and decoded again in the next round: their cells in the memory
+// are not those that they would have without a draft, which may change a bit.
 void Engine::rewind(Round& round) {
     for_each_verified(round, [&](std::size_t i) {
         const Verification& one = round.results[i];
@@ -100,7 +100,7 @@ void Engine::rewind(Round& round) {
     });
 }
 
-// Ends the texts that cannot go on, and continues the others as far as only one token may come.
+// Ends the texts that cannot continue, and continues the others with forced tokens.
 void Engine::commit(Round& round) {
     for_each_verified(round, [&](std::size_t i) {
         const Verification& one = round.results[i];
@@ -112,7 +112,7 @@ void Engine::commit(Round& round) {
                 "The model gave logits that are not numbers (NaN or infinite); the file is "
                 "damaged, or its numbers overflow on this device.")));
         } else if (one.last == kNothingLeft && sequence.has_grammar()) {
-            // A text that its grammar does not let go on is complete.
+            // A text is complete if its grammar allows no continuation.
             sequence.finish(FinishReason::stop);
         } else if (one.last == kNothingLeft && !sequence.done()) {
             sequence.fail(std::make_exception_ptr(DecodeError(
@@ -124,8 +124,7 @@ void Engine::commit(Round& round) {
     });
 }
 
-// Tokens that the grammar leaves no choice about need no logits: they are decoded with the next
-// round, ahead of its draft.
+// Forced tokens need no logits: they are decoded with the next round, before its draft.
 void Engine::commit_forced(Sequence& sequence) {
     while (!sequence.done()) {
         const Token token = speculator_->forced_token(sequence);

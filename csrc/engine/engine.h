@@ -18,19 +18,19 @@ class Engine {
     Engine(std::unique_ptr<Target> target, std::unique_ptr<Speculator> speculator);
 
     Speculator& speculator() { return *speculator_; }
-    // Most tokens of a draft for a sequence that has a round to itself.
+    // Most tokens of a draft for a sequence alone in a round.
     DraftLimits limits() const;
 
-    // A sequence enters with its prompt, and leaves, done or not; it must live until then.
+    // A sequence enters with its prompt, and leaves, done or not. It must live until it has left.
     // reference: a text to draft from.
     void begin(Sequence& sequence, TokenSpan reference);
     void end(Sequence& sequence);
 
-    // Advances sequences that are not done by a round, those without whose prompts are too long for
+    // Advances sequences that are not done by a round, except those whose prompts are too long for
     // one (see PromptSchedule).
     //
     // An Error ends only the sequences that it concerns. Any other exception is passed on and ends
-    // none. In either case the target holds n_cached() tokens of each afterwards.
+    // none. In both cases the target then holds n_cached() tokens of each.
     void step(std::span<Sequence* const> sequences);
 
  private:
@@ -41,7 +41,7 @@ class Engine {
     void commit(Round& round);
     void commit_forced(Sequence& sequence);
     void observe_decodes(Round& round);
-    // Calls a function with the number of each sequence in `round` that was verified last.
+    // Calls a function with the index of each sequence in `round` that was verified last.
     template <typename Function>
     void for_each_verified(Round& round, Function function);
 

@@ -7,15 +7,15 @@ namespace specllama {
 
 namespace {
 
-// Rows of a round up to which prompt tails are decoded with it. So many rows take less time in one
-// decode than those of the prompt and of the others apart, on all processors measured
-// (docs/measured/figures.md). The next step is at 33 rows (AMX's kernels work on 32 at once); the
-// rows up to there are left for drafts.
+// Most rows of a round with which prompt tails are decoded. On all measured processors, one decode
+// of so many rows takes less time than two decodes, of the prompt's rows and of the others
+// (docs/measured/figures.md). The next step of the cost is at 33 rows (AMX kernels work on 32 at
+// once); the rows in between are left for drafts.
 constexpr int kMostPiggybackRows = 24;
 
-// Where states must be saved to go back to, a prompt with kLeastSaved new tokens or more is saved
-// as it is kSavedTail tokens before its end: chat templates end prompts by some tokens that the
-// next turn does not have there, such as "<think>". That costs one more decode.
+// If going back needs saved states, the state of a prompt with at least kLeastSaved new tokens is
+// saved kSavedTail tokens before its end: chat templates end prompts with some tokens that the next
+// turn does not have there, such as "<think>". This costs one more decode.
 constexpr int kSavedTail = 4;
 constexpr int kLeastSaved = 64;
 
@@ -26,9 +26,9 @@ void PromptSchedule::begin(std::span<Sequence* const> sequences) {
     set_tails(sequences);
 }
 
-// Beside rows of others, prompts share what is left of kMostPiggybackRows. Alone they share the
-// batch: what does not fit into one decode has another, which leaves the token whose logits are
-// read. A split memory decodes unequal numbers of rows apart anyway.
+// With rows of others, prompts share what is left of kMostPiggybackRows. Alone they share the
+// batch: a prompt that does not fit has another decode, which leaves the token whose logits are
+// read. Per-sequence streams with unequal numbers of rows are decoded separately anyway.
 void PromptSchedule::set_tails(std::span<Sequence* const> sequences) {
     most_tail_ = tail_ = 1;
     if (target_.last_alone()) return;
@@ -46,7 +46,7 @@ void PromptSchedule::set_tails(std::span<Sequence* const> sequences) {
         std::clamp((kMostPiggybackRows - n_rows) / n_prompts, 1, tokens_per_sequence_);
 }
 
-// Prompts that are to be saved are prefilled even if they are short.
+// Prompts to be saved are prefilled even if they are short.
 bool PromptSchedule::must_prefill(const Sequence& sequence) const {
     if (is_saved(sequence) || sequence.next_media() != nullptr)
         return sequence.n_pending() > n_tail(sequence);
@@ -63,9 +63,9 @@ bool PromptSchedule::is_saved(const Sequence& sequence) const {
            sequence.n_tokens() - sequence.n_reused() >= kLeastSaved;
 }
 
-// From the prompt's end back, since its last messages are the likeliest to be changed. Messages
-// that are shorter than what is to be between two checkpoints share one: each costs a decode of its
-// own, and those too many would be dropped again.
+// From the prompt's end backwards, because its last messages are the likeliest to change. Messages
+// shorter than the distance between two checkpoints share one: each checkpoint costs a decode, and
+// surplus ones would be dropped again.
 void PromptSchedule::place_checkpoints(Sequence& sequence) const {
     sequence.checkpoints.clear();
     if (!is_saved(sequence)) return;
@@ -93,7 +93,7 @@ bool PromptSchedule::at_media(const Sequence& sequence) {
     return media != nullptr && media->begin == sequence.n_cached();
 }
 
-// How much of a prompt the memory holds after its next batch, if that has room.
+// Tokens of a prompt that the memory holds after its next batch, if that has room.
 int PromptSchedule::next_stop(const Sequence& sequence) const {
     int end = sequence.n_tokens() - n_tail(sequence);
     if (const auto* media = sequence.next_media()) end = std::min(end, media->begin);
@@ -101,10 +101,10 @@ int PromptSchedule::next_stop(const Sequence& sequence) const {
     return next == sequence.checkpoints.end() ? end : std::min(*next, end);
 }
 
-// Rows of a round in the same batch would cost kernels for wide decodes as much as a decode of
-// their own, and flash attention even more (see kMostPiggybackRows).
+// Rows of a round in the same batch would cost as much as a separate decode with kernels for wide
+// decodes, and even more with flash attention (see kMostPiggybackRows).
 //
-// The first sequence is the next id after the last one, or the first again.
+// The first sequence has the next id after the last one; the ids wrap around.
 void PromptSchedule::choose(std::vector<Sequence*>& prompts, std::vector<int>& chunks) {
     const auto turn = [&](const Sequence* sequence) {
         return (sequence->id() - last_ - 1 + target_.n_seq()) % target_.n_seq();

@@ -28,14 +28,14 @@ std::string no_token(Token token, const Vocabulary& vocab) {
 std::string fault(const DraftRequest& proposal, const Vocabulary& vocab) {
     if (!proposal.error.empty()) return proposal.error;
     if (!proposal.draft.valid())
-        return "The drafter proposed tokens without evidence, or with some of no source there is; "
-               "add them by Draft::push.";
+        return "The drafter proposed tokens without evidence or with an invalid source; add tokens "
+               "by Draft::push.";
     if (const int n = longest(proposal.draft); n > proposal.max_tokens)
         return "The drafter proposed " + std::to_string(n) + " tokens; at most " +
-               std::to_string(proposal.max_tokens) + " were asked for.";
+               std::to_string(proposal.max_tokens) + " were requested.";
     if (proposal.draft.drawn() && proposal.draft.size() > proposal.max_drawn)
         return "The drafter drew a draft of " + std::to_string(proposal.draft.size()) +
-               " tokens; at most " + std::to_string(proposal.max_drawn) + " were asked for.";
+               " tokens; at most " + std::to_string(proposal.max_drawn) + " were requested.";
     for (const Token token : proposal.draft.tokens)
         if (!vocab.contains(token)) return no_token(token, vocab);
     for (const Draft::BranchToken& side : proposal.draft.branches)

@@ -8,13 +8,13 @@
 
 namespace specllama {
 
-// All that one round needs. The engine reuses it, so that rounds need not allocate.
+// The data of one round. The engine reuses it, so that rounds do not allocate.
 struct Round {
-    std::vector<Sequence*> sequences;   // that take part
+    std::vector<Sequence*> sequences;   // of this round
     std::vector<DraftLimits> limits;    // [i]: of sequences[i]
     std::vector<Verification> results;  // [i]: of sequences[i]; may be longer
-    std::vector<Decode> decodes;        // since the planner was last told of any
-    // The part that was verified last: results[first] to results[last - 1].
+    std::vector<Decode> decodes;        // not yet observed by the planner
+    // The part verified last: results[first] to results[last - 1].
     std::size_t first = 0;
     std::size_t last = 0;
 };

@@ -6,7 +6,7 @@
 namespace specllama {
 
 // Counts a round in the statistics of its sequence and adds it to the trace, if there is one.
-// expected: of the round; null: nothing was.
+// expected: the planner's expectation; null: none.
 void record_round(const RoundRequest& request, const Choice* expected, const Verification& result);
 
 }  // namespace specllama

@@ -12,7 +12,7 @@ namespace specllama {
 
 namespace {
 
-// With a bias for each token that is forbidden because it ends the text.
+// Adds a bias of minus infinity for end tokens if ignore_eos is set.
 SamplingOptions resolved(SamplingOptions options, const Vocabulary& vocab) {
     if (options.ignore_eos)
         for (const Token token : vocab.ends())
@@ -79,9 +79,9 @@ Sequence::Sequence(const Vocabulary& vocab, TokenSpan prompt, const GenerateOpti
     stats.seed = sampler_.seed();
     for (const Token token : options.generated) {
         if (done_ || vocab_->is_end(token) || !sampler_.allows(token))
-            throw InvalidArgument("Token " + std::to_string(token) +
-                                  " cannot have been generated where it stands; the text ends "
-                                  "before it, or the grammar or reasoning_budget forbids it.");
+            throw InvalidArgument("`generated` contains token " + std::to_string(token) +
+                                  ", but the text ends before it, or the grammar or "
+                                  "reasoning_budget forbids it there.");
         commit(token, false);
     }
 }
@@ -143,7 +143,7 @@ bool Sequence::commit(Token token, bool from_draft, std::optional<TokenLogprobs>
     return !done_;
 }
 
-// Control tokens have no text, but for the one whose text is a stop string.
+// Control tokens have no text, except one whose text is a stop string.
 void Sequence::append_text(Token token, std::string& bytes) const {
     const std::size_t before = bytes.size();
     vocab_->append_piece(token, bytes);
@@ -165,7 +165,7 @@ void Sequence::fail(std::exception_ptr error) {
 void Sequence::take_chunks(std::vector<Chunk>& chunks) {
     chunks.clear();
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
-    // A text whose draft was verified goes on: what may become a stop string stays held back.
+    // A text whose draft was verified continues: what may become a stop string stays held back.
     const bool continues = given_ && finish_reason_ == FinishReason::none;
     text_.take(done_ && !continues, finish_reason_, chunks);
     all_taken_ = done();

@@ -26,27 +26,27 @@ class Vocabulary;
 // One request: its tokens, what the KV memory holds of them, its text and its statistics.
 class Sequence {
  public:
-    // n_ctx: most rows of prompt and generation together. mask: which tokens may be generated;
-    // null: any. media: the chunks that the prompt's negative ids stand for. Throws InvalidArgument
-    // for options that cannot be met, such as GenerateOptions::generated with tokens that cannot
-    // have been generated.
+    // n_ctx: most rows of prompt and generation together. mask: the tokens that may be generated;
+    // null: all. media: the chunks of the prompt's negative ids. Throws InvalidArgument for options
+    // that cannot be met, for example if these options could not have generated
+    // GenerateOptions::generated.
     Sequence(const Vocabulary& vocab, TokenSpan prompt, const GenerateOptions& options, int n_ctx,
              std::unique_ptr<Mask> mask = nullptr, const MediaChunks& media = {});
 
-    // Gives the sequence its slot in the KV memory, which already holds its first n_reused tokens:
-    // fewer than it has.
+    // Gives the sequence its slot in the KV memory, which already holds its first n_reused tokens
+    // (fewer than it has).
     void enter(SequenceId id, int n_reused);
     SequenceId id() const { return id_; }
     int n_reused() const { return n_reused_; }
 
-    // Prompt and generated tokens, one for each position. Images and sounds have negative ids among
-    // them (see MediaPrompt).
+    // Prompt and generated tokens, one per position. Images and sounds have negative ids (see
+    // MediaPrompt).
     TokenSpan tokens() const { return tokens_; }
-    // The same without images and sounds, as all see it that know the text only.
+    // The same without images and sounds, for users that know only text.
     TokenSpan text_tokens() const { return media_.empty() ? tokens() : TokenSpan(text_tokens_); }
-    // How many of the first n tokens are those of the text.
+    // Number of text tokens among the first n tokens.
     int n_text(int n) const;
-    // Rows that the first n tokens take in the KV memory.
+    // Rows of the first n tokens in the KV memory.
     int n_rows(int n) const;
     int n_rows() const { return n_rows(n_tokens()); }
     TokenSpan generated() const { return tokens().subspan(n_prompt_); }
@@ -63,7 +63,7 @@ class Sequence {
     // Tokens that the KV memory does not hold yet; at least 1 while not done.
     TokenSpan pending() const { return tokens().subspan(n_cached_); }
     int n_pending() const { return n_tokens() - n_cached_; }
-    // The next image or sound that the KV memory does not hold; null: there is none.
+    // The next image or sound that the KV memory does not hold; null: none.
     struct PlacedMedia {
         int begin = 0;
         std::shared_ptr<const MediaChunk> chunk;
@@ -75,13 +75,13 @@ class Sequence {
     int n_after_media() const {
         return media_.empty() ? n_tokens() : n_tokens() - media_.back().end();
     }
-    // Whether the logits after the prompt have not been read yet. Who reads them ends the prompt.
+    // Whether the logits after the prompt have not been read yet. Reading them ends the prompt.
     bool in_prompt() const { return in_prompt_; }  // safe from any thread
     void end_prompt() { in_prompt_ = false; }
 
     int n_tokens_left() const { return static_cast<int>(n_most_ - tokens_.size()); }
 
-    // The token that the target's logits after the last token call for (see Sampler::choose); if a
+    // The token chosen from the target's logits after the last token (see Sampler::choose); if a
     // text is replayed, its token instead.
     Token choose(std::span<float> logits, std::span<const Guess> guesses,
                  std::optional<TokenLogprobs>& logprobs) {
@@ -92,60 +92,59 @@ class Sequence {
     // Whether a given text is replayed. Generation then continues past end tokens.
     bool replays() const { return !replayed_.empty(); }
     bool has_grammar() const { return !sampler_.options().grammar.empty(); }
-    // Whether it may begin with tokens that the memory holds already.
+    // Whether it may reuse tokens that the memory already holds.
     bool caches_prompt() const { return caches_prompt_; }
-    // Most tokens of a draft in a row, and whether drafters with a step cost, or those without, may
+    // Most tokens of a draft in a row; whether drafters with a step cost, or those without, may
     // draft.
     int spec_length() const { return spec_length_; }
     bool drafts_by(bool has_step_cost) const {
         return spec_type_ == SpecType::automatic ||
                spec_type_ == (has_step_cost ? SpecType::model : SpecType::ngram);
     }
-    // The slot that the request asks for; -1: any.
+    // The slot that the request needs; -1: any.
     SequenceId wanted_slot() const { return wanted_slot_; }
-    // Whose memory of earlier requests it drafts from, and will be part of; -1: nobody's.
+    // Owner of the earlier requests that it drafts from and will belong to; -1: none.
     int memory_owner() const { return memory_owner_; }
-    // The draft that the request brings, whose verification is all that it asks for; null: it asks
-    // for a generation.
+    // The request's own draft, which is only to be verified; null: an ordinary generation.
     const SampledDraft* given() const { return given_ ? &*given_ : nullptr; }
 
     // Appends a token that the target chose, unless it ends the text. Returns whether the
-    // generation goes on; if not, tokens that a stop string touches have been removed again, and
-    // the finish reason is set.
+    // generation continues; if not, tokens that contain a part of a stop string are removed again,
+    // and the finish reason is set.
     bool commit(Token token, bool from_draft, std::optional<TokenLogprobs> logprobs = {});
 
-    // Ends the generation; `none`: its reader left it.
+    // Ends the generation; `none`: it was cancelled.
     void finish(FinishReason reason);
     // Ends the generation by an error, which take_chunks throws.
     void fail(std::exception_ptr error = std::current_exception());
-    // Asks for the generation's end; may be called from any thread.
+    // Requests the end of the generation; safe from any thread.
     void abandon() { abandoned_ = true; }
     bool abandoned() const { return abandoned_; }
 
     bool done() const { return done_; }  // safe from any thread
     FinishReason finish_reason() const { return finish_reason_; }
 
-    // Replaces `chunks` by those that became certain since the last call. If an error ended the
-    // generation, the first call after that throws it.
+    // Replaces `chunks` by the new ones since the last call. If an error ended the generation, the
+    // first call after that throws it.
     void take_chunks(std::vector<Chunk>& chunks);
-    // Whether take_chunks has nothing more to give. May be asked from any thread.
+    // Whether take_chunks has returned everything. Safe from any thread.
     bool all_taken() const { return all_taken_; }
 
-    // Whether rounds are traced, and what the traced rounds did.
+    // Whether rounds are traced, and their trace.
     bool traces() const { return traces_; }
     std::vector<RoundTrace> trace;
 
     Stats stats;
 
-    // Whether its logits were not numbers, so that what the memory holds of it may not be, either.
+    // Whether its logits were not finite; its values in the memory may then not be finite, either.
     bool spoiled = false;
 
-    // Sizes at which messages of the prompt end, in order.
+    // Numbers of prompt tokens at which messages end, in order.
     const std::vector<int>& message_ends() const { return message_ends_; }
-    // Sizes at which the state of the prompt is to be saved, in order; chosen by the target.
+    // Numbers of prompt tokens at which the state is saved, in order; chosen by the target.
     std::vector<int> checkpoints;
 
-    // What the planner knows of its text.
+    // The planner's knowledge of its text.
     TextRegime regime;
 
  private:
@@ -154,7 +153,7 @@ class Sequence {
 
     const Vocabulary* vocab_;
 
-    // What is asked for.
+    // The request.
     std::size_t n_most_;  // prompt and generated tokens at which the generation ends
     std::vector<Token> replayed_;
     std::optional<SampledDraft> given_;
@@ -167,10 +166,10 @@ class Sequence {
     bool caches_prompt_;
     bool traces_;
 
-    // What there is.
+    // The state.
     std::vector<Token> tokens_;
     std::vector<PlacedMedia> media_;
-    std::vector<Token> text_tokens_;  // where there is media
+    std::vector<Token> text_tokens_;  // only with media
     Sampler sampler_;
     TextStream text_;
     std::exception_ptr error_;

@@ -26,20 +26,20 @@ constexpr int kRechecks = 5;
 // Seconds of a decode of n tokens.
 using Probe = std::function<double(int n)>;
 
-// Decodes of n tokens before one of them tells how long they take. On a GPU kernels are loaded, or
-// compiled, when a decode first has n tokens; and see WidthSwitch.
+// Decodes of n tokens before the first one whose time is representative. A GPU loads or compiles
+// kernels when a decode first has n tokens; see also WidthSwitch.
 int n_unsettled(bool on_gpu, const CostCurve& curve) {
     if (!on_gpu) return 0;
     return curve.width_switch().seconds() > 0 ? WidthSwitch::kUnsteady : 1;
 }
 
-// Seconds of a decode of n tokens after so many others.
+// Seconds of a decode of n tokens after n_others others.
 double after(int n_others, const Probe& probe, int n) {
     for (int i = 0; i < n_others; ++i) probe(n);
     return probe(n);
 }
 
-// Seconds that a change of the number of tokens costs; 0 unless it is beyond doubt.
+// Seconds that a change of the number of tokens costs; 0 unless this is certain.
 double width_switch_cost(const Probe& probe) {
     for (const int n : {1, 2}) after(WidthSwitch::kUnsteady, probe, n);
     double least = std::numeric_limits<double>::infinity();
@@ -52,7 +52,7 @@ double width_switch_cost(const Probe& probe) {
     return least > tuning::kBeyondDoubt * tuning::kTimingSd * plain ? least : 0;
 }
 
-// Whether what an earlier session has learned of decodes of up to n_max tokens still holds.
+// Whether the curve of an earlier session still holds for decodes of up to n_max tokens.
 bool still_holds(const Probe& probe, int n_max, bool on_gpu, const CostCurve& curve) {
     constexpr double kMost = tuning::kCalibrationSeconds / kRechecks;
     int n = std::min(n_max, CostCurve::kMaxTokens);
@@ -63,8 +63,8 @@ bool still_holds(const Probe& probe, int n_max, bool on_gpu, const CostCurve& cu
     const double one = std::min(probe(1), after(n_others, probe, 1));
     const double many = std::min(probe(n), after(n_others, probe, n));
     const double believed = curve.seconds(n, 0) / curve.seconds(1, 0);
-    // A ratio further off than a timing may be is that of a machine that was busy, or had another
-    // power plan.
+    // A ratio outside the error of a timing was learned on a busy machine or with another power
+    // plan.
     return std::abs(std::log(many / one / believed)) < tuning::kBeyondDoubt * tuning::kTimingSd;
 }
 
@@ -72,8 +72,8 @@ void measure(const Probe& probe, int n_max, bool on_gpu, CostCurve& curve) {
     double left = tuning::kCalibrationSeconds;
     probe(1);
     if (on_gpu && n_max > 1) curve.width_switch().set_seconds(width_switch_cost(probe));
-    // The first n is 1, and is measured in any case: what it is expected to take is a guess at
-    // first, and v(1) is always worth having.
+    // The first n is 1. It is always measured: its expected time is only a guess at first, and v(1)
+    // is always needed.
     for (int n = 1; n > 0 && (n == 1 || curve.seconds(n, 0) <= left); n = curve.next_probe(n_max)) {
         const int n_others = n_unsettled(on_gpu, curve);
         const double seconds = after(n_others, probe, n);
@@ -92,7 +92,7 @@ void calibrate(Context& context, int n_max, CostCurve& curve) {
     std::uniform_int_distribution<Token> token(0, context.model().vocab().size() - 1);
     const Probe probe = [&](int n) {
         batch.clear();
-        // All logits are wanted, as in a verification.
+        // All logits are requested, as in a verification.
         for (int i = 0; i < n; ++i) batch.add(token(random), i, kSequence, true);
         const Stopwatch watch;
         context.decode(batch);

@@ -39,14 +39,15 @@ void write(const std::string& key, const CurvePoints& points) {
     remember(cache_folder(), kKind, key, text.str());
 }
 
-// The key of what a draft model has brought beside a target.
+// The key of a draft model's net gain with a target.
 std::string pair_key(const CurveKeys& keys) { return keys[1] + ", beside " + keys[0]; }
 
 }  // namespace
 
 std::string curve_key(const Header& header, const ModelOptions& model, const ContextPlan& context,
                       const std::string& kernels) {
-    std::string key = "2, llama.cpp " + std::string(llama_cpp_version());  // 2: of this format
+    std::string key =
+        "2, llama.cpp " + std::string(llama_cpp_version());  // 2: version of this format
     for (const Device& device : list_devices(model.rpc)) key += ", " + device.description;
     for (const std::int64_t number :
          {static_cast<std::int64_t>(header.weights.total), std::int64_t{header.n_vocab},

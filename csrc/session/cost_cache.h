@@ -11,24 +11,24 @@
 
 namespace specllama {
 
-// The cost curves that a session has learned, and what asking its draft model has brought, kept for
-// the next session with the same models on the same machine: small text files in the cache folder.
-// A file that cannot be read or written is no error: its content is learned anew.
+// The cost curves that a session has learned, and the net gain of its draft model, kept for the
+// next session with the same models on the same machine. They are small text files in the cache
+// folder. A file that cannot be read or written is not an error: its content is learned again.
 
-// The key of a cost curve: one line with all that the time of a decode depends on.
-// kernels: see Model::kernels.
+// The key of a cost curve: one line with everything that the time of a decode depends on. kernels:
+// see Model::kernels.
 std::string curve_key(const Header& header, const ModelOptions& model, const ContextPlan& context,
                       const std::string& kernels);
 
 // Keys of the target's curve and of the draft model's, if there is one; empty: no curve is kept.
 using CurveKeys = std::vector<std::string>;
 
-// Restores the curves that an earlier session has kept.
+// Restores the curves of an earlier session.
 void load_curves(const CurveKeys& keys, std::span<CostCurve* const> curves);
-// Keeps the curves with at least one measurement.
+// Stores the curves with at least one measurement.
 void store_curves(const CurveKeys& keys, std::span<CostCurve* const> curves);
 
-// DraftCost::net_gain of the draft model beside the target, which both have a key; 0: none is kept.
+// DraftCost::net_gain of the draft model with this target; 0: none is stored. `keys` has both keys.
 double load_net_gain(const CurveKeys& keys);
 void store_net_gain(const CurveKeys& keys, double seconds);
 

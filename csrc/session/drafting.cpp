@@ -19,11 +19,10 @@ namespace specllama {
 
 namespace {
 
-// Most leaves of the planned trees of all sequences: llama.cpp holds a row of logits for each.
+// Most leaves of the planned trees of all sequences: llama.cpp keeps a row of logits for each.
 constexpr int kPlannedLeaves = 16;
 
-// Drafts nothing. A session whose requests bring their drafts, and that has no drafter of its own,
-// is laid out for verifying by this one.
+// Drafts nothing. It prepares a session without a drafter for verifying the drafts of its requests.
 class NoDrafter final : public CoreDrafter {
  public:
     void propose(std::span<DraftRequest>) override {}
@@ -54,13 +53,13 @@ void check(const SessionOptions& options, const Drafter* drafter) {
                               std::to_string(nodes) + ".");
     if (options.draft.any() && drafter != nullptr && drafter->has_step_cost())
         throw InvalidArgument(
-            "The drafter's tokens take time, and so do the draft model's; give the session one of "
-            "them.");
+            "The drafter has a step cost, like the draft model, but a session can have only one "
+            "such drafter; leave one of them out.");
     if (options.memory == 0 && !options.memory_file.empty())
         throw InvalidArgument("memory_file is " + options.memory_file +
-                              ", but memory is 0; give it some MiB, or leave it out.");
+                              ", but memory is 0; set memory to 1 MiB or more, or leave it out.");
     check(options.context);
-    // Here it is still known whose type is none.
+    // Checked here, where it is still known which option the type belongs to.
     kv_types(kv_type_name(options.context));
     if (options.draft.kv_type) kv_types(*options.draft.kv_type, "draft_");
 }
@@ -72,8 +71,8 @@ std::optional<DraftPlan> plan_draft(const SessionOptions& options) {
     plan.model.path = draft.path;
     plan.model.load_mode = options.model.load_mode;
     plan.model.n_gpu_layers = draft.n_gpu_layers ? draft.n_gpu_layers : options.model.n_gpu_layers;
-    // Only the target uses RPC servers: a draft that comes over a network is worth little. And a
-    // draft model without layers on a GPU needs none.
+    // Only the target uses RPC servers: a draft over a network is too slow. A draft model without
+    // layers on a GPU needs no devices.
     const bool like_target = options.model.rpc.empty() && draft.n_gpu_layers != 0;
     plan.model.device = draft.device.value_or(like_target ? options.model.device : "");
     plan.context.n_threads = draft.n_threads.value_or(options.context.n_threads);
@@ -91,8 +90,7 @@ Drafters make_drafters(const SessionOptions& options, const Vocabulary& vocab,
     const bool draft = options.draft.any();
     Drafters drafters;
     const bool has_step_cost = given && given->has_step_cost();
-    // With a fixed length, a draft model takes the place of these drafters, unless drafts are
-    // trees.
+    // With a fixed length, a draft model replaces these drafters, unless drafts are trees.
     const bool branches = options.spec_tree.value_or(1) > 1;
     if (!draft || !options.spec_length || branches) {
         if (given && !has_step_cost)
@@ -128,7 +126,7 @@ std::unique_ptr<Speculator> make_speculator(const SessionOptions& options, Draft
                                             const Tree::Limits& limits, const Vocabulary& vocab,
                                             Planner planner, bool checks_candidates) {
     if (options.spec_length || drafters.all.empty()) {
-        // Clients of a server plan by what its decodes cost.
+        // Clients of a server plan with the cost of its decodes.
         std::optional<CostCurve> cost;
         if (options.verifies) cost = planner.cost();
         return std::make_unique<FixedSpeculator>(std::move(drafters.all), longest_draft(options),
@@ -143,7 +141,7 @@ void measure(ModelDrafter& draft_model, const SessionOptions& options, Planner& 
     draft_model.context().adapt_threads();
     CostCurve& curve = planner.draft_cost().curves().now();
     calibrate(draft_model.context(), longest_draft(options), curve);
-    curve.width_switch().set_seconds(0);  // it nearly always makes one token at a time
+    curve.width_switch().set_seconds(0);  // it decodes one token at a time in nearly all cases
 }
 
 }  // namespace specllama

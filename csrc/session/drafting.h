@@ -18,14 +18,14 @@ namespace specllama {
 
 class Drafter;
 
-// What of a session's making concerns drafts, wherever its target is.
+// The parts of building a session that concern drafts, for local and remote targets.
 
 struct Drafters {
     std::vector<std::shared_ptr<CoreDrafter>> all;
-    // The last of `all`, if it is of this kind; else null.
+    // The last of `all`, if it has this type; else null.
     std::shared_ptr<ModelDrafter> model;
     std::shared_ptr<StateReader> reader;
-    // What HistoryDrafter drafts from; null: nothing is remembered.
+    // Texts for HistoryDrafter; null: nothing is remembered.
     std::shared_ptr<History> history;
     std::optional<HistoryFile> history_file;
 
@@ -35,29 +35,29 @@ struct Drafters {
 // Most tokens in a row of a draft.
 int longest_draft(const SessionOptions& options);
 
-// Limits of drafts, with most_leaves leaves at most. Drafts are trees only if the options ask for
-// them, since trees have not been seen to save any time (docs/internals/trees.md).
+// Limits of drafts, with at most most_leaves leaves. Drafts are trees only if the options request
+// them, because trees were not faster in measurements (docs/internals/trees.md).
 Tree::Limits tree_limits(const SessionOptions& options, int most_leaves);
 
 // Throws InvalidArgument.
 void check(const SessionOptions& options, const Drafter* drafter);
 
-// What is known of the draft model before files are read; none: there is none.
+// The plan of the draft model before files are read; nullopt: no draft model.
 std::optional<DraftPlan> plan_draft(const SessionOptions& options);
 
-// Bytes of the memory of earlier requests; 0: there is none.
+// Bytes of the memory of earlier requests; 0: off.
 std::size_t memory_bytes(const SessionOptions& options);
 
-// All drafters but the draft model.
+// All drafters except the draft model.
 Drafters make_drafters(const SessionOptions& options, const Vocabulary& vocab,
                        std::shared_ptr<Drafter> given);
 
-// Takes the drafters over. checks_candidates: see PlannedSpeculator.
+// Takes ownership of the drafters. checks_candidates: see PlannedSpeculator.
 std::unique_ptr<Speculator> make_speculator(const SessionOptions& options, Drafters& drafters,
                                             const Tree::Limits& limits, const Vocabulary& vocab,
                                             Planner planner, bool checks_candidates);
 
-// Gives the planner the time of the draft model's decodes.
+// Measures the draft model's decodes for the planner.
 void measure(ModelDrafter& draft_model, const SessionOptions& options, Planner& planner);
 
 }  // namespace specllama

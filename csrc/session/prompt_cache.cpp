@@ -11,13 +11,13 @@ namespace specllama {
 
 namespace {
 
-// Whether an entry can give all of a text.
+// Whether an entry covers all of a text.
 bool gives(const PromptCache::Entry& entry, TokenSpan tokens) {
     const int n = static_cast<int>(tokens.size());
     return common_prefix(entry.tokens, tokens) == n && entry.backup.rewindable(n) == n;
 }
 
-// Bytes of main memory that would be free if so many were not in use.
+// Bytes of main memory that would be free if n_bytes were not in use.
 std::size_t free_beside(std::size_t n_bytes) {
     return static_cast<std::size_t>(memory_available()) + n_bytes;
 }
@@ -33,7 +33,7 @@ PromptCache::Prefix PromptCache::longest(TokenSpan prompt) {
     return best;
 }
 
-// Copies are a convenience: where there is no memory for one, the request goes on without.
+// Copies are optional: without memory for one, the request continues without it.
 void PromptCache::keep(Memory& memory, SequenceId sequence, TokenSpan tokens) {
     if (most_bytes_ == 0) return;
     const auto other =

@@ -18,12 +18,12 @@ namespace specllama {
 
 namespace {
 
-// Adds the draft model for a target elsewhere: what fits is decided without a target.
+// Adds the draft model for a remote target. The memory is planned without a target.
 void add_draft_model(const SessionOptions& options, const SessionInfo& about, DraftPlan draft,
                      Drafters& drafters) {
     if (draft.mtp)
         throw InvalidArgument(
-            "draft=\"mtp\" needs the model in this process; let the server draft so.");
+            "draft=\"mtp\" needs the model in this process; let the server draft with it.");
     Header header = check_gguf(draft.model.path);
     if (header.is_head())
         throw InvalidArgument("The draft " + draft.model.path +
@@ -47,8 +47,8 @@ void add_draft_model(const SessionOptions& options, const SessionInfo& about, Dr
     auto model = Model::load(draft.model, Kernels::fastest, header, options.load_progress);
     if (model->vocab().fingerprint() != about.vocabulary || model->vocab().size() != about.n_vocab)
         throw ModelError("The draft model (" + model->description() +
-                         ") has another vocabulary than the target (" + about.description +
-                         "); take one that was made with it.");
+                         ") has a different vocabulary from the target (" + about.description +
+                         "); use a model with the same vocabulary.");
     drafters.add(std::move(model), draft, longest_draft(options));
 }
 

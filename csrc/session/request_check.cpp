@@ -27,20 +27,19 @@ void check_options(const GenerateOptions& options, int n_room) {
     const int max_tokens = options.max_tokens.value_or(-1);
     const std::size_t most = max_tokens >= 0 ? max_tokens : n_room;
     if (options.generated.size() > most)
-        throw InvalidArgument("What was generated has " + std::to_string(options.generated.size()) +
-                              " tokens, more than the " + std::to_string(most) +
-                              " that there may be.");
+        throw InvalidArgument("`generated` has " + std::to_string(options.generated.size()) +
+                              " tokens, but at most " + std::to_string(most) +
+                              " are possible here.");
     if (max_tokens < -1)
         throw InvalidArgument(
             "max_tokens must be 0 or more, or -1 for as many as the context holds, not " +
             std::to_string(max_tokens) + ".");
     if (max_tokens > n_room)
         throw InvalidArgument("max_tokens is " + std::to_string(max_tokens) +
-                              ", but behind the prompt the context has room for " +
-                              std::to_string(n_room) + "; lower it, or raise n_ctx.");
+                              ", but after the prompt the context has room for " +
+                              std::to_string(n_room) + " tokens; lower it, or raise n_ctx.");
     if (!options.replayed.empty() && !options.sampling.grammar.empty())
-        throw InvalidArgument(
-            "A text that is replayed follows no grammar; leave one of the two out.");
+        throw InvalidArgument("A replayed text cannot follow a grammar; leave one of the two out.");
     check_stop_strings(options.stop);
     specllama::check_options(options);
 }
@@ -50,9 +49,9 @@ void check_message_ends(const std::vector<int>& ends, int n_prompt) {
         const int least = i == 0 ? 1 : ends[i - 1] + 1;
         if (ends[i] < least || ends[i] > n_prompt)
             throw InvalidArgument("message_ends has " + std::to_string(ends[i]) +
-                                  " where a number from " + std::to_string(least) + " to " +
-                                  std::to_string(n_prompt) +
-                                  ", the tokens of the prompt, must be; give them in order.");
+                                  ", but the number there must be from " + std::to_string(least) +
+                                  " to " + std::to_string(n_prompt) +
+                                  " (the number of prompt tokens); give them in order.");
     }
 }
 
@@ -62,14 +61,14 @@ void check_draft(const RequestDraft& draft, const Vocabulary& vocab) {
         vocab.check(branch, "branches");
         if (branch.empty()) throw InvalidArgument("A branch of the draft is empty; leave it out.");
         if (depth < 0 || depth > static_cast<int>(draft.tokens.size()))
-            throw InvalidArgument("A branch leaves the draft after 0 to " +
+            throw InvalidArgument("A branch must leave the draft after 0 to " +
                                   std::to_string(draft.tokens.size()) +
                                   " of its tokens, not after " + std::to_string(depth) + ".");
     }
 }
 
-// Checks the tokens of a prompt; returns the rows that they take. Each chunk's ids come once, whole
-// and in order.
+// Checks the tokens of a prompt; returns the rows that they take. Each chunk's ids must come once,
+// complete and in order.
 std::size_t count_rows(TokenSpan prompt, const Vocabulary& vocab, const MediaChunks& media) {
     if (media.empty()) {
         vocab.check(prompt, "prompt");
@@ -92,7 +91,7 @@ std::size_t count_rows(TokenSpan prompt, const Vocabulary& vocab, const MediaChu
     if (n_chunks < media.size())
         throw InvalidArgument("The prompt has " + std::to_string(n_chunks) + " of its " +
                               std::to_string(media.size()) +
-                              " images and sounds; pass it as it was made.");
+                              " images and sounds; pass it unchanged.");
     return n_rows;
 }
 
@@ -106,7 +105,7 @@ void check_saved(TokenSpan tokens, const Vocabulary& vocab, int n_ctx) {
     bool open = false;
     for (const Token token : tokens) {
         if (is_media(token) && !begins_media(token) && !open)
-            throw InvalidArgument("The state is damaged: it has a part of an image.");
+            throw InvalidArgument("The state is damaged: it has only a part of an image.");
         open = is_media(token);
     }
 }

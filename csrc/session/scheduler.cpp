@@ -40,7 +40,7 @@ Scheduler::Scheduler(SessionParts parts)
       same_widths_(parts.same_widths),
       state_key_(std::move(parts.state_key)),
       n_free_(info_.n_seq) {
-    release_helper_threads();  // threads that helped to measure decodes
+    release_helper_threads();  // threads of the calibration
 }
 
 std::shared_ptr<const Vocabulary> Scheduler::vocabulary() const {
@@ -49,7 +49,7 @@ std::shared_ptr<const Vocabulary> Scheduler::vocabulary() const {
     return vocabulary_;
 }
 
-// Null if the target is elsewhere.
+// Null if the target is remote.
 std::shared_ptr<const Model> Scheduler::model() const {
     const std::lock_guard lock(model_mutex_);
     return model_;
@@ -62,12 +62,12 @@ MediaPrompt Scheduler::media_prompt(std::span<const PromptPart> parts) const {
     lock.unlock();
     if (!vision)
         throw InvalidArgument(
-            "The model reads text only here; open the session with the model's projector "
-            "(mmproj), if it has one.");
+            "The session reads text only; open it with the model's projector (mmproj), if it has "
+            "one.");
     return vision->prompt(parts, info().n_ctx, context_plan_.n_batch);
 }
 
-// A target elsewhere has the masks of its texts.
+// A remote target has the masks of its texts.
 std::unique_ptr<Mask> Scheduler::make_mask(const SamplingOptions& options) const {
     const std::shared_ptr<const Model> model = this->model();
     return model ? constraints_.make(model->vocab(), options) : nullptr;
@@ -92,7 +92,7 @@ void Scheduler::close() {
     const std::scoped_lock lock(lock_);
     if (!engine_) return;
     shutdown();
-    // A drafter may throw an interrupt when it is told; everything is freed all the same.
+    // A drafter may throw an interrupt when its sequence ends. Everything is still freed.
     std::exception_ptr interrupt;
     for (const auto& sequence : active_) {
         try {
@@ -131,7 +131,7 @@ void Scheduler::remember(const Sequence& sequence) {
         history_->append(sequence.memory_owner(), sequence.text_tokens());
 }
 
-// If these texts are lost, later requests are slower, no more.
+// Losing these texts only makes later requests slower.
 void Scheduler::store_history() const try {
     if (history_file_ && history_ && history_->n_tokens() > 0) history_file_->write(*history_);
 } catch (const std::exception& error) {
@@ -206,11 +206,11 @@ void Scheduler::check_slot(int slot) const {
                               std::to_string(info_.n_seq - 1) + ".");
 }
 
-// slot: the one that is needed; -1: any.
+// slot: the required one; -1: any.
 void Scheduler::check_free(int slot) const {
     if (slot >= 0 && slots_->taken(slot))
         throw Busy("Slot " + std::to_string(slot) +
-                   " is in use; wait until its request has ended, or take another one.");
+                   " is in use; wait until its request has ended, or use another slot.");
     if (slots_->n_free() == 0) throw_no_free_slot();
 }
 
@@ -291,7 +291,7 @@ void Scheduler::take_ready(Sequence& sequence, std::vector<Chunk>& chunks) {
     sequence.take_chunks(chunks);
 }
 
-// Never waits for work: a sequence abandoned while another thread works ends when that is done.
+// Never waits for work: if another thread works, the abandoned sequence ends after that work.
 void Scheduler::cancel(Sequence& sequence) {
     if (process_ != getpid()) return;
     sequence.abandon();
@@ -320,9 +320,9 @@ BeamResult Scheduler::beam_search(TokenSpan prompt, const BeamOptions& options,
             "Beam search is not supported for recurrent and hybrid models: their state cannot be "
             "shared between beams.");
     const Stopwatch watch;
-    // The search takes info_.n_seq as its id, which no request has.
+    // The search has info_.n_seq as its id, which no request has.
     BeamSearch search(model_, context_plan_, engine_->speculator(), info_.n_seq, prompt, options);
-    // The search reuses what other requests have left, and leaves its prompt for later ones.
+    // The search reuses the memory left by other requests, and leaves its prompt for later ones.
     const bool fits = !memory.per_sequence_streams() && !memory.has_sliding_window();
     if (const SlotPool::Left left =
             fits && options.cache_prompt ? slots_->left() : SlotPool::Left();
@@ -334,7 +334,7 @@ BeamResult Scheduler::beam_search(TokenSpan prompt, const BeamOptions& options,
         search.round();
     }
     rest_helper_threads();
-    reap_finished();  // what was cancelled meanwhile
+    reap_finished();  // those cancelled meanwhile
     BeamResult result{search.beams(), search.stats()};
     try {
         if (fits && slots_->n_free() > 0) slots_->load(prompt, search.prompt_state());
@@ -358,7 +358,7 @@ SavedState Scheduler::save(int slot) {
     if (left.tokens.empty() || left.state.empty())
         throw InvalidArgument(slot < 0 ? "There is no state to save; generate something first."
                                        : "Slot " + std::to_string(slot) +
-                                             " is empty; nothing is saved.");
+                                             " is empty, so there is nothing to save.");
     return {state_key_, std::move(left.tokens), std::move(left.state)};
 }
 
@@ -366,8 +366,8 @@ void Scheduler::load(const SavedState& saved, int slot) {
     check_slot(slot);
     if (!open().model()) refuse_remote("load_state");
     if (saved.key != state_key_)
-        throw InvalidArgument("The state was saved by a session of another kind (" + saved.key +
-                              "), not of this one (" + state_key_ + ").");
+        throw InvalidArgument("The state was saved by another kind of session (" + saved.key +
+                              ") than this one (" + state_key_ + ").");
     check_saved(saved.tokens, *vocabulary(), info().n_ctx + 1);
     const std::scoped_lock lock(lock_);
     check_open();

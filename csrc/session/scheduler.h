@@ -30,7 +30,7 @@
 namespace specllama {
 
 // Schedules the work of a session: lets one thread at a time work (see SessionLock), gives requests
-// their slots in the KV memory, and has the engine advance all of them together. Shared by a
+// their slots in the KV memory, and lets the engine advance all of them together. Shared by a
 // session and its streams.
 class Scheduler {
  public:
@@ -55,12 +55,10 @@ class Scheduler {
     void check(TokenSpan prompt, const MediaChunks& media, const GenerateOptions& options) const;
     std::shared_ptr<Sequence> start(TokenSpan prompt, const MediaChunks& media,
                                     const GenerateOptions& options);
-    // Advances all unfinished sequences that do not wait by a step of the engine. Returns false if
-    // there are none.
+    // Advances all unfinished sequences by a step of the engine. Returns false if there are none.
     bool step();
-    // Replaces `chunks` by those of a sequence that became certain since the last call. If there
-    // are none, step() first advances all sequences; take() never does. Both return false once
-    // everything has been given.
+    // Both replace `chunks` by a sequence's new ones since the last call. If there are none, step()
+    // first advances all sequences; take() never does. Both return false once all were returned.
     bool step(Sequence& sequence, std::vector<Chunk>& chunks);
     bool take(Sequence& sequence, std::vector<Chunk>& chunks);
     void cancel(Sequence& sequence);
@@ -77,7 +75,7 @@ class Scheduler {
     // Calls `read` while no other thread works, so that nothing changes the sequence.
     template <typename Read>
     auto look(Read read) {
-        if (lock_.held()) return read();  // a drafter may look at the session that asks it
+        if (lock_.held()) return read();  // a drafter may read the session that calls it
         const std::scoped_lock lock(lock_);
         return read();
     }
@@ -87,21 +85,21 @@ class Scheduler {
     std::shared_ptr<const Model> model() const;
     std::unique_ptr<Mask> make_mask(const SamplingOptions& options) const;
     void check_slot(int slot) const;
-    // All below are called by a thread that has lock_.
+    // The calling thread of all below has lock_.
     void check_open() const;
     void add(const std::shared_ptr<Sequence>& sequence, TokenSpan reference);
     [[noreturn]] void throw_no_free_slot() const;
     void check_free(int slot) const;
     bool advance();
     void take_ready(Sequence& sequence, std::vector<Chunk>& chunks);
-    // Keeps what was learned of decodes, and what is remembered, for later sessions, and releases
-    // the helper threads of the calling thread, which closes the session.
+    // Stores learned costs and remembered texts for later sessions, and releases the helper threads
+    // of the calling thread, which closes the session.
     void shutdown();
     void store_history() const;
     // Keeps a sequence's text for later requests to draft from.
     void remember(const Sequence& sequence);
-    // Takes a sequence out of the engine. What the KV memory holds of it stays for later requests,
-    // and its text is remembered.
+    // Takes a sequence out of the engine. Its KV memory stays for later requests, and its text is
+    // remembered.
     void remove(Sequence& sequence);
     // Takes the sequences that are done or abandoned out of the engine.
     void reap_finished();
@@ -122,13 +120,13 @@ class Scheduler {
     std::unique_ptr<SlotPool> slots_;
     ContextPlan context_plan_;
     const SessionInfo info_;
-    // The process that opened it. One that is forked from that has none of its threads.
+    // The process that opened it. A forked process has none of its threads.
     const pid_t process_ = getpid();
     bool exact_;
     std::optional<std::pair<int, int>> same_widths_;
     std::string state_key_;
-    std::vector<std::shared_ptr<Sequence>> active_;  // unfinished, in the order of their beginning
-    std::thread::id owner_;                          // thread that began the last of them
+    std::vector<std::shared_ptr<Sequence>> active_;  // unfinished, in the order of their start
+    std::thread::id owner_;                          // thread that started the last of them
     std::atomic<int> n_free_;
     std::vector<Sequence*> stepping_;  // kept so that no step allocates
 };

@@ -10,21 +10,21 @@
 
 namespace specllama {
 
-// The one way into a session. Every call that works (begins a generation, makes a step, searches,
-// saves, loads, closes) holds this lock while it does, and gets it in turn: first come, first
-// served. So does a call that reads what a step changes.
+// The lock of a session. Every call that works (begins a generation, makes a step, searches, saves,
+// loads, closes) holds it, and so does a call that reads what a step changes. Calls get the lock in
+// order of arrival.
 //
-// It is a lock, and not a queue of jobs with a thread of its own, because a stream is pulled in its
-// reader's thread: handing each round over to another thread, and its chunks back, takes 30 us more
-// of the processor, a tenth of a round of the bundled model, and Ctrl-C would have to be handed
-// over, too. A queue of requests is built on top of this (in Python): its thread is one caller
-// among others, which comes back for each step. A turn is one step, so a call waits for about one
-// step of the others; only a beam search is one turn as a whole.
+// It is a lock, not a queue with a separate thread, because a stream is advanced in its reader's
+// thread. Handing each round to another thread and its chunks back takes 30 us of processor time, a
+// tenth of a round of the bundled model, and Ctrl-C would have to be handed over, too. A queue of
+// requests is built on top (in Python): its thread is one caller among others and takes the lock
+// for each step. A turn is one step, so a call waits for about one step of the others; only a beam
+// search is a single turn.
 //
-// A drafter runs inside the turn of the call that asks it, so a call of its own would wait for
-// itself: lock() throws Busy in that thread. Nothing else is refused.
+// A drafter runs inside the turn of the call that asks it. A working call from the drafter would
+// wait for itself, so lock() throws Busy in that thread. Nothing else is refused.
 //
-// Meets the standard's Lockable: use it with std::scoped_lock and std::unique_lock.
+// Meets the Lockable requirements: use it with std::scoped_lock and std::unique_lock.
 class SessionLock {
  public:
     void lock() {
@@ -53,7 +53,7 @@ class SessionLock {
         changed_.notify_all();
     }
 
-    // Whether the calling thread has the lock: it is then in a drafter that is being asked.
+    // Whether the calling thread has the lock; it is then in a drafter's function.
     bool held() const { return holder_ == std::this_thread::get_id(); }
 
     void check_not_held() const {
@@ -64,7 +64,7 @@ class SessionLock {
     std::mutex mutex_;
     std::condition_variable changed_;
     std::uint64_t current_ = 0;  // the turn that has the lock, or will have it next
-    std::uint64_t next_ = 0;     // the turn of the next call that comes
+    std::uint64_t next_ = 0;     // the turn of the next call to arrive
     std::atomic<std::thread::id> holder_;
 };
 

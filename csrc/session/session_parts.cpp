@@ -33,11 +33,11 @@ namespace specllama {
 
 namespace {
 
-// What the files say about the models.
+// The headers of the models' files.
 struct Headers {
     Header target;
     std::optional<Header> draft;
-    // What tells the target's adapters from others; "": there are none.
+    // Identifies the target's adapters; "": none.
     std::string adapters;
     std::optional<Projector> projector;
 };
@@ -56,7 +56,7 @@ Headers read_headers(const SessionOptions& options) {
     }
     if (!options.media.mmproj.empty()) {
         headers.projector = check_projector(options.media.mmproj);
-        // Images have not been shown to be read with the same bits every time.
+        // Encoding an image may not give the same bits every time.
         if (options.exact == Switch::on)
             throw InvalidArgument(
                 "A session with a projector (mmproj) is not exact; leave out exact, or mmproj.");
@@ -64,23 +64,23 @@ Headers read_headers(const SessionOptions& options) {
     return headers;
 }
 
-// Whether anybody drafts, be it the makers of requests; make_drafters then makes at least one
+// Whether anything is drafted, by drafters or by clients; make_drafters then makes at least one
 // drafter.
 bool drafts(const SessionOptions& options, const Drafter* drafter) {
     return drafter != nullptr || options.ngram || options.draft.any() || !options.corpus.empty() ||
            memory_bytes(options) > 0 || options.verifies;
 }
 
-// Most rows of logits of each sequence in a decode of the target.
+// Most rows of logits per sequence in a decode of the target.
 //
-// With a drafter, some memories keep snapshots of their state, and llama.cpp then takes another
-// kernel (the gated delta net of Qwen3.5). An exact session without a drafter keeps one snapshot,
-// too, so that both give the same bits.
+// With a drafter, some memories keep snapshots of their state, and llama.cpp then uses another
+// kernel (for the gated delta net of Qwen3.5). An exact session without a drafter keeps one
+// snapshot, too, so that both give the same bits.
 int count_logits(bool drafts, bool exact, const Tree::Limits& wanted) {
     return drafts ? wanted.nodes + 1 : 1 + exact;
 }
 
-// Takes a copy of the draft model's file in other types, if there is to be one. A head goes to the
+// Replaces the draft model's file by a copy in other types, if that is faster. A head goes to the
 // devices of its target.
 std::unique_ptr<BackgroundConversion> resolve_draft_types(const SessionOptions& options,
                                                           Headers& headers, DraftPlan& draft) {
@@ -96,12 +96,12 @@ std::unique_ptr<BackgroundConversion> resolve_draft_types(const SessionOptions& 
     return std::move(types.later);
 }
 
-// Resolves what the options leave open besides exactness, in the plans. n_draft_logits: most rows
-// of logits of each sequence in a decode of the draft model.
+// Resolves the open options except exactness, in the plans. n_draft_logits: most rows of logits per
+// sequence in a decode of the draft model.
 void resolve_options(const Headers& headers, TargetPlan& plan, DraftPlan* draft,
                      int n_draft_logits) {
     if (draft != nullptr) draft->context.n_batch = plan.context.n_batch;
-    // A head may use its target's embeddings and output, which llama.cpp finds only if both lie on
+    // A head may use its target's embeddings and output, which llama.cpp finds only if both are on
     // the same devices.
     const auto place_head = [&] {
         if (!headers.draft || !headers.draft->is_head()) return;
@@ -110,8 +110,8 @@ void resolve_options(const Headers& headers, TargetPlan& plan, DraftPlan* draft,
         draft->model.rpc = plan.model.rpc;
     };
     place_head();
-    // Called for their errors, which name the options: the target's first, since the draft model's
-    // may be copies of these.
+    // Called for their errors, which name the options. The target's come first, because the draft
+    // model's may be copies of them.
     offload_devices(plan.model);
     if (headers.draft) offload_devices(draft->model, "draft_");
     resolve_memory(headers.target, plan, headers.draft ? &*headers.draft : nullptr, n_draft_logits,
@@ -146,8 +146,8 @@ void add_draft_model(const SessionOptions& options, const DraftPlan& draft, cons
     }
 }
 
-// Finds what decodes of the target cost, and, if lengths are planned, those of the draft model:
-// known from an earlier session, or measured now. Returns the keys of these curves.
+// Loads or measures the costs of the target's decodes and, if lengths are planned, of the draft
+// model's. Returns the keys of these curves.
 CurveKeys resolve_costs(const SessionOptions& options, const std::optional<DraftPlan>& draft,
                         const Headers& headers, const TargetPlan& plan, Context& context,
                         ModelDrafter* draft_model, Speculator& speculator) {
@@ -177,7 +177,7 @@ CurveKeys resolve_costs(const SessionOptions& options, const std::optional<Draft
 std::optional<std::pair<int, int>> known_widths(const Header& header, const TargetPlan& plan) {
     const Widths widths = same_widths(header, plan);
     if (widths.most == 1) {
-        inform("Decodes of different widths may give a token other low bits.");
+        inform("Decodes of different widths may give a token different low bits.");
         return {};
     }
     inform("Decodes of " + std::to_string(widths.least) + " to " + std::to_string(widths.most) +
@@ -185,7 +185,7 @@ std::optional<std::pair<int, int>> known_widths(const Header& header, const Targ
     return {{widths.least, widths.most}};
 }
 
-// What images and sounds in a KV memory depend on besides their content; "": there are none.
+// Properties that images and sounds in a KV memory depend on besides their content; "": none.
 std::string in_words(const std::optional<Projector>& projector, const MediaOptions& media) {
     if (!projector) return "";
     const auto tokens = [](const std::optional<int>& n) { return n ? std::to_string(*n) : "any"; };
@@ -194,8 +194,8 @@ std::string in_words(const std::optional<Projector>& projector, const MediaOptio
            " tokens of an image";
 }
 
-// One line with all that the bytes of a KV memory in n_parts parts depend on, except for the values
-// of the weights.
+// One line with everything that the bytes of a KV memory in n_parts parts depend on, except the
+// values of the weights.
 std::string state_key(const Headers& headers, const ContextOptions& context,
                       const MediaOptions& media, int n_ctx, int n_parts, bool exact) {
     const Header& header = headers.target;
@@ -238,7 +238,7 @@ SessionInfo session_info(const Model& model, const Context& context, Engine& eng
 
 SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> drafter) {
     check(options, drafter.get());
-    free_threads(1);  // from now on it looks at what other programs do
+    free_threads(1);  // starts to observe the load by other programs
     Headers headers = read_headers(options);
     if (headers.projector) options.exact = Switch::off;
     TargetPlan plan = resolve_exactness(headers.target, options);
@@ -250,8 +250,8 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
     std::unique_ptr<BackgroundConversion> conversion;
     if (headers.draft) conversion = resolve_draft_types(options, headers, *draft);
     resolve_options(headers, plan, draft ? &*draft : nullptr, longest_draft(options));
-    // Exact sessions give the same bits anyway. Several requests change each other's widths. On a
-    // GPU, what it costs has not been measured.
+    // Exact sessions give the same bits anyway. Several requests change each other's widths. The
+    // cost on a GPU is not known.
     plan.context.last_alone =
         !plan.exact && plan.context.n_seq == 1 && offload_devices(plan.model).empty();
     std::shared_ptr<const Model> model = Model::load(plan.model, plan.kernels, headers.target,
@@ -266,7 +266,7 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
     Drafters drafters = make_drafters(options, model->vocab(), std::move(drafter));
     if (draft) add_draft_model(options, *draft, headers, model, drafters);
     auto context = std::make_unique<Context>(model, plan.context, plan.n_logits, wanted.leaves - 1);
-    // A head has no states of tokens that others drafted.
+    // A head has no hidden states of tokens from other drafters.
     const bool checks_candidates = !drafters.reader;
     auto local = std::make_unique<LocalTarget>(*context, std::move(drafters.reader), vision);
     const Memory& memory = context->memory();

@@ -22,9 +22,9 @@ namespace specllama {
 class Drafter;
 class Verifier;
 
-// The parts of a session; each depends on those before it.
+// The parts of a session. Each depends on those before it.
 struct SessionParts {
-    // Null if the target is elsewhere, as is `context`.
+    // Null if the target is remote, like `context`.
     std::shared_ptr<const Model> model;
     std::shared_ptr<const Vocabulary> vocabulary;
     std::shared_ptr<const Vision> vision;  // null: the model reads text only
@@ -33,10 +33,10 @@ struct SessionParts {
     // Null: the draft model is not converted.
     std::unique_ptr<BackgroundConversion> conversion;
     CurveKeys curve_keys;
-    // What the requests leave for later ones to draft from; null: nothing.
+    // Texts of requests for later ones to draft from; null: none.
     std::shared_ptr<History> history;
     std::optional<HistoryFile> history_file;
-    // That of `context`.
+    // The plan of `context`.
     ContextPlan context_plan;
     SessionInfo info;
     // See PromptCache.
@@ -49,12 +49,12 @@ struct SessionParts {
     std::string state_key;
 };
 
-// Checks and resolves the options, loads the models, and measures the time of decodes where it is
-// not known. drafter: asked before all others, or last if it is sequential
-// (Drafter::has_step_cost); null: none. Throws as Session's constructor does.
+// Checks and resolves the options, loads the models, and measures the time of decodes if it is not
+// known. drafter: asked before all others, or last if it is sequential (Drafter::has_step_cost);
+// null: none. Throws what Session's constructor throws.
 SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> drafter);
 
-// The same for a target elsewhere. Of the options those count that concern drafts, and n_seq.
+// The same for a remote target. Only the options about drafts and n_seq are used.
 SessionParts build_session(SessionOptions options, std::shared_ptr<Verifier> verifier,
                            std::shared_ptr<Drafter> drafter);
 

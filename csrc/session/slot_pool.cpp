@@ -7,7 +7,7 @@ namespace specllama {
 
 namespace {
 
-// Whether most of a text stays that is cut to its first n tokens.
+// Whether most of a text remains if it is cut to its first n tokens.
 bool keeps_most(TokenSpan tokens, int n) { return 2 * n >= static_cast<int>(tokens.size()); }
 
 }  // namespace
@@ -19,8 +19,8 @@ TokenSpan SlotPool::Slot::tokens() const {
 SlotPool::SlotPool(Memory* memory, int n_slots, std::size_t cache_bytes)
     : memory_(memory), cache_(cache_bytes), slots_(n_slots), n_free_(n_slots) {}
 
-// The slot that can give the most leading tokens. A free slot can be cut back to them, another only
-// be copied from; among equals, a free one is taken.
+// The slot that covers the most leading tokens. A free slot can be cut back to them, a taken one
+// can only be copied from; among equals, a free one wins.
 SlotPool::Prefix SlotPool::longest(TokenSpan prompt) const {
     Prefix best;
     bool best_is_free = false;
@@ -36,7 +36,7 @@ SlotPool::Prefix SlotPool::longest(TokenSpan prompt) const {
     return best;
 }
 
-// What a free slot can give.
+// The leading tokens that a free slot covers.
 SlotPool::Prefix SlotPool::longest(TokenSpan prompt, int slot) const {
     return {slot, memory_->rewindable(slot, common_prefix(slots_[slot].left, prompt))};
 }
@@ -57,10 +57,10 @@ void SlotPool::put(Sequence& sequence) {
     sequence.enter(id, n_cached);
 }
 
-// Chooses the free slot for a sequence, `id` unless another one is better, and makes it hold what
-// it can of the sequence's leading tokens; returns how many it holds. A slot that would lose most
-// of what it holds is copied from instead, if it can be. A copy in main memory is loaded only where
-// it saves more than that takes.
+// Chooses the free slot for a sequence (`id` unless another one is better), and fills it with the
+// sequence's leading tokens as far as possible; returns their number. If a slot would lose most of
+// its content, it is copied instead, if possible. A copy in main memory is loaded only if that
+// saves time.
 int SlotPool::fill(const Sequence& sequence, int& id) {
     const TokenSpan prompt = sequence.tokens().first(sequence.tokens().size() - 1);
     const Prefix prefix = sequence.wanted_slot() < 0 ? longest(prompt) : longest(prompt, id);
@@ -79,19 +79,19 @@ int SlotPool::fill(const Sequence& sequence, int& id) {
     return sequence.caches_prompt() ? n_cached : memory_->rewind(id, 0);
 }
 
-// Makes a free slot hold the leading tokens of a prompt that a slot, perhaps itself, can give;
-// returns how many it holds.
+// Fills a free slot with the leading tokens of a prompt from another slot or itself; returns their
+// number.
 int SlotPool::fill(int id, const Prefix& prefix, TokenSpan prompt) {
     const bool by_copy = id != prefix.slot && prefix.n_tokens >= Memory::kShortestCopy;
     const int n_common = common_prefix(slots_[id].left, prompt);
     if (by_copy || !keeps_most(slots_[id].left, memory_->rewindable(id, n_common))) keep_copy(id);
-    slots_[id].left.clear();  // what it holds is not known if something goes wrong
+    slots_[id].left.clear();  // its content is unknown after an error
     return by_copy ? memory_->copy_prefix(prefix.slot, id, prefix.n_tokens)
                    : memory_->rewind(id, n_common);
 }
 
-// Makes a free slot hold the first tokens of a copy; returns how many it holds. If these are most
-// of the copy, it has served: the slot's text is copied when it has to go.
+// Fills a free slot with the first tokens of a copy; returns their number. If these are most of the
+// copy, the copy is dropped: the slot's content is copied again when the slot is needed.
 int SlotPool::fill(int id, PromptCache::Entry entry, int n_tokens) {
     keep_copy(id);
     slots_[id].left.clear();
@@ -101,8 +101,8 @@ int SlotPool::fill(int id, PromptCache::Entry entry, int n_tokens) {
     return n_cached;
 }
 
-// Keeps a copy of what a free slot holds, unless that is short, cannot be copied now, or another
-// slot holds it, too.
+// Keeps a copy of a free slot's content, unless it is short, cannot be copied now, or another slot
+// holds it, too.
 void SlotPool::keep_copy(int id) {
     const TokenSpan tokens = slots_[id].left;
     const auto n = static_cast<int>(tokens.size());
@@ -127,7 +127,7 @@ void SlotPool::take_out(const Sequence& sequence) {
     if (spoiled_) forget();
 }
 
-// Empties the free slots, and the whole memory as soon as no request is in it.
+// Empties the free slots, and the whole memory once it holds no request.
 void SlotPool::forget() {
     cache_.clear();
     for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
@@ -140,7 +140,7 @@ void SlotPool::forget() {
     spoiled_ = false;
 }
 
-// The memory may hold less than was left in the slot: a failed decode of others can cost it states.
+// The memory may hold less than the slot's tokens: a failed decode of others can lose states.
 SlotPool::Left SlotPool::left() const {
     for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
         const Slot& slot = slots_[i];
@@ -169,7 +169,8 @@ bool SlotPool::load(TokenSpan tokens, std::span<const std::uint8_t> state, int s
     keep_copy(id);
     const std::vector<std::uint8_t> before = memory_->state(id);
     std::vector<Token> loaded(tokens.begin(), tokens.end());
-    // If an allocation fails on the way, the slot counts as empty: what it holds is not known then.
+    // If an allocation fails meanwhile, the slot counts as empty, because its content is then
+    // unknown.
     std::vector<Token> left = std::exchange(slot.left, {});
     if (memory_->load(id, state, static_cast<int>(loaded.size()))) {
         slot.left.swap(loaded);

@@ -297,7 +297,7 @@ def test_bad_chat_options_give_one_sentence(chat: Run, bundled_model: Path, mode
     # Before any answer.
     for arguments, message in (
         (["--top-p", "2"], "--top-p must be"),
-        (["-n", "5000000"], "-n is 5000000, but behind the prompt"),
+        (["-n", "5000000"], "-n is 5000000, but after the prompt"),
         (["--target-key", "k"], "requires --target-url (-u)"),
     ):
         said = chat("-m", str(model), *arguments, code=2)

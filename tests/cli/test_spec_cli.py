@@ -227,7 +227,7 @@ def test_spec_cli_prints_help_version_and_devices() -> None:
         (["-n", "many"], '-n needs a whole number, not "many"'),
         (["-n", "99999999999999"], "-n cannot be 99999999999999"),
         (["-n", "-2"], "-n must be"),
-        (["-n", "100000"], "-n is 100000, but behind the prompt"),
+        (["-n", "100000"], "-n is 100000, but after the prompt"),
         (["-c", "-5"], "-c must be"),
         (["-t", "-1"], "-t must be"),
         (["-ngl", "-7"], "-ngl must be"),

@@ -171,7 +171,7 @@ def test_demo_refuses_texts_that_do_not_fit_before_any_output(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     (none := tmp_path / "none").write_bytes(b"x")
-    room = "but behind the prompt the context has room for 78; lower it, or raise -c."
+    room = "but after the prompt the context has room for 78 tokens; lower it, or raise -c."
     for arguments, message in (
         (["-c", "200", "-n", "79"], f"-n is 79, {room}"),
         (["-c", "120"], "shorten it or raise -c."),

@@ -245,7 +245,7 @@ def test_a_grammar_for_a_replayed_text_is_refused(open_session: Open) -> None:
         draft=None,
         trace=False,
     )
-    with pytest.raises(ArgumentError, match="replayed follows no grammar"):
+    with pytest.raises(ArgumentError, match="replayed text cannot follow a grammar"):
         session._backend.start(session.tokenize("abc"), options)
     assert session.generate("import", max_tokens=2).stats.generated_tokens == 2
 

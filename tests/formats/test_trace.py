@@ -73,7 +73,7 @@ def test_replay_of_the_models_own_text_has_the_same_rounds(open_session: Open) -
         ([1, 9999], {}, "Token 9999 in the replayed text is out of range"),
         ("x", {"stop": "y"}, "replay takes no stop"),
         ("x", {"max_tokens": 3}, "replay takes no max_tokens"),
-        ([5] * 5000, {}, "max_tokens is 5000, but behind the prompt"),
+        ([5] * 5000, {}, "max_tokens is 5000, but after the prompt"),
         (7, {}, "text must be"),
     ],
 )

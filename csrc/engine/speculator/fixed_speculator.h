@@ -9,15 +9,15 @@
 
 namespace specllama {
 
-// Verifies drafts of a fixed length as they come; or, without drafters, nothing.
+// Verifies all drafted tokens, up to a fixed length. Without drafters it verifies nothing.
 //
 // All drafters continue from the tokens that a grammar forces. The draft is that of the drafter
-// that takes a step for each token, if there is one with a draft, or else that of the first drafter
-// that has one. Next to such a drafter, the others are asked only if drafts are trees: their drafts
-// are then alternatives to its own, or take its place if it has none.
+// with a step cost, if it has one, otherwise that of the first drafter with a draft. With such a
+// drafter, the others are asked only if drafts are trees: their drafts are then alternatives to its
+// draft, or replace it if it has none.
 class FixedSpeculator final : public Speculator {
  public:
-    // cost: of the target's decodes, learned for clients that plan; none: it is not learned.
+    // cost: of the target's decodes, learned for clients that plan; nullopt: it is not learned.
     FixedSpeculator(Drafters drafters, int longest, const Tree::Limits& limits,
                     const Vocabulary& vocab, std::optional<CostCurve> cost);
 

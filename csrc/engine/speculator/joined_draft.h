@@ -11,20 +11,20 @@
 
 namespace specllama {
 
-// A draft joined with the other drafts for the same text, as a tree to choose from: first the whole
-// main path of the draft, then its alternatives.
+// A draft joined with the other drafts for the same text, as a tree to choose from. The draft's
+// main path comes first, then the alternatives.
 struct JoinedDraft {
     Tree tree;
     std::vector<Alternative> alternatives;  // [i]: node i of those after the main path
 
     // Joins the drafts, with drafts[own] as the main path; empty if that one is empty. A draft with
-    // drawn tokens is joined with no other one, since the tree's shape must not depend on which
+    // drawn tokens is not joined with others, because the tree's shape must not depend on which
     // tokens were drawn.
     void join(std::span<const SampledDraft* const> drafts, std::size_t own,
               const Tree::Limits& limits);
 
-    // Sets Alternative::right by the target's tokens, for the alternatives that these judge. One is
-    // judged only if its elder siblings were wrong.
+    // Sets Alternative::right by the target's tokens, for the alternatives that these judge: those
+    // whose earlier siblings were all wrong.
     void judge(TokenSpan target_tokens);
 };
 

@@ -11,13 +11,13 @@ namespace specllama {
 
 namespace {
 
-// Tokens of a drawn draft where the planner decides whether it is verified, by what its tokens cost
-// and by the chance of the first one. If there were more of them, how many would depend on what is
-// drawn (on whether the text goes on that way), and so would the decision.
+// Tokens of a drawn draft for which the planner decides whether it is verified, from the cost of
+// its tokens and the chance of the first one. The length of a longer draft would depend on the
+// drawn tokens (on whether the text continues that way), and thus the decision, too.
 constexpr int kDrawn = 1;
 
-// Most nodes of a tree that the planner chooses from. These are more than may be verified, since
-// the longest draft alone can have that many.
+// Most nodes of a tree that the planner chooses from. More than can be verified, because the
+// longest draft alone can have that many.
 constexpr int kMostOffered = 4 * kMaxSpecLength;
 
 constexpr Tree::Limits kChains;
@@ -79,8 +79,8 @@ void PlannedSpeculator::begin_round(std::span<Sequence* const> sequences) {
     }
 }
 
-// Drawn drafts are verified whole, so they are kept chains. (A draft model may draw even where the
-// target, at temperature 0, does not.)
+// Drawn drafts are verified whole, so they stay chains. (A draft model may draw even if the target,
+// at temperature 0, does not.)
 void PlannedSpeculator::limit(DraftRequest& proposal, const CoreDrafter& from) const {
     Speculator::limit(proposal, from);
     if (!from.has_step_cost()) proposal.max_drawn = std::min(proposal.max_tokens, kDrawn);
@@ -92,7 +92,7 @@ void PlannedSpeculator::ask_all(std::span<Sequence* const> sequences) {
     for (std::size_t d = 0; d < drafters().size(); ++d) {
         if (drafters()[d]->has_step_cost()) {
             choose(sequences, kChains);
-            // If it drafts nothing, the choice stands, unless a tree has alternatives to it.
+            // If it drafts nothing, the choice is final, unless a tree has alternatives to it.
             if (!ask_sequential(sequences) && tree_limits().siblings == 1) return;
         } else {
             ask(d, sequences);
@@ -105,8 +105,8 @@ void PlannedSpeculator::ask_all(std::span<Sequence* const> sequences) {
     choose(sequences, tree_limits());
 }
 
-// Other texts are often right where the request itself has as good a match. Judged by that, they
-// would seem to be right more often than they are on their own.
+// Other texts are often right where the request itself has an equally good match. Counting these
+// cases would overestimate how often they are right where only they have a match.
 void PlannedSpeculator::share_with_earlier(std::size_t row) {
     for (std::size_t i = 0; i < work_.size(); ++i) {
         SampledDraft& draft = proposals_[row][i].draft;
@@ -117,8 +117,8 @@ void PlannedSpeculator::share_with_earlier(std::size_t row) {
     }
 }
 
-// Gives the sequential drafter what was chosen of the other drafts: what a grammar forces is sure,
-// and the rest are candidates.
+// Gives the sequential drafter the chosen part of the other drafts: tokens that a grammar forces
+// are certain, and the rest are candidates.
 void PlannedSpeculator::give_chosen(std::size_t i) {
     Work& work = work_[i];
     DraftRequest& proposal = proposals_[drafters().size() - 1][i];
@@ -128,7 +128,7 @@ void PlannedSpeculator::give_chosen(std::size_t i) {
     int& n = work.n_prefix;
     for (; n < chosen.size() && chosen[n].evidence.source == Source::grammar; ++n)
         proposal.draft.push(chosen[n].token, chosen[n].evidence);
-    // What is drawn should not depend on candidates.
+    // Drawn tokens must not depend on candidates.
     if (draws(proposal)) return;
     const int n_checked = planner_.n_to_check(requests_[i], plans_[i].choice);
     for (int t = n; t < n_checked; ++t) work.candidates.push_back(chosen[t].token);
@@ -152,11 +152,11 @@ bool PlannedSpeculator::ask_sequential(std::span<Sequence* const> sequences) {
     int n_steps = 0;
     int n_drafted = 0;  // tokens or blocks that took a step
     int n_decoded = 0;
-    int n_drafting = 0;  // sequences with tokens of the drafter's own
+    int n_drafting = 0;  // sequences with the drafter's own tokens
     std::int64_t n_context = 0;
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         SampledDraft& draft = proposals[i].draft;
-        const TokenSpan all(draft.tokens);  // none at all if something went wrong
+        const TokenSpan all(draft.tokens);  // empty after an error
         const TokenSpan own = all.subspan(std::min<std::size_t>(work_[i].n_prefix, all.size()));
         const auto n = static_cast<int>(own.size());
         const auto n_agreed = std::ranges::mismatch(own, work_[i].candidates).in1 - own.begin();
@@ -182,12 +182,12 @@ bool PlannedSpeculator::keep_drafting(std::size_t i, const SampledDraft& draft) 
     if (!work_[i].replays && !draft.empty() && draft.drawn_from.back() == nullptr &&
         vocab().is_end(draft.tokens.back()))
         return false;
-    // The rest of a block is there.
+    // The rest of a block already exists.
     if (drafts_blocks() && !draft.empty() && !draft.drawn()) return true;
     return planner_.should_continue(requests_[i], plans_[i], draft.evidence, asked_.seconds());
 }
 
-// Chooses what is verified of the drafts at hand.
+// Chooses which part of the current drafts is verified.
 void PlannedSpeculator::choose(std::span<Sequence* const> sequences, const Tree::Limits& limits) {
     const Stopwatch watch;
     for (std::size_t i = 0; i < sequences.size(); ++i) list_candidates(i, limits);
@@ -210,9 +210,9 @@ void PlannedSpeculator::list_candidates(std::size_t i, Tree::Limits limits) {
                             : sequential          ? work.n_prefix
                                                   : work.n_shared[row];
         const bool drawn = proposal.draft.drawn();
-        // What the sequential drafter has drawn must be verified, whatever it is. And of its own
-        // choices it knows more than a copy does: where both agree, and where they do not. A block
-        // is made without knowing the copy, so it competes.
+        // What the sequential drafter has drawn must be verified in any case. Its own choices are
+        // better informed than a copy: it knows where both agree and where they differ. A block is
+        // made without the copy, so it competes.
         const bool required =
             sequential && proposal.draft.size() > n_known && (drawn || !drafts_blocks());
         const int n_rest = sequential ? work.n_rest : 0;
@@ -226,7 +226,7 @@ void PlannedSpeculator::list_candidates(std::size_t i, Tree::Limits limits) {
     }
 }
 
-// Makes what was chosen the draft to verify.
+// Makes the chosen part the draft to verify.
 void PlannedSpeculator::keep_chosen(std::size_t i, const Tree::Limits& limits) {
     const Choice& choice = plans_[i].choice;
     verified_[i].clear();
@@ -242,7 +242,7 @@ void PlannedSpeculator::keep_chosen(std::size_t i, const Tree::Limits& limits) {
         keep(i, tree, plans_[i].rows);
 }
 
-// How much of every draft was right, verified or not: the target's tokens judge all of them.
+// Learns how much of every draft was right, verified or not: the target's tokens judge all of them.
 void PlannedSpeculator::learn(std::size_t i, const Verification& result) {
     RoundRequest& request = requests_[i];
     outcome_.n_accepted = static_cast<int>(result.path.size());

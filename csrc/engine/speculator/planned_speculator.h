@@ -10,18 +10,18 @@
 
 namespace specllama {
 
-// Has a planner choose how much of which draft is verified, for all sequences at once.
+// Lets a planner choose how much of which draft is verified, for all sequences at once.
 //
-// What a grammar forces is one draft among the others, and the first drafter, if it takes no steps,
-// drafts a second time, after these tokens. A drafter that takes a step for each token is asked
-// last, and asks before each token whether to go on. It is given what was chosen of the other
-// drafts, since it drafts such tokens faster. Its draft then takes the place of theirs; what one of
-// these has after the end of its draft is appended. But a drafter of blocks makes all tokens of a
-// draft in one step, and its draft is one among the others.
+// The tokens that a grammar forces are one of the drafts. The first drafter, if it has no step
+// cost, drafts a second time after these tokens. A drafter with a step cost is asked last, and asks
+// before each token whether to continue. It is given the chosen part of the other drafts, because
+// it drafts such tokens faster. Its draft then replaces theirs; if one of them continues after its
+// end, that rest is appended. The draft of a block drafter, which makes all its tokens in one step,
+// competes with the others instead.
 class PlannedSpeculator final : public Speculator {
  public:
-    // planner: new. checks_candidates: whether the sequential drafter can use what others have
-    // drafted.
+    // planner: new. checks_candidates: whether the sequential drafter can use the tokens of other
+    // drafts.
     PlannedSpeculator(Drafters drafters, int longest, const Tree::Limits& limits,
                       const Vocabulary& vocab, Planner planner, bool checks_candidates);
 
@@ -35,14 +35,14 @@ class PlannedSpeculator final : public Speculator {
     void observe_decode(const Decode& decode) override;
 
  private:
-    // What a sequence's part of this round needs in addition to its request and plan.
+    // What a sequence needs in this round in addition to its request and plan.
     struct Work {
-        bool replays = false;             // whether the sequence continues past end tokens
+        bool replays = false;             // the sequence continues past end tokens
         std::vector<JoinedDraft> joined;  // [row of proposals_]
-        std::vector<int> n_shared;        // [row]: first tokens that an earlier row has
-        std::vector<Token> candidates;    // what the sequential drafter is given
-        // Tokens of other drafts in the sequential drafter's draft: n_prefix, which a grammar
-        // forces, before its own tokens, and n_rest after them.
+        std::vector<int> n_shared;        // [row]: leading tokens that an earlier row has
+        std::vector<Token> candidates;    // given to the sequential drafter
+        // Tokens of other drafts in the sequential drafter's draft: n_prefix before its own tokens,
+        // which a grammar forces, and n_rest after them.
         int n_prefix = 0;
         int n_rest = 0;
         std::function<bool(const SampledDraft&)> keep_drafting;

@@ -60,7 +60,7 @@ void Speculator::propose(std::span<Sequence* const> sequences, std::span<const D
         if (sequences[i]->given() != nullptr) take_given(i, *sequences[i], limits[i]);
 }
 
-// Its maker has planned it, and knows what a round costs there.
+// The client has planned it, and knows the cost of a round there.
 void Speculator::take_given(std::size_t i, const Sequence& sequence, DraftLimits most) {
     if (sequence.in_prompt()) return;  // this round verifies nothing
     draft_ = *sequence.given();
@@ -118,8 +118,8 @@ void Speculator::ask_after_forced(std::size_t row, std::span<Sequence* const> se
         }
         asked = true;
         proposal.draft = forced_draft;
-        // Frequencies are only drawn from for the token right after the text, not after forced
-        // ones.
+        // Only the token directly after the text is drawn from frequencies, not one after forced
+        // tokens.
         if (!drafter(row).has_step_cost()) proposal.max_drawn = 0;
     }
     if (!asked) return;
@@ -198,7 +198,7 @@ void Speculator::notify(const Verification& result) {
         });
 }
 
-// A bias can forbid what the grammar leaves, and log-probabilities need logits.
+// A bias can forbid the token that the grammar allows, and log-probabilities need logits.
 Token Speculator::forced_token(Sequence& sequence) {
     const SamplingOptions& options = sequence.sampler().options();
     if (options.grammar.empty() || !options.logit_bias.empty() || options.logprobs >= 0)

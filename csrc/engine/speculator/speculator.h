@@ -18,22 +18,21 @@
 
 namespace specllama {
 
-// Decides what is verified: asks the drafters, chooses among their drafts, and notifies them of
-// what became of the drafts. How it chooses is the policy of a subclass: PlannedSpeculator or
-// FixedSpeculator.
+// Decides what is verified: asks the drafters, chooses among their drafts, and notifies them of the
+// results. A subclass is the policy of choosing: PlannedSpeculator or FixedSpeculator.
 //
-// The tokens that a request's grammar forces are drafted first. A request that brings its draft has
-// that one verified as it is: no drafter is asked, and nothing is planned.
+// The tokens that a request's grammar forces are drafted first. If a request has its own draft,
+// that one is verified unchanged: no drafter is asked, and nothing is planned.
 //
-// A drafter that fails never ends a generation: its error is recorded, and the round does without
-// its draft.
+// A drafter's failure never ends a generation: the error is recorded, and the round continues
+// without its draft.
 class Speculator {
  public:
     using Drafters = std::vector<std::shared_ptr<CoreDrafter>>;
 
-    // drafters: none: plain decoding; at most one of them takes a step for each token, the last.
-    // longest: most tokens in a row of a draft. limits: of a draft that is verified; one sibling:
-    // drafts are chains. vocab must outlive this.
+    // drafters: if empty, decoding is plain; only the last one may have a step cost. longest: most
+    // tokens in a row of a draft. limits: of a verified draft; one sibling: drafts are chains.
+    // vocab must outlive this.
     Speculator(Drafters drafters, int longest, const Tree::Limits& limits, const Vocabulary& vocab);
     Speculator(const Speculator&) = delete;
     Speculator& operator=(const Speculator&) = delete;
@@ -48,9 +47,10 @@ class Speculator {
     // Most tokens of a draft.
     DraftLimits limits() const { return {longest_, limits_.nodes}; }
 
-    // What plans the lengths of drafts; null: nothing does.
+    // The planner of draft lengths; null: none.
     virtual Planner* planner() { return nullptr; }
-    // The costs that it learns: of the target's decodes, then of the draft model's; empty: none.
+    // The cost curves that it learns: of the target's decodes, then of the draft model's; empty:
+    // none.
     virtual std::vector<CostCurve*> curves() { return {}; }
 
     // A sequence enters with its prompt, and leaves. reference: a text to draft from.
@@ -61,41 +61,41 @@ class Speculator {
     // takes besides drafts and decode.
     void propose(std::span<Sequence* const> sequences, std::span<const DraftLimits> limits,
                  double overhead);
-    // The draft to verify for sequences[i]. Valid until the next propose.
+    // The draft to verify for sequences[i]. Valid until the next call of propose.
     const Tree& draft(std::size_t i) const { return verified_[i]; }
-    // By how many rows the decode of this round, of all sequences, should be padded: see
-    // WidthSwitch.
+    // Number of rows by which this round's decode of all sequences should be padded (see
+    // WidthSwitch).
     virtual int n_padding() const { return 0; }
 
     // Learns from a decode of the target.
     virtual void observe_decode(const Decode& /*decode*/) {}
-    // What came of draft(i), for statistics, trace, policy and drafters.
+    // Passes the result of draft(i) to statistics, trace, policy and drafters.
     void observe(std::size_t i, const Verification& result);
 
-    // The token that the target must choose next, since the sequence's grammar leaves no other;
+    // The token that the target must choose next, because the sequence's grammar allows no other;
     // kNoToken: none is known.
     Token forced_token(Sequence& sequence);
 
  protected:
-    // Rows of proposals_ after those of the drafters: what the grammars force, and what the first
-    // drafter drafts after that.
+    // Rows of proposals_ after those of the drafters: the tokens that grammars force, and the first
+    // drafter's draft after these.
     std::size_t forced() const { return drafters_.size(); }
     std::size_t after_forced() const { return drafters_.size() + 1; }
     CoreDrafter& drafter(std::size_t row);
 
     // The policy. begin_round: prepares its own state. limit: sets max_drawn and max_alternatives
-    // of a proposal. ask_all: asks the drafters and sets verified_. expected: what was expected of
-    // draft(i); null: nothing. learn: from the result of draft(i).
+    // of a proposal. ask_all: asks the drafters and sets verified_. expected: the expectation of
+    // draft(i); null: none. learn: from the result of draft(i).
     virtual void begin_round(std::span<Sequence* const> /*sequences*/) {}
     virtual void limit(DraftRequest& proposal, const CoreDrafter& from) const;
     virtual void ask_all(std::span<Sequence* const> sequences) = 0;
     virtual const Choice* expected(std::size_t /*i*/) const { return nullptr; }
     virtual void learn(std::size_t /*i*/, const Verification& /*result*/) {}
 
-    // Asks a row's drafter about all sequences at once. Returns the seconds that it took.
+    // Asks a row's drafter for drafts of all sequences at once. Returns the seconds it took.
     double ask(std::size_t row, std::span<Sequence* const> sequences);
-    // Asks a row's drafter to continue from the tokens that grammars force. Row `after_forced` asks
-    // it only for sequences that have such tokens. Proposals that add nothing to them are emptied.
+    // Asks a row's drafter to continue from the tokens that grammars force. In row `after_forced`,
+    // only for sequences that have such tokens. Proposals that add nothing to them are emptied.
     void ask_after_forced(std::size_t row, std::span<Sequence* const> sequences);
     // All drafts for a sequence, [row]. Valid until the next call.
     std::span<const SampledDraft* const> drafts(std::size_t i);
@@ -122,8 +122,8 @@ class Speculator {
     // Kept between rounds so that none allocates.
     std::vector<const SampledDraft*> drafts_;  // [row]: for one sequence
     std::vector<bool> kept_;                   // [node]
-    SampledDraft draft_;                       // of which a part is verified, or was
-    Tree given_;                               // the draft that a request brings
+    SampledDraft draft_;                       // of which a part is or was verified
+    Tree given_;                               // the request's own draft
 };
 
 }  // namespace specllama

@@ -13,7 +13,7 @@ namespace specllama {
 
 namespace {
 
-// Most tokens that are decoded again ahead of a draft, where the memory cannot be cut.
+// Most tokens that are decoded again before a draft, if the memory cannot be cut.
 constexpr int kMostPending = 16;
 
 }  // namespace
@@ -38,7 +38,7 @@ DraftLimits LocalTarget::limits(DraftLimits wanted) const {
 }
 
 // A memory that cannot be cut goes back to the state before a round, and the next round decodes the
-// accepted tokens again, ahead of its draft. If they are many, as after a prompt, a round decodes
+// accepted tokens again, before its draft. If they are many, as after a prompt, a round decodes
 // them without a draft.
 DraftLimits LocalTarget::limits(const Sequence& sequence, DraftLimits wanted) const {
     if (context_.memory().n_cuttable() == 0 &&
@@ -46,18 +46,18 @@ DraftLimits LocalTarget::limits(const Sequence& sequence, DraftLimits wanted) co
         return {};
     const DraftLimits alone = limits(wanted);
     const int n_room = schedule_.tokens_per_sequence() - sequence.n_pending();
-    // Every node takes a cell of the memory, also where several stand at one position.
+    // Every node takes a cell of the memory, even if several have the same position.
     return {std::max(std::min(alone.depth, n_room), 0),
             std::min({alone.nodes, n_room, context_.n_ctx() - sequence.n_rows()})};
 }
 
 void LocalTarget::begin(Sequence& sequence) {
-    // A conversation may be taken up before its last turn.
+    // A later request may continue a conversation from before its last turn.
     context_.memory().save_checkpoint(sequence.id());
     schedule_.place_checkpoints(sequence);
     entered_.push_back(&sequence);
-    // The draft of a text that the memory holds but for what a round leaves pending is verified at
-    // once.
+    // A request's own draft is verified at once if the memory holds the text except for the tokens
+    // that a round leaves pending.
     if (sequence.given() != nullptr && sequence.n_pending() <= kMostPending + 1)
         sequence.end_prompt();
 }
@@ -121,8 +121,8 @@ void LocalTarget::decode_prompts(std::size_t first, std::size_t last,
     }
 }
 
-// Encodes and decodes an image or a sound, the next of the prompt. What that takes says nothing
-// about other decodes.
+// Encodes and decodes the next image or sound of the prompt. Its time is not reported, because it
+// does not predict other decodes.
 void LocalTarget::decode_media(Sequence& sequence) {
     const Stopwatch watch;
     const Sequence::PlacedMedia& media = *sequence.next_media();
@@ -141,7 +141,7 @@ void LocalTarget::prefilled(Sequence& sequence, int n, double seconds) {
     if (schedule_.at_checkpoint(sequence)) context_.memory().save_checkpoint(sequence.id());
 }
 
-// In a split memory, only neighbours with equal numbers of rows can be decoded at once.
+// With per-sequence streams, only neighbours with equal numbers of rows can be decoded at once.
 std::size_t LocalTarget::n_together(std::span<const Verification> drafts) const {
     if (!context_.memory().per_sequence_streams()) return drafts.size();
     const auto n_rows = [&](std::size_t i) {
@@ -197,8 +197,8 @@ void LocalTarget::decode_drafts(std::span<Verification> drafts, int n_padding,
         ends_prompt |= one.sequence->in_prompt();
         rows_.push_back(add_draft(one));
     }
-    // The decode is padded by rows that are cut off again as if they were rejected. They ask for
-    // logits, since the graph depends on how many rows do.
+    // The decode is padded by rows that are cut off again like rejected ones. They request logits,
+    // because the graph depends on the number of rows that do.
     const Verification& last = drafts.back();
     if (last.draft->n_leaves() == 1) {
         Position position = last.sequence->n_tokens() + last.draft->size();
@@ -235,8 +235,8 @@ int LocalTarget::add_draft(const Verification& one) {
     return row;
 }
 
-// Walks from the last committed token along the tokens that the sampler chooses, as far as they are
-// nodes of the draft. row: of the logits after the last committed token.
+// Walks from the last committed token along the sampler's choices, until one is not a node of the
+// draft. row: of the logits after the last committed token.
 void LocalTarget::walk(Verification& one, int row) {
     Sequence& sequence = *one.sequence;
     const Tree& draft = *one.draft;
@@ -260,8 +260,8 @@ void LocalTarget::walk(Verification& one, int row) {
 }
 
 // Called while the error of a failed decode is handled. If one sequence was decoded alone, the
-// error ends it. Where the memory cannot be cut, it also ends all that have lost their state, even
-// those that were not in the decode: they would begin again in every round.
+// error ends it. If the memory cannot be cut, it also ends all sequences that have lost their
+// state, even those that were not in the decode: they would begin again in every round.
 void LocalTarget::recover(const Sequence* alone) {
     for (Sequence* sequence : entered_) {
         const int n_before = std::min(sequence->n_cached(), sequence->n_tokens());
@@ -281,10 +281,10 @@ void LocalTarget::restore() {
         rewind(*sequence, std::min(sequence->n_cached(), sequence->n_tokens()));
 }
 
-// Shows the reader which rows of a decode stay: those of n tokens of a sequence from `row` on, the
-// first that the memory did not hold, and those of the accepted nodes of the draft after them.
-// Accepted tokens of a side branch stay here, though they come again with the next decode: a head
-// that waited for that could not draft.
+// Tells the reader which rows of a decode to keep: the n rows of a sequence from `row` on, whose
+// tokens the memory did not hold before, and the rows of the accepted nodes after them. Accepted
+// tokens of a branch are kept here, although the next decode repeats them: a head that waited for
+// that decode could not draft.
 void LocalTarget::process(Sequence& sequence, int row, int n, std::span<const int> path) {
     if (!reader_) return;
     stay_.resize(n);

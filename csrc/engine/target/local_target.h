@@ -16,9 +16,9 @@ namespace specllama {
 // A model in this process: its context decodes, and each request's sampler chooses.
 class LocalTarget final : public Target {
  public:
-    // context must outlive this. reader: a drafter that reads the hidden states of all that is
-    // decoded, which the context keeps from now on; null: none. vision: decodes images and sounds;
-    // null: no sequence has any. Throws what StateReader::attach throws.
+    // context must outlive this. reader: a drafter that reads the hidden states of all decoded
+    // tokens, which the context keeps from now on; null: none. vision: decodes images and sounds;
+    // null: sequences have none. Throws what StateReader::attach throws.
     explicit LocalTarget(Context& context, std::shared_ptr<StateReader> reader = nullptr,
                          std::shared_ptr<Vision> vision = nullptr);
 
@@ -28,8 +28,8 @@ class LocalTarget final : public Target {
     void end(Sequence& sequence) override;
     void prefill(std::span<Sequence* const> sequences, std::vector<Sequence*>& ready,
                  std::vector<Decode>& decodes) override;
-    // If a decode of several sequences fails, they are decoded one by one, and those end whose own
-    // decode fails as well; if the memory cannot be cut, also those whose state is lost.
+    // If a decode of several sequences fails, they are decoded one by one. Sequences whose own
+    // decode fails end; if the memory cannot be cut, sequences whose state is lost end, too.
     std::size_t verify(std::span<Verification> drafts, int n_padding,
                        std::vector<Decode>& decodes) override;
     void rewind(Sequence& sequence, int keep) override;
@@ -51,7 +51,7 @@ class LocalTarget final : public Target {
     std::shared_ptr<Vision> vision_;
     PromptSchedule schedule_;
     std::vector<Sequence*> entered_;  // begun and not ended
-    std::size_t n_alone_ = 0;         // sequences to be decoded one by one, as a decode has failed
+    std::size_t n_alone_ = 0;         // sequences to be decoded one by one, because a decode failed
     // Kept between rounds so that none allocates.
     Batch batch_;
     std::vector<Sequence*> prompts_;  // of a batch of prompt tokens

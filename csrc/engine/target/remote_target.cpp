@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t kTrips = 15;
 
-// The main path, and for each other leaf the part of its path that leaves the main path.
+// Converts the main path, and for each other leaf the part of its path after it leaves the main
+// path.
 void to_request(const Tree& tree, RequestDraft& draft) {
     draft.tokens.clear();
     draft.branches.clear();
@@ -136,18 +137,18 @@ std::size_t RemoteTarget::verify(std::span<Verification> drafts, int /*n_padding
     return drafts.size();
 }
 
-// Walks along the target's tokens. After those that the draft decides there may be tokens that the
-// grammar forces.
+// Walks along the target's tokens. After those that the draft decides, tokens forced by the grammar
+// may follow.
 void RemoteTarget::take(Verification& one, VerifyAnswer& answer) {
     Sequence& sequence = *one.sequence;
     const auto n_vocab = static_cast<Token>(verifier_->info().vocabulary.pieces.size());
     if (std::ranges::any_of(answer.tokens,
                             [&](Token token) { return token < 0 || token >= n_vocab; }))
         answer.error = std::make_exception_ptr(
-            DecodeError("The target gave a token that its vocabulary of " +
-                        std::to_string(n_vocab) + " tokens does not have."));
+            DecodeError("The target returned a token that its vocabulary of " +
+                        std::to_string(n_vocab) + " tokens does not contain."));
     if (answer.tokens.empty() && answer.finish_reason == FinishReason::none && !answer.error)
-        answer.error = std::make_exception_ptr(DecodeError("The target gave no token."));
+        answer.error = std::make_exception_ptr(DecodeError("The target returned no token."));
     if (answer.error) {
         sequence.fail(std::move(answer.error));
         return;

@@ -11,8 +11,8 @@
 
 namespace specllama {
 
-// A target elsewhere, which a verifier asks. It has its own sampler, memory and prompt schedule, so
-// that here a sequence counts as cached as far as its tokens were verified.
+// A remote target, reached through a verifier. It has its own sampler, memory and prompt schedule.
+// Here, the verified tokens of a sequence count as cached.
 class RemoteTarget final : public Target {
  public:
     explicit RemoteTarget(std::shared_ptr<Verifier> verifier);

@@ -11,7 +11,7 @@
 
 namespace specllama {
 
-// The vocabulary of a target elsewhere: its pieces are here, its tokenizer is there.
+// The vocabulary of a remote target: its pieces are here, its tokenizer is remote.
 class RemoteVocabulary final : public Vocabulary {
  public:
     explicit RemoteVocabulary(std::shared_ptr<const Verifier> verifier);

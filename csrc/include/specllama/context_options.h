@@ -105,8 +105,8 @@ void list_options(const ContextOptions*, Visit&& option) {
             .value = "WHEN"});
     option(&Options::kv_type,
            {.name = "kv_type",
-            .help = "Type of the KV memory, e.g. f16, or KEYS/VALUES, e.g. q8_0/q5_1. Types: f32, "
-                    "f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 and iq4_nl.",
+            .help = "Type of the KV memory, or KEYS/VALUES, like q8_0/q5_1. Types: f32, f16, bf16, "
+                    "q8_0, q5_1, q5_0, q4_1, q4_0 and iq4_nl.",
             .unset = "f16, or bf16/f16 with exact",
             .flags = "-kv --kv-type",
             .value = "TYPE"});
