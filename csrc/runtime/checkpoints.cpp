@@ -6,8 +6,8 @@ namespace specllama {
 
 namespace {
 
-// Drops the one whose neighbours are closest together, of the first n. next: size of the one that
-// will follow the last.
+// Of the first n, drops the one whose neighbours are closest to each other. next: size of the one
+// that will follow the last.
 void drop_one(Checkpoints& checkpoints, std::size_t n, int next) {
     const auto distance = [&](std::size_t i) {
         const int before = i == 0 ? 0 : checkpoints[i - 1].size;
@@ -39,7 +39,7 @@ bool make_room(std::span<Checkpoints> sequences, std::size_t i, int size, std::s
     if (limits.most == 0 || n_bytes > limits.most_bytes) return false;
     Checkpoints& own = sequences[i];
     if (std::ssize(own) >= limits.most) drop_one(own, own.size(), size);
-    // Of another sequence the last stays.
+    // The last state of another sequence is kept.
     const auto n_droppable = [&](const Checkpoints& of) {
         return of.size() - (&of == &own || of.empty() ? 0 : 1);
     };

@@ -28,21 +28,20 @@ llama_flash_attn_type flash_attention(Switch wish) {
     return LLAMA_FLASH_ATTN_TYPE_AUTO;
 }
 
-// Each sequence gets a multiple of this many positions. llama.cpp would round up to that by itself,
-// but with a warning for several sequences, and after it has cut the batch to the positions asked
-// for.
+// The positions of a sequence are a multiple of this. llama.cpp would round up by itself, but with
+// a warning for several sequences, and after it has cut the batch to the requested positions.
 constexpr int kPositionsAtOnce = 256;
 
-// Positions that the memory must have room for.
+// Positions that the memory needs.
 int n_positions(const ContextPlan& plan) {
-    // One more for a lone token's companion.
+    // One more for the companion of a single token.
     const int n_one = plan.n_ctx + (plan.never_alone ? 1 : 0);
     const int n_steps = (n_one + kPositionsAtOnce - 1) / kPositionsAtOnce;
     return plan.n_seq * n_steps * kPositionsAtOnce;
 }
 
-// Side branches take ids of the one memory that all sequences share. In a sliding window that wraps
-// around, their cells would take the places of other tokens' cells.
+// Branches take ids of the memory that all sequences share. In a sliding window that wraps around,
+// their cells would overwrite other tokens' cells.
 int count_branches(const Model& model, const ContextPlan& plan, int n_wished) {
     const bool wraps = llama_model_n_swa(model.get()) > 0 && !plan.whole_window;
     if (plan.per_sequence_streams || wraps || llama_model_is_recurrent(model.get()) ||
@@ -58,16 +57,16 @@ llama_context_params make_params(const ContextPlan& plan, int n_logits, int n_br
     llama_context_params params = llama_context_default_params();
     params.n_ctx = n_positions(plan);
     params.n_batch = batch_size(plan);
-    // A batch is one micro-batch: a sliding window can be cut back no further than to where its
-    // last micro-batch began.
+    // A batch is one micro-batch: a sliding window can be cut back only to the beginning of its
+    // last micro-batch.
     params.n_ubatch = params.n_batch;
     params.n_seq_max = plan.n_seq * (1 + n_branches) + plan.n_forks;
     params.kv_unified = params.n_seq_max > 1 && !plan.per_sequence_streams;
-    // If the architecture has no snapshots, llama.cpp reads this as 0.
+    // If the architecture has no snapshots, llama.cpp treats this as 0.
     params.n_rs_seq = snapshots(plan, n_logits);
     // Without this llama.cpp reserves a row of logits for every token of a micro-batch.
     params.n_outputs_max = std::max(std::min(plan.n_seq * n_logits, plan.n_batch), 1 + companion);
-    // llama.cpp must not have fewer rows of logits than sequences, forks included.
+    // llama.cpp needs at least as many rows of logits as sequences, forks included.
     if (plan.n_forks > 0) params.n_outputs_max = std::max(params.n_outputs_max, params.n_seq_max);
     params.n_threads = resolve_threads(plan);
     params.n_threads_batch = params.n_threads;
@@ -76,8 +75,8 @@ llama_context_params make_params(const ContextPlan& plan, int n_logits, int n_br
     params.type_k = types.keys;
     params.type_v = types.values;
     params.no_perf = true;
-    // Without whole_window a sliding window keeps only the tokens that it reaches; Memory knows
-    // when it is too late to cut.
+    // Without whole_window a sliding window keeps only the tokens in its reach; Memory checks
+    // whether it can still be cut.
     params.swa_full = plan.whole_window;
     apply(plan.rope, params);
     return params;
@@ -86,7 +85,7 @@ llama_context_params make_params(const ContextPlan& plan, int n_logits, int n_br
 llama_context_ptr make_context(const Model& model, const ContextPlan& plan,
                                const llama_context_params& params) {
     // llama.cpp takes the context of all sequences together for that of one, and warns; it also
-    // warns of whole windows.
+    // warns about whole windows.
     const ErrorLog errors(params.n_seq_max > 1 ? ErrorLog::Warnings::dropped
                                                : ErrorLog::Warnings::shown);
     const AssertGuard assertions;
@@ -107,12 +106,12 @@ llama_context_ptr make_context(const Model& model, const ContextPlan& plan,
                       (plan.n_seq == 1 ? "." : " or n_seq."));
 }
 
-// Several sequences of some models must lie apart: recurrent states always do; a sliding window
-// frees no cell that two sequences share; and some models rotate positions by an amount that
-// depends on the size of the whole memory.
+// Several sequences of some models need separate streams: recurrent states always have them, a
+// sliding window does not free a cell that two sequences share, and some models rotate positions by
+// an amount that depends on the size of the whole memory.
 //
-// All that llama.cpp would lower or round by itself is resolved here, before anything is computed
-// from it: it cuts batches to the size of the memory.
+// Values that llama.cpp would lower or round by itself are resolved here, before anything is
+// computed from them: it cuts batches to the size of the memory.
 ContextPlan resolved(ContextPlan plan, const Model& model) {
     check(plan);
     plan.n_batch = std::min(plan.n_batch, n_positions(plan));
@@ -161,8 +160,8 @@ void Context::decode(Batch& batch) {
         decode_now(batch);
         return;
     }
-    // The last layer computes only the rows whose logits are wanted: there must not be only one of
-    // these, either.
+    // The last layer computes only the rows that request logits, so there must be more than one of
+    // these, too.
     const bool alone = batch.n_asking() == 1;
     if (batch.size() > 1) {
         const int other = batch.asks(0) ? 1 : 0;
@@ -211,7 +210,7 @@ void Context::check_decode(int n_rows, const std::function<int(llama_context*)>&
     memory_.invalidate();
     const std::string detail = errors.first().empty() ? "" : " (" + errors.first() + ")";
     switch (code) {
-        case 0:  // a GPU computes later; Metal then reports a failure only in the log
+        case 0:  // a GPU computes later, and Metal reports a failure only in the log
             throw DecodeError("The device failed in a decode" + detail + ".");
         case 1:
             throw DecodeError("The KV memory has no room for a batch of " + std::to_string(n_rows) +
@@ -228,7 +227,7 @@ void Context::check_decode(int n_rows, const std::function<int(llama_context*)>&
 
 std::span<float> Context::logits(int row) {
     float* logits = llama_get_logits_ith(context_.get(), row);
-    if (logits == nullptr) throw DecodeError("llama.cpp gave no logits for a row that it decoded.");
+    if (logits == nullptr) throw DecodeError("llama.cpp returned no logits for a decoded row.");
     return {logits, static_cast<std::size_t>(model_->vocab().size())};
 }
 

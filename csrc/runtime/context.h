@@ -15,12 +15,12 @@
 
 namespace specllama {
 
-// A model's KV memory and the buffers for computing. Only one thread at a time may use it.
+// A model's KV memory and compute buffers. Only one thread at a time may use it.
 class Context {
  public:
-    // n_logits: most rows of a sequence in a batch that may ask for logits. n_branches: side
-    // branches that each sequence should have; memory() says how many it has. plan.n_ctx must be
-    // settled. Throws InvalidArgument and OutOfMemory.
+    // n_logits: most rows per sequence in a batch that may request logits. n_branches: branches
+    // that each sequence should have; Memory::n_branches() says how many it gets. plan.n_ctx must
+    // be resolved. Throws InvalidArgument and OutOfMemory.
     Context(std::shared_ptr<const Model> model, const ContextPlan& plan, int n_logits,
             int n_branches = 0);
 
@@ -33,37 +33,36 @@ class Context {
     int n_batch() const { return plan_.n_batch; }
     // See ContextPlan.
     bool last_alone() const { return plan_.last_alone; }
-    // Whether a batch must hold tokens of one sequence only.
+    // Whether a batch must hold tokens of only one sequence.
     bool one_by_one() const { return one_by_one_; }
     // Threads of the next decode.
     int n_threads() const;
-    // Unless the plan has a number of threads: uses as many as other programs leave free. It costs
-    // nothing.
+    // Unless the plan sets the number of threads: uses as many as other programs leave free. The
+    // call is cheap.
     void adapt_threads();
 
     // Decodes a batch and waits for the result. If memory().per_sequence_streams(), llama.cpp
-    // decodes sequences with different numbers of tokens, or with a gap between their ids, in
-    // parts, one after another; snapshots and widths are then those of the parts. After a
-    // DecodeError the memory holds some of the batch's positions or none: rewind to what was there
-    // before.
+    // decodes sequences with different numbers of tokens, or with a gap between their ids, in parts
+    // one after another; snapshots and widths are then those of the parts. After a DecodeError the
+    // memory holds some or none of the batch's positions: rewind to the former size.
     void decode(Batch& batch);
 
-    // The same for what is no batch of tokens: `decode` has llama.cpp decode it, for one sequence,
-    // and returns what llama_decode does. It takes n_positions from `first` on, though its rows may
-    // be at fewer.
+    // The same for other input of one sequence, such as an image: `decode` lets llama.cpp decode it
+    // and returns the code of llama_decode. The input takes n_positions from `first` on, even if
+    // its rows are at fewer positions.
     void decode_by(SequenceId sequence, Position first, int n_positions,
                    const std::function<int(llama_context*)>& decode);
 
-    // The logits [n_vocab] of a row of the last batch; the row must have asked for them. The caller
+    // The logits [n_vocab] of a row of the last batch; the row must have requested them. The caller
     // may change them. Valid until the next decode.
     std::span<float> logits(int row);
 
-    // From now on decodes keep hidden states of every token: the inputs of these layers, each from
-    // 0 to the number of layers - 1, or to that number if Architecture::last_output is set; or, if
-    // `layers` is empty, the state that the output is computed from. hidden_states::available()
-    // must be true.
+    // Makes later decodes keep hidden states of every token: the inputs of these layers or, if
+    // `layers` is empty, the state from which the output is computed. Each layer is from 0 to the
+    // number of layers - 1, or to that number if Architecture::last_output is set.
+    // hidden_states::available() must be true.
     void keep_states(const std::vector<int>& layers);
-    // Length of the states kept for a token, all layers together; 0 before keep_states().
+    // Length of the states kept per token, all layers together; 0 before keep_states().
     int n_features() const { return n_features_; }
     // Copies the states of a row of the last batch, layer by layer, to `out` [n_features].
     void copy_states(int row, float* out) const;

@@ -12,7 +12,7 @@ namespace specllama {
 
 namespace {
 
-// llama.cpp reads groups and rules recursively.
+// llama.cpp parses groups and rules recursively.
 constexpr std::size_t kMaxBytes = std::size_t{64} << 10;
 
 class GbnfMask final : public Mask {
@@ -41,7 +41,7 @@ class GbnfMask final : public Mask {
 
     bool begun() const override { return true; }
 
-    // Looking ahead asks for more masks than this engine can compute in time.
+    // Looking ahead needs more masks than this engine can compute in time.
     std::unique_ptr<Mask> clone() const override { return nullptr; }
 
  private:
@@ -51,7 +51,7 @@ class GbnfMask final : public Mask {
     }
 
     llama_sampler_ptr sampler_;
-    std::vector<llama_token_data> candidates_;  // kept so that their buffer is used again
+    std::vector<llama_token_data> candidates_;  // kept to reuse the buffer
     std::vector<std::uint32_t> bits_;
 };
 
@@ -60,9 +60,10 @@ class GbnfMask final : public Mask {
 std::unique_ptr<Mask> make_gbnf_mask(const Vocab& vocab, const std::string& gbnf) {
     if (gbnf.size() > kMaxBytes)
         throw InvalidArgument("The grammar has " + std::to_string(gbnf.size()) +
-                              " bytes; at most 65536 can be read.");
+                              " bytes; at most 65536 are allowed.");
     llama_sampler_ptr sampler(llama_sampler_init_grammar(vocab.get(), gbnf.c_str(), "root"));
-    if (!sampler) throw InvalidArgument("The grammar cannot be read; llama.cpp says above why.");
+    if (!sampler)
+        throw InvalidArgument("The grammar cannot be parsed; llama.cpp's message above says why.");
     return std::make_unique<GbnfMask>(vocab, std::move(sampler));
 }
 

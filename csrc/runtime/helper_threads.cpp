@@ -4,8 +4,8 @@
 #include <thread>
 
 #if defined(__linux__)
-// From the OpenMP runtime that llama.cpp's kernels were built with; null: it lacks this function of
-// OpenMP 5.0, or there is no runtime.
+// From the OpenMP runtime of llama.cpp's kernels; null: it lacks this function of OpenMP 5.0, or
+// there is no runtime.
 extern "C" [[gnu::weak]] int omp_pause_resource_all(int kind);
 #endif
 
@@ -13,8 +13,8 @@ namespace specllama {
 
 namespace {
 
-// Since a session was last opened or closed: the first thread that has decoded, and whether others
-// have, too.
+// Since a session was last opened or closed: the first thread that decoded, and whether others did,
+// too.
 std::atomic<std::thread::id> first;
 std::atomic<bool> others = false;
 

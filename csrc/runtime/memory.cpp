@@ -12,10 +12,11 @@ namespace specllama {
 
 namespace {
 
-// Saves only what cannot be cut: recurrent states, and sliding windows.
+// Saves only the parts that cannot be cut: recurrent states and sliding windows.
 constexpr llama_state_seq_flags kUncuttable = LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY;
 
-// A checkpoint may take this fraction of the main memory that is free. Those of windows are large.
+// A checkpoint may take at most this fraction (1 / n) of free main memory. Those of windows are
+// large.
 constexpr std::size_t kShareOfCheckpoint = 32;
 
 int count_cuttable(const llama_context* context) {
@@ -28,14 +29,14 @@ bool has_jumps(llama_rope_type type) {
     return type == LLAMA_ROPE_TYPE_MROPE || type == LLAMA_ROPE_TYPE_IMROPE;
 }
 
-// The longest of some saved states with at most `keep` positions; null: there is none.
+// The longest saved state with at most `keep` positions; null: none.
 const Checkpoint* latest_of(const Checkpoints& checkpoints, int keep) {
     const auto after = std::ranges::upper_bound(checkpoints, keep, {}, &Checkpoint::size);
     return after == checkpoints.begin() ? nullptr : &*(after - 1);
 }
 
-// How many of its first `keep` positions a text of n can give. can_be_cut: to just these; n_saved:
-// what it can go back to otherwise.
+// Number of its first `keep` positions that a text of n can keep. can_be_cut: it can be cut to
+// exactly these. n_saved: size of its saved state otherwise.
 int remaining(int n, int keep, bool can_be_cut, int n_saved) {
     if (n <= keep) return n;
     return can_be_cut ? keep : n_saved;
@@ -70,8 +71,8 @@ std::span<SequenceId> Memory::ids(SequenceId sequence) {
     return std::span(ids_).subspan(sequence * n, n);
 }
 
-// While a sequence only grows, the ids of its side branches hold prefixes of what it holds. So only
-// the positions that are new must be copied, which is no more than an id on their cells.
+// While a sequence only grows, its branches hold prefixes of its content. So only new positions are
+// copied, which only adds an id to their cells.
 void Memory::branch(SequenceId sequence, int n_branches) {
     for (const SequenceId id : ids(sequence).subspan(1, n_branches))
         llama_memory_seq_cp(memory_, sequence, id, size(id), -1);
@@ -82,8 +83,7 @@ void Memory::cut_branches(SequenceId sequence, int keep) {
         if (size(id) > keep) llama_memory_seq_rm(memory_, id, keep, -1);
 }
 
-// A decode may move the states of sequences that are not in it, but not their snapshots, which are
-// lost.
+// A decode may move the states of sequences that are not in it, but it loses their snapshots.
 void Memory::expect_decode() {
     awaits_copy_.reset();
     if (n_cuttable_ != kAnyNumber) std::ranges::fill(decoded_from_, kAnyNumber);
@@ -151,7 +151,7 @@ void Memory::save_round(SequenceId sequence) {
     round.size = save(sequence, round.state);
 }
 
-// Returns the size of what was saved; 0: nothing was.
+// Returns the number of saved positions; 0: nothing was saved.
 int Memory::save(SequenceId sequence, std::vector<std::uint8_t>& state) {
     state.resize(llama_state_seq_get_size_ext(context_, sequence, kUncuttable));
     const bool done = llama_state_seq_get_data_ext(context_, state.data(), state.size(), sequence,
@@ -160,7 +160,7 @@ int Memory::save(SequenceId sequence, std::vector<std::uint8_t>& state) {
 }
 
 bool Memory::restore(SequenceId sequence, const StateView& saved) {
-    decoded_from_[sequence] = saved.size;  // no snapshots come with it
+    decoded_from_[sequence] = saved.size;  // it has no snapshots
     // The state must come first: only then does the recurrent part hold nothing beyond the cut.
     if (llama_state_seq_set_data_ext(context_, saved.state.data(), saved.state.size(), sequence,
                                      kUncuttable) == 0 ||
@@ -171,13 +171,13 @@ bool Memory::restore(SequenceId sequence, const StateView& saved) {
 }
 
 bool Memory::in_reach(SequenceId sequence, int keep) const {
-    // A sliding window frees older cells. Cutting too far back would succeed all the same, and the
-    // next decode would attend to cells that are not there.
+    // A sliding window frees older cells. Cutting too far back would still succeed, and the next
+    // decode would attend without the missing cells.
     if (n_cuttable_ == kAnyNumber)
         return n_swa_ == 0 ||
                llama_memory_seq_pos_min(memory_, sequence) <= std::max(0, keep - n_swa_);
     // The snapshots are the states after the last tokens of the last decode. There is none before
-    // its first token: llama.cpp would take whatever an earlier decode has left there.
+    // its first token: llama.cpp would use leftovers of an earlier decode.
     return keep > decoded_from_[sequence] && size(sequence) - keep <= n_cuttable_;
 }
 
@@ -191,7 +191,8 @@ void Memory::empty(SequenceId sequence) {
 
 int Memory::cut(SequenceId sequence, int keep) {
     if (keep > 0 && in_reach(sequence, keep) && llama_memory_seq_rm(memory_, sequence, keep, -1)) {
-        if (n_cuttable_ != kAnyNumber) decoded_from_[sequence] = keep;  // a snapshot serves once
+        if (n_cuttable_ != kAnyNumber)
+            decoded_from_[sequence] = keep;  // a snapshot can be used once
         extend(sequence, keep);
         return keep;
     }
@@ -199,8 +200,8 @@ int Memory::cut(SequenceId sequence, int keep) {
     return saved.size > 0 && restore(sequence, saved) ? saved.size : 0;
 }
 
-// The longest saved state of at most `keep` positions. Until windows are copied there is none: what
-// it puts there would be copied in place of what was there, or overwritten.
+// The longest saved state of at most `keep` positions. While windows await their copy there is
+// none: a restored state would be copied instead of the content, or overwritten.
 Memory::StateView Memory::latest(SequenceId sequence, int keep) const {
     if (copies_windows()) return {};
     const RoundState& round = rounds_[sequence];
@@ -211,7 +212,7 @@ Memory::StateView Memory::latest(SequenceId sequence, int keep) const {
 }
 
 int Memory::rewind(SequenceId sequence, int keep) {
-    // What the last decode added to a side branch may be other tokens than the sequence's.
+    // The last decode may have added other tokens to a branch than to the sequence.
     cut_branches(sequence, std::min(keep, decoded_from_[sequence]));
     const int now = size(sequence);
     if (now <= keep) return now;
@@ -228,9 +229,9 @@ int Memory::rewindable(SequenceId sequence, int keep) const {
                      latest(sequence, keep).size);
 }
 
-// A restored state places the cells of a sliding window elsewhere than in the sequence that it was
-// saved from. llama.cpp copies between parts of the memory only with the next decode, and the copy
-// would then overwrite the restored cells.
+// A restored state places the cells of a sliding window at other places than in the sequence from
+// which it was saved. llama.cpp copies between parts of the memory only with the next decode, and
+// the copy would then overwrite the restored cells.
 int Memory::copyable_prefix(SequenceId from, int keep) const {
     if (n_cuttable_ == kAnyNumber)
         return remaining(size(from), keep, keep > 0 && in_reach(from, keep), 0);
@@ -245,8 +246,8 @@ int Memory::copy_prefix(SequenceId from, SequenceId to, int keep) {
     if (n == 0) return 0;
     if (per_sequence_streams_) awaits_copy_ = to;
     if (n_cuttable_ == kAnyNumber) {
-        // From one part of the memory to another llama.cpp can only copy everything; copying less
-        // fails an assertion, which ends the process.
+        // Between parts of the memory llama.cpp can only copy everything; copying less fails an
+        // assertion, which ends the process.
         llama_memory_seq_cp(memory_, from, to, -1, per_sequence_streams_ ? -1 : n);
         llama_memory_seq_rm(memory_, to, n, -1);
         extend(to, n);
@@ -261,7 +262,7 @@ int Memory::copy_prefix(SequenceId from, SequenceId to, int keep) {
     }
     const StateView saved{n, *state};
     // This copies the attention part and makes both sequences share the recurrent state; restore()
-    // then gives `to` a state of its own.
+    // then gives `to` its own state.
     llama_memory_seq_cp(memory_, from, to, -1, -1);
     if (!restore(to, saved)) {
         empty(to);
@@ -279,8 +280,7 @@ void Memory::drop(SequenceId sequence, Position begin) {
     llama_memory_seq_rm(memory_, sequence, begin, -1);
 }
 
-// Decodes a token after those that a sequence holds, and removes it again; `then` is called
-// between.
+// Decodes a token after the sequence's content and removes it again; `then` is called in between.
 template <typename Then>
 void Memory::decode_one(SequenceId sequence, const Then& then) {
     expect_decode();
@@ -314,9 +314,9 @@ void Memory::decode_one(SequenceId sequence, const Then& then) {
     remove();
 }
 
-// llama.cpp copies from one part of the memory to another only with the next decode, but saves and
-// loads states at once: it would save what lay there before the copy, or later copy over what was
-// loaded. So a token is decoded now, and removed again.
+// llama.cpp copies between parts of the memory only with the next decode, but saves and loads
+// states at once: it would save the content before the copy, or later overwrite loaded content. So
+// a token is decoded now and removed again.
 void Memory::finish_copy() {
     if (!awaits_copy_) return;
     const SequenceId sequence = *awaits_copy_;
@@ -341,7 +341,7 @@ bool Memory::read(SequenceId sequence, std::span<const std::uint8_t> state, int 
     if (llama_state_seq_set_data(context_, state.data(), state.size(), sequence) == state.size() &&
         (highest(sequence) == n_tokens || (jumps_ && highest(sequence) < n_tokens))) {
         extend(sequence, n_tokens);
-        decoded_from_[sequence] = n_tokens;  // no snapshots came with it
+        decoded_from_[sequence] = n_tokens;  // it has no snapshots
         return true;
     }
     empty(sequence);
@@ -376,8 +376,8 @@ std::size_t Memory::n_bytes(SequenceId sequence) const {
     return n + specllama::n_bytes(thinned(checkpoints_[sequence], n));
 }
 
-// llama.cpp's states have no snapshots, and of a sliding window only what the next token sees: with
-// either, no token can be cut off.
+// llama.cpp's states have no snapshots, and contain only the part of a sliding window that the next
+// token attends to: with either, no token can be cut off.
 Memory::Backup Memory::back_up(SequenceId sequence) {
     const int now = size(sequence);
     const bool is_whole = n_cuttable_ == kAnyNumber && (n_swa_ == 0 || now <= n_swa_);

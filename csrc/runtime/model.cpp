@@ -54,8 +54,8 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, Kernels ke
     params.progress_callback_user_data = &carrier;
     std::vector<ggml_backend_dev_t> devices = offload_devices(options);
     devices.push_back(nullptr);
-    // An empty list is given, too: otherwise llama.cpp would send large batches to a device even if
-    // it keeps no layer. If all devices may be used, llama.cpp chooses.
+    // An empty list is passed, too: otherwise llama.cpp would send large batches to a device even
+    // if it holds no layer. If all devices may be used, llama.cpp chooses.
     if (n_gpu_layers == 0 || !options.device.empty() || !options.rpc.empty() ||
         !options.tensor_split.empty())
         params.devices = devices.data();
@@ -76,7 +76,7 @@ std::shared_ptr<const Model> Model::load(const ModelOptions& options, Kernels ke
 
 void Model::load_adapters() {
     for (const LoraAdapter& one : options_.lora) {
-        const ErrorLog errors(ErrorLog::Warnings::dropped);  // of each matrix that is repacked
+        const ErrorLog errors(ErrorLog::Warnings::dropped);  // one warning per repacked matrix
         adapters_.push_back(llama_adapter_lora_init(model_.get(), one.path.c_str()));
         if (adapters_.back() == nullptr)
             throw ModelError("Cannot use " + one.path + " as a LoRA adapter: " + errors.reason() +
@@ -97,7 +97,7 @@ std::shared_ptr<const Model> Model::load_vocabulary(const std::string& path) {
     ensure_backend();
     llama_model_params params = llama_model_default_params();
     params.vocab_only = true;
-    // A vocabulary is no reason to wake up a device.
+    // A vocabulary needs no device.
     ggml_backend_dev_t no_devices[] = {nullptr};
     params.devices = no_devices;
     const ErrorLog errors;
@@ -114,7 +114,7 @@ std::shared_ptr<Model> Model::checked(llama_model_ptr model, const ModelOptions&
         throw ModelError("Cannot use " + options.path + " as a model: " + what + ".");
     };
     if (!model) fail(error);
-    // EAGLE-3 heads have an encoder beside the decoder; check_gguf has refused other encoders.
+    // EAGLE-3 heads have an encoder and a decoder; check_gguf has refused other encoders.
     if (!llama_model_has_decoder(model.get()) || llama_model_is_diffusion(model.get()))
         fail("it does not generate text token by token");
     const std::string fault = rotation_fault(header.rotation, llama_model_rope_type(model.get()));
@@ -122,14 +122,15 @@ std::shared_ptr<Model> Model::checked(llama_model_ptr model, const ModelOptions&
     const llama_vocab* vocab = llama_model_get_vocab(model.get());
     // llama.cpp asserts these while tokenizing.
     if (llama_vocab_get_add_bos(vocab) && llama_vocab_bos(vocab) == LLAMA_TOKEN_NULL)
-        fail("it wants a BOS token before every prompt but has none");
+        fail("it requires a BOS token before every prompt but has none");
     if (llama_vocab_get_add_eos(vocab) && llama_vocab_eos(vocab) == LLAMA_TOKEN_NULL)
-        fail("it wants an EOS token after every prompt but has none");
+        fail("it requires an EOS token after every prompt but has none");
     return std::shared_ptr<Model>(new Model(std::move(model), options, header));
 }
 
 // Architecture, size, type of the weights. llama.cpp infers the size from the number of layers, and
-// names another model's for some (256M for SmolLM2's 135M). The file states it, or it is counted.
+// is wrong for some models (256M for SmolLM2's 135M). So the size is taken from the file, or
+// counted.
 std::string Model::description() const {
     char desc[128];
     llama_model_desc(model_.get(), desc, sizeof(desc));

@@ -22,14 +22,14 @@ namespace specllama {
 
 namespace {
 
-// Says once in this process that a file drafts that nobody named.
+// Prints a notice, once per process, that a file drafts although the user did not name it.
 void announce(const NearbyDraft& draft, const std::string& target) {
     static std::mutex mutex;
     static std::set<std::string> announced;
     const std::lock_guard lock(mutex);
     if (announced.insert(draft.header.path + '\n' + target).second)
         warn("Found next to the model, and used to draft for it: " + draft.header.path + ", " +
-             draft.what + "; draft=\"ngram\" or --draft ngram leaves it out.");
+             draft.what + ". To leave it out: draft=\"ngram\" or --draft ngram.");
 }
 
 }  // namespace
@@ -47,11 +47,11 @@ ModelFile read_model_file(const std::string& path) {
     params.no_alloc = true;
     params.load_mtp = header.is_prediction;
     params.load_mode = LLAMA_LOAD_MODE_NONE;  // with no_alloc, mapping a file fails an assertion
-    // Reading a file is no reason to wake up a device.
+    // Reading a file needs no device.
     ggml_backend_dev_t no_devices[] = {nullptr};
     params.devices = no_devices;
 
-    // A caller that looks through many files does not want a warning about each.
+    // A caller that searches many files must not get a warning about each.
     const ErrorLog errors(ErrorLog::Warnings::dropped);
     const AssertGuard assertions;
     const llama_model_ptr model(llama_model_load_from_file(path.c_str(), params));
@@ -91,7 +91,7 @@ void check_head(const std::string& head, const std::string& target) {
 std::string automatic_draft(const std::string& target, const std::string& bundled_draft) {
     if (!bundled_draft.empty()) return bundled_draft;
     const Header header = check_gguf(target);
-    if (header.is_head()) return "ngram";  // the session says that it is no model
+    if (header.is_head()) return "ngram";  // the session reports that it is not a model
     const bool predicts = mtp_fault(target).empty();
     const std::vector<NearbyDraft> found = drafts_next_to(header);
     if (!found.empty() &&

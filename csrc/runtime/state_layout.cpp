@@ -11,7 +11,7 @@ namespace specllama {
 namespace {
 
 constexpr std::size_t kStateHeader = 8;           // llama.cpp's mark, and the id of the sequence
-constexpr std::uint32_t kDeepSeek4 = 0x34565344;  // how the memory of this architecture begins
+constexpr std::uint32_t kDeepSeek4 = 0x34565344;  // first number of this architecture's memory
 constexpr std::size_t kDeepSeek4Header = 12;
 constexpr std::size_t kLayersHeader = 8;       // transposed or not, number of layers
 constexpr std::size_t kRowsHeader = 12;        // type, bytes of a row
@@ -46,7 +46,7 @@ class StateLayout::Reader {
         bytes(failed_ ? 0 : n * each);
         return !failed_;
     }
-    // Reads what Rows describes, of n cells; returns whether it is that.
+    // Reads the rows of n cells; returns whether they match `rows`.
     bool rows(const Rows& rows, std::size_t n) {
         if (!std::ranges::equal(bytes(rows.header.size()), rows.header) || failed_) return false;
         const Bytes before = rest_;
@@ -54,17 +54,17 @@ class StateLayout::Reader {
                                                                 before.data(), n * rows.per_cell);
     }
 
-    // Reads the number of cells in each stream, of which one has cells, and each cell; returns how
-    // many there are, or 0 if they are not at the last positions of a text, each at one. (Those of
-    // an image may all be at its first.)
+    // Reads the number of cells in each stream, of which only one has cells, and these cells.
+    // Returns their number, or 0 if they are not at the last positions of the text, one cell each.
+    // (The cells of an image may all be at its first position.)
     std::size_t cells(std::uint32_t n_streams, TokenSpan tokens, bool has_extra);
-    // The streams after the one that has cells.
+    // Reads the streams after the one with cells; returns whether they are empty.
     bool ends_streams() {
         for (; n_after_ > 0; --n_after_)
             if (number() != 0) return false;
         return !failed_;
     }
-    // Reads what a recurrent memory begins with: one cell, at the last position.
+    // Reads the beginning of a recurrent memory: one cell, at the last position.
     bool recurrent(TokenSpan tokens) {
         const bool has_one = number() == 1;
         const auto position = number();
@@ -88,9 +88,9 @@ std::size_t StateLayout::Reader::cells(std::uint32_t n_streams, TokenSpan tokens
     for (std::uint32_t i = 0; i < n; ++i) {
         const auto position = number();
         const bool has_one_sequence = number() == 1;
-        if (has_extra) skip(2, sizeof(std::int32_t));  // where in an image
+        if (has_extra) skip(2, sizeof(std::int32_t));  // place in an image
         const auto token = has_extra ? number<Token>() : 0;
-        number();  // the sequence's id, which may be another now
+        number();  // the sequence's id, which may have changed
         if (failed_ || !has_one_sequence || position >= tokens.size()) return 0;
         if (!is_media(tokens[position]) &&
             (found[position] || (has_extra && token != tokens[position])))
@@ -115,7 +115,7 @@ std::optional<StateLayout> StateLayout::of(Bytes state, TokenSpan tokens) {
     return layout;
 }
 
-// Tries what may come next; the first way that leads exactly to the end is right.
+// Tries the possible continuations; the first one that reads exactly to the end is right.
 bool StateLayout::learn(Reader reader, TokenSpan tokens) {
     if (reader.done()) return true;
     if (learn_attention(reader, tokens, false) || learn_attention(reader, tokens, true))
@@ -165,7 +165,7 @@ bool StateLayout::learn_attention(Reader reader, TokenSpan tokens, bool has_extr
         attention_.pop_back();
         return false;
     };
-    // Some models keep no values, or not in each layer.
+    // Some models keep no values, or not in every layer.
     for (std::uint32_t i = 0; i < n_layers; ++i) {
         if (try_rest()) return true;
         if (!read_rows(transposed)) return false;

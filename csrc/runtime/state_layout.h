@@ -10,26 +10,27 @@
 
 namespace specllama {
 
-// How llama.cpp writes the states of a context's sequences, learnt from one of them.
+// The format in which llama.cpp writes the states of a context's sequences, learned from one of
+// them.
 //
-// llama.cpp compares the types and sizes in a state with its own, but believes the positions: two
-// cells at one position, or one at a position below 0, make it write out of bounds later, when the
-// cells are freed. So a state from outside is checked before llama.cpp is given it.
+// llama.cpp compares the types and sizes in a state with its own, but trusts the positions: two
+// cells at one position, or a negative position, make it write out of bounds later, when the cells
+// are freed. So a state from outside is checked before llama.cpp reads it.
 class StateLayout {
  public:
     using Bytes = std::span<const std::uint8_t>;
 
-    // Learns from the state of a sequence that holds some tokens, at least one; nullopt: it is of a
-    // form that is not known here.
+    // Learns from the state of a sequence with these tokens, at least one; nullopt: the format is
+    // unknown.
     static std::optional<StateLayout> of(Bytes state, TokenSpan tokens);
 
-    // Whether a state has this layout, the positions that these tokens leave, and values that are
-    // numbers. Which numbers, cannot be checked.
+    // Whether a state has this layout, the positions of these tokens, and finite values. The values
+    // themselves cannot be checked.
     bool fits(Bytes state, TokenSpan tokens) const;
 
  private:
     class Reader;
-    // Rows of a layer: what is written before them, and bytes per cell.
+    // Rows of a layer: the bytes before them, and bytes per cell.
     struct Rows {
         std::vector<std::uint8_t> header;
         std::size_t per_cell;
@@ -48,7 +49,7 @@ class StateLayout {
 
     std::size_t n_before_ = 0;  // bytes before the first memory
     std::vector<Attention> attention_;
-    // What follows: a recurrent memory of one cell, or something else, which llama.cpp checks.
+    // The rest: a recurrent memory of one cell, or something else, which llama.cpp checks.
     bool recurrent_ = false;
     std::vector<Rows> states_;
     bool open_ = false;

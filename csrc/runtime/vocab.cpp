@@ -18,23 +18,25 @@ namespace specllama {
 
 namespace {
 
-// Some tokenizers split a text by std::regex, which recurses for each character of a word: 30 kB
+// Some tokenizers split a text with std::regex, which recurses for each character of a word: 30 kB
 // without a space need more than the 8 MiB of a thread's stack. So texts longer than kShortText get
-// a stack of kStack, and kStackOfByte more for each byte.
+// a stack of kStack plus kStackOfByte for each byte.
 constexpr std::size_t kShortText = 2048;
 constexpr std::size_t kStack = std::size_t{8} << 20;
 constexpr std::size_t kStackOfByte = 1024;
 
-// Special tokens in a part of a text that is tokenized at once (see SpecialTexts).
+// Most special tokens in a part of a text that is tokenized at once (see SpecialTexts).
 constexpr std::size_t kSpecialAtOnce = 256;
 
-// For SentencePiece, llama.cpp copies all tokens so far at each character that is no token. So
-// their number times the bytes of the text is bounded; so much takes it about a second.
+// For SentencePiece, llama.cpp copies all tokens so far at each character that is not a token. So
+// the number of these characters times the bytes of the text is bounded; this bound takes about a
+// second.
 constexpr double kMostCopied = 4e9;
 
-constexpr std::string_view kBlank = "\xE2\x96\x81";  // what a blank is in a vocabulary
+constexpr std::string_view kBlank = "\xE2\x96\x81";  // a blank in a vocabulary
 
-// Calls a function with each character of a text, as its bytes; what is not UTF-8 gives anything.
+// Calls a function with the bytes of each character of a text; for invalid UTF-8, the values are
+// arbitrary.
 template <typename Function>
 void for_each_character(std::string_view text, Function function) {
     for (std::size_t at = 0; at < text.size();) {
@@ -49,8 +51,8 @@ void for_each_character(std::string_view text, Function function) {
     }
 }
 
-// Fills a buffer by a function of llama.cpp, which returns how much it wrote or, negated, how much
-// room it needs.
+// Fills a buffer by a function of llama.cpp, which returns the size written or, negated, the size
+// needed.
 template <typename Buffer, typename Fill>
 void fit(Buffer& buffer, Fill fill) {
     std::int32_t n = fill();
@@ -77,14 +79,14 @@ void check_ranges(TextRanges ranges, std::size_t size) {
     for (const auto& [begin, end] : ranges) {
         if (begin < last || end < begin || end > size)
             throw InvalidArgument("plain has the part " + std::to_string(begin) + " to " +
-                                  std::to_string(end) + ", which is not in order, or not in the " +
+                                  std::to_string(end) + ", which is out of order, or outside the " +
                                   std::to_string(size) + " bytes of the text.");
         last = end;
     }
 }
 
-// The special texts of a vocabulary, if texts may be cut between them: blanks beside them belong to
-// the text.
+// The special texts of a vocabulary, if a text may be cut around them, that is, if they strip no
+// blanks next to them.
 SpecialTexts special_texts(const llama_vocab* vocab, int attributes) {
     const auto type = llama_vocab_type(vocab);
     if (type != LLAMA_VOCAB_TYPE_BPE && type != LLAMA_VOCAB_TYPE_SPM) return {};
@@ -105,7 +107,7 @@ std::vector<Token> ends(const llama_vocab* vocab) {
     return tokens;
 }
 
-// Hashes one element of a list, and a mark of its end.
+// Hashes one element of a list and an end mark.
 std::uint64_t hash_part(std::string_view part, std::uint64_t hash) {
     return fnv1a(std::string_view("\0", 1), fnv1a(part, hash));
 }
@@ -157,7 +159,7 @@ std::vector<Token> Vocab::tokenize(std::string_view text, bool add_special, bool
             return llama_tokenize(vocab_, part.data(), static_cast<std::int32_t>(part.size()),
                                   some.data(), static_cast<std::int32_t>(some.size()), add, parse);
         });
-        // What is tokenized is to be continued, so it does not end with EOS.
+        // The text is to be continued, so it must not end with EOS.
         if (add && llama_vocab_get_add_eos(vocab_) && !some.empty() && some.back() == eos())
             some.pop_back();
         if (std::ranges::any_of(some, [](Token token) { return token < 0; }))
@@ -183,7 +185,7 @@ std::vector<Token> Vocab::tokenize(std::string_view text, bool add_special, bool
     } catch (const std::system_error&) {
         throw InvalidArgument("The text is too long to be tokenized on this machine; give less.");
     } catch (const std::exception&) {
-        // Some tokenizers throw for bytes without a token, or give -1.
+        // Some tokenizers throw for bytes without a token, or return -1.
         throw InvalidArgument("The model's tokenizer has no tokens for some of this text.");
     }
     return tokens;
@@ -209,7 +211,7 @@ std::string Vocab::detokenize(TokenSpan tokens, bool special) const {
 
 // May be invalid UTF-8.
 std::string Vocab::bytes(TokenSpan tokens, bool special) const {
-    // For BPE, llama.cpp would remove blanks before punctuation that belong to the text.
+    // For BPE, llama.cpp would remove blanks before punctuation, which belong to the text.
     if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_BPE) {
         std::string pieces;
         for (const Token token : tokens) append_piece(token, pieces, special);
@@ -259,7 +261,7 @@ std::uint64_t Vocab::text_fingerprint() const {
     return hash;
 }
 
-// Hashes all that `difference` looks at.
+// Hashes everything that `difference` compares.
 std::uint64_t Vocab::fingerprint() const {
     std::uint64_t hash = text_fingerprint();
     for (const int special : {llama_vocab_bos(vocab_), llama_vocab_eos(vocab_),

@@ -14,12 +14,12 @@ struct llama_vocab;
 
 namespace specllama {
 
-// A model's tokenizer. Const and safe from any thread; valid as long as its Model.
+// A model's tokenizer. Immutable and safe from any thread; valid as long as its Model.
 class Vocab final : public Vocabulary {
  public:
     explicit Vocab(const llama_vocab* vocab);
 
-    // The tokens that begin and end a text; kNoToken: there is none.
+    // The tokens that begin and end a text; kNoToken: none.
     Token bos() const;
     Token eos() const;
     // Length of a token's text in characters, or in bytes if the tokenizer works on bytes; 255:
@@ -34,10 +34,10 @@ class Vocab final : public Vocabulary {
     std::string detokenize(TokenSpan tokens, bool special) const override;
 
     // The first difference of another vocabulary, as a part of a sentence; "": both have the same
-    // type, size and texts, and the same tokens begin and end a text.
+    // type, size and texts, and the same tokens that begin and end a text.
     std::string difference(const Vocab& other) const;
 
-    // A number that is the same, on every machine, for vocabularies without a difference.
+    // A number that is equal for vocabularies without a difference, on every machine.
     std::uint64_t fingerprint() const;
     std::uint64_t text_fingerprint() const override;
 
@@ -55,11 +55,11 @@ class Vocab final : public Vocabulary {
 
     const llama_vocab* vocab_;
     std::vector<std::uint8_t> lengths_;  // [token]
-    // The bytes of all characters that are tokens; empty unless it matters which these are.
+    // The bytes of all characters that are tokens; empty for tokenizers that do not need them.
     std::unordered_set<std::uint32_t> characters_;
-    SpecialTexts control_texts_;  // of tokens that plain texts do not have
-    SpecialTexts own_texts_;      // of tokens that are special also where texts are plain
-    SpecialTexts special_texts_;  // of these and of all others
+    SpecialTexts control_texts_;  // of tokens that are not read in plain parts
+    SpecialTexts own_texts_;      // of tokens that are special even in plain parts
+    SpecialTexts special_texts_;  // of both
 };
 
 }  // namespace specllama

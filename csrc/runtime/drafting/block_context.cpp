@@ -9,12 +9,12 @@ namespace specllama {
 
 namespace {
 
-// States that are taken in at once.
+// States that are processed at once.
 constexpr int kRows = 64;
 
 }  // namespace
 
-// The blocks of all sequences are decoded in one piece.
+// The blocks of all sequences are decoded in one batch.
 BlockContext::BlockContext(std::shared_ptr<const Model> model, const BlockFormat& format,
                            int n_draft, const ContextOptions& options, const Context& target)
     : DraftContext(std::move(model),
@@ -38,7 +38,7 @@ void BlockContext::add_states(const float* features, Position position, Sequence
 void BlockContext::inject() {
     if (batch().size() == 0) return;
     llama_batch states = batch().view_without_tokens(features_.data());
-    // Positions in images have three parts, and one that is not used. Those of text are all alike.
+    // Positions have three parts for images, and one unused. For text the three are equal.
     if (llama_model_rope_type(model().get()) == LLAMA_ROPE_TYPE_MROPE) {
         const std::span<const Position> positions(states.pos, states.n_tokens);
         positions_.clear();
@@ -52,7 +52,7 @@ void BlockContext::inject() {
 }
 
 int BlockContext::add_block(Token last, Position position, SequenceId sequence) {
-    // Of a lattice no logits are read.
+    // A lattice needs no logits.
     const bool logits = format_.kind != BlockFormat::Kind::dflash2;
     const int row = batch().add(last, position, sequence, logits);
     for (int i = 1; i < n_block_; ++i) batch().add(format_.mask, position + i, sequence, logits);
@@ -67,8 +67,8 @@ std::span<float> BlockContext::logits(int first_row, int i, TokenSpan drafted) {
     return lattice_logits(row, i > 0 ? std::optional(drafted.back()) : std::nullopt);
 }
 
-// A row of the lattice: the ids of its candidates, then, for each candidate of the row before, the
-// scores of its own. The first row has the same scores for every one.
+// A row of the lattice has the ids of its candidates, then, for each candidate of the row before,
+// the scores of its own candidates. In the first row, these scores are all equal.
 std::span<float> BlockContext::lattice_logits(int row, std::optional<Token> before) {
     const auto top_k = static_cast<std::size_t>(format_.top_k);
     const auto candidates = [&](int of_row) { return std::span(state(of_row), top_k); };

@@ -10,35 +10,36 @@
 
 namespace specllama {
 
-// The context of a block drafter. Its memory takes in the target's states, one position for each
-// token; after these it decodes blocks, which must be cut off again. A block is a token, the last
-// one of the text, and mask tokens; its rows give the tokens of a draft.
+// The context of a block drafter. Its memory holds the target's states, one position per token.
+// After these it decodes blocks, which must be cut off again. A block is the last token of the text
+// followed by mask tokens; its rows give the tokens of a draft.
 class BlockContext : public DraftContext {
  public:
-    // n_draft: tokens of a draft, for which the format's block has enough rows. target: a model
-    // without embeddings or an output of its own uses the target's. It must outlive this. Throws
-    // InvalidArgument, ModelError and OutOfMemory.
+    // n_draft: tokens of a draft; the format's block must have enough rows. target: supplies
+    // embeddings and output if the model has none. It must outlive this. Throws InvalidArgument,
+    // ModelError and OutOfMemory.
     BlockContext(std::shared_ptr<const Model> model, const BlockFormat& format, int n_draft,
                  const ContextOptions& options, const Context& target);
 
-    // Adds the target's states of a token, [Context::n_features]. The batch must have room, and
-    // hold no block.
+    // Adds the target's states of a token, [Context::n_features]. The batch must not be full, and
+    // must not hold blocks.
     void add_states(const float* features, Position position, SequenceId sequence);
     bool is_full() { return batch().size() == n_batch(); }
-    // Takes the states that were added, if there are any, into the memory, and clears the batch.
-    // After a DecodeError the memory must be cut to what was there before.
+    // Writes the added states, if any, into the memory, and clears the batch. After a DecodeError
+    // the memory must be cut to its former size.
     void inject();
 
-    // Adds a block; the batch must hold no states, and no block of this sequence. Returns the row
-    // of its first drafted token; the others follow.
+    // Adds a block; the batch must not hold states or a block of this sequence. Returns the row of
+    // its first drafted token; the others follow.
     int add_block(Token last, Position position, SequenceId sequence);
     // Decodes the blocks.
     void decode();
 
-    // The logits [n_vocab] of token i of the draft whose first row is given, after the tokens
-    // drafted before it. The caller may change them. Valid until the next call.
+    // The logits [n_vocab] of token i of the draft with this first row, after the tokens drafted
+    // before it. The caller may change them. Valid until the next call.
     std::span<float> logits(int first_row, int i, TokenSpan drafted);
-    // How likely that token is right, by the drafter's confidence head; none: it has no such head.
+    // Probability that this token is right, by the drafter's confidence head; nullopt: it has no
+    // such head.
     std::optional<float> confidence(int first_row, int i) const;
 
  private:
@@ -48,7 +49,7 @@ class BlockContext : public DraftContext {
     int n_block_;
     int n_features_;
     std::vector<float> features_;      // [n_batch][n_features] of the batch
-    std::vector<Position> positions_;  // of the batch, if llama.cpp wants several for each row
+    std::vector<Position> positions_;  // of the batch, if llama.cpp needs several per row
     std::vector<float> logits_;        // [n_vocab]: made from a lattice
 };
 

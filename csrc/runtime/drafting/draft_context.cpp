@@ -32,7 +32,7 @@ llama_context_ptr make_context(const Model& model, const llama_context_params& p
                       "; lower n_ctx.");
 }
 
-// Waits until everything is computed. Throws DecodeError if something went wrong.
+// Waits until everything is computed. Throws DecodeError after an error.
 void finish(int code, llama_context* context, const ErrorLog& errors) {
     if (code == 0) llama_synchronize(context);
     if (code == 0 && !errors.any()) return;
@@ -91,13 +91,13 @@ void DraftContext::encode(const llama_batch& batch) {
 
 std::span<float> DraftContext::logits(int row) {
     float* logits = llama_get_logits_ith(context_.get(), row);
-    if (logits == nullptr) throw DecodeError("llama.cpp gave no logits for a row of the head.");
+    if (logits == nullptr) throw DecodeError("llama.cpp returned no logits for a row of the head.");
     return {logits, static_cast<std::size_t>(model_->vocab().size())};
 }
 
 const float* DraftContext::state(int row) const {
     const float* state = hidden_states::last_state(context_.get(), row);
-    if (state == nullptr) throw DecodeError("llama.cpp gave no state for a row of the head.");
+    if (state == nullptr) throw DecodeError("llama.cpp returned no state for a row of the head.");
     return state;
 }
 

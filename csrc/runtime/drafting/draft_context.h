@@ -13,9 +13,9 @@
 
 namespace specllama {
 
-// What the contexts of all drafters have in common that read a target's hidden states. It has a KV
-// memory of its own, in which positions count what the drafter has taken in. Only one thread at a
-// time may use it.
+// The base class of contexts of drafters that read a target's hidden states. It has a separate KV
+// memory, whose positions count what the drafter has processed. Only one thread at a time may use
+// it.
 class DraftContext {
  public:
     const Model& model() const { return *model_; }
@@ -27,10 +27,10 @@ class DraftContext {
     // See Context::adapt_threads.
     void adapt_threads();
 
-    // Drops the rows to decode next.
+    // Drops the rows added for the next decode.
     void clear() { batch_.clear(); }
 
-    // The logits [n_vocab] and the hidden state [n_state] of a row that asked for logits; the
+    // The logits [n_vocab] and the hidden state [n_state] of a row that requested logits; the
     // caller may change the logits. Valid until the next decode.
     std::span<float> logits(int row);
     const float* state(int row) const;
@@ -39,18 +39,17 @@ class DraftContext {
     int size(SequenceId sequence) const;
     // Cuts a sequence to its first n positions.
     void cut(SequenceId sequence, int n);
-    // Replaces what the memory holds of `to` by the first n positions of `from`.
+    // Replaces the content of `to` by the first n positions of `from`.
     void copy(SequenceId from, SequenceId to, int n);
 
  protected:
-    // Parameters with a unified memory of n_cells tokens and one batch more, and batches of n_batch
-    // rows, which may all ask for logits. What the model lacks is the target's.
+    // Parameters with a unified memory of n_cells tokens plus one batch, and batches of n_batch
+    // rows, which may all request logits. The target supplies what the model lacks.
     static llama_context_params params_for(const ContextOptions& options, const Context& target,
                                            int n_cells, int n_batch);
 
-    // options: those that the parameters came from, for errors. wanted_only: whether only the
-    // states of rows that ask for logits are kept. Throws InvalidArgument, ModelError and
-    // OutOfMemory.
+    // options: those of the parameters, for errors. wanted_only: whether only the states of rows
+    // that request logits are kept. Throws InvalidArgument, ModelError and OutOfMemory.
     DraftContext(std::shared_ptr<const Model> model, const llama_context_params& params,
                  const ContextOptions& options, bool wanted_only = false);
     ~DraftContext() = default;
@@ -64,7 +63,7 @@ class DraftContext {
 
  private:
     std::shared_ptr<const Model> model_;
-    int most_threads_;  // 0: the options say how many
+    int most_threads_;  // 0: set by the options
     llama_context_ptr context_;
     int n_state_;
     int n_batch_;

@@ -24,13 +24,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostEntries = 4096;         // of folders that are looked at
+constexpr int kMostEntries = 4096;         // of folders that are read
 constexpr int kMostFiles = 32;             // that are opened
 constexpr std::uint64_t kLeastRatio = 10;  // of a target's weights to a draft model's
-constexpr double kBelieved = 0.7;          // how often a drafted token is right, as planners begin
-constexpr int kMostDrafted = 16;           // tokens of a draft
+constexpr double kBelieved =
+    0.7;                          // prior chance that a drafted token is right, as in a new planner
+constexpr int kMostDrafted = 16;  // tokens of a draft
 
-// Of files that are no models by themselves.
+// Parts of the names of files that are not complete models.
 constexpr std::array kNames = {"mtp-", "eagle3-", "dflash-", "dspark-"};
 
 bool is_named_draft(const std::string& name) {
@@ -43,15 +44,15 @@ std::string lower(std::string text) {
     return text;
 }
 
-// Whether it is a part of a split model, but not the first.
+// Whether it is a part of a split model other than the first.
 bool is_later_part(const std::string& name) {
     const auto of = name.rfind("-of-");
     return of != std::string::npos && of >= 5 && name.compare(of - 5, 5, "00001") != 0 &&
            std::isdigit(static_cast<unsigned char>(name[of - 1])) != 0;
 }
 
-// The folder of a repository's files in the cache of the Hub, models--OWNER--NAME/snapshots; none:
-// the model is not from there.
+// The folder of a repository's files in the cache of the Hub, models--OWNER--NAME/snapshots;
+// nullopt: the model is not there.
 std::optional<fs::path> repository(const fs::path& model) {
     for (fs::path folder = model.parent_path(); folder.has_relative_path();
          folder = folder.parent_path())
@@ -61,7 +62,7 @@ std::optional<fs::path> repository(const fs::path& model) {
     return {};
 }
 
-// The GGUF files next to a model that may draft for it, by name and size, those named so first.
+// The GGUF files next to a model that may draft for it by name or size; those by name first.
 std::vector<std::string> files_next_to(const Header& target) {
     const fs::path model = fs::absolute(target.path).lexically_normal();
     std::vector<std::string> named;
@@ -102,7 +103,7 @@ std::vector<std::string> files_next_to(const Header& target) {
     return named;
 }
 
-// Of the matrices from a layer on, and of the output.
+// Bytes of the matrices from a layer on, and of the output.
 double bytes_per_decode(const Header& header, int first_layer) {
     double bytes = 0;
     for (const Matrix& matrix : header.matrices) {
@@ -114,9 +115,9 @@ double bytes_per_decode(const Header& header, int first_layer) {
     return bytes;
 }
 
-// Bytes of weights that are expected to be read for a token: in each round a decode by the target,
-// and one by the drafter for each `n_at_once` tokens of a draft, which is as long as is best. That
-// is what tokens cost where memory is the limit.
+// Expected bytes of weights read per token: in each round the target decodes once, and the drafter
+// once per n_at_once tokens of a draft, which has the best length. This is the cost of tokens where
+// memory is the limit.
 double expected_bytes(double target, double drafter, int n_at_once) {
     double best = std::numeric_limits<double>::infinity();
     double reached = 1;
@@ -130,8 +131,8 @@ double expected_bytes(double target, double drafter, int n_at_once) {
     return best;
 }
 
-// None: the file is no draft for the target. Throws ModelError if it cannot be one, with the
-// reason.
+// nullopt: the file is not a draft for the target. Throws ModelError with the reason if it cannot
+// be one.
 std::optional<NearbyDraft> examine(const std::string& path, const Header& target) {
     NearbyDraft draft{.header = check_gguf(path), .what = "a smaller model"};
     const Header& header = draft.header;

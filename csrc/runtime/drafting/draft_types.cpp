@@ -28,20 +28,20 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMostBytes = 4096 * kMiB;  // of all copies
-// What is left of the disk by a copy that nobody asked for.
+// Free disk space that an automatic copy must leave.
 constexpr std::uint64_t kLeftBytes = 1024 * kMiB;
 
 constexpr std::uint64_t kLeastRatio = 4;  // of the target's weights to the draft model's
 constexpr double kWorth = 1.15;
 
-// A copy is made now if that takes at most this long. What it takes, measured with a 0.5B in Q4_K_M
-// on an AMD EPYC: 3 to 5 ns per weight and thread, and a disk takes some 200 MB in a second.
+// A copy is made now if that takes at most this long. Measured with a 0.5B model in Q4_K_M on an
+// AMD EPYC: 3 to 5 ns per weight and thread, and about 200 MB/s for the disk.
 constexpr double kMostSeconds = 10;
 constexpr double kSecondsPerWeight = 5e-9;
 constexpr double kBytesPerSecond = 2e8;
 
-// IQ4_NL is as fast as Q4_0 and a little closer to the original, but it takes a hundred times as
-// long to make: only for those who ask for it.
+// Without IQ4_NL, which is as fast as Q4_0 and a little closer to the original, but takes a hundred
+// times as long to make: it is used only on request.
 constexpr std::array kAutomatic = {GGML_TYPE_Q4_0, GGML_TYPE_Q4_1, GGML_TYPE_Q8_0};
 constexpr std::array kTypes = {GGML_TYPE_Q4_0, GGML_TYPE_Q4_1, GGML_TYPE_Q8_0, GGML_TYPE_IQ4_NL};
 
@@ -52,7 +52,7 @@ ggml_type type_named(const std::string& name) {
 
 FileCache copies() { return {cache_folder() / "drafts", kMostBytes}; }
 
-// Of a copy.
+// Size of a copy.
 struct Size {
     double weights = 0;
     std::uint64_t bytes = 0;
@@ -66,7 +66,7 @@ Size size_in(const Header& draft, ggml_type type) {
     }
     const auto block = static_cast<double>(ggml_type_size(type));
     const auto n_block = static_cast<double>(ggml_blck_size(type));
-    // The rest stays as it is, or gets smaller.
+    // The rest keeps its size, or gets smaller.
     const std::uint64_t rest = draft.weights.total - std::min(now, draft.weights.total);
     size.bytes = static_cast<std::uint64_t>(size.weights * block / n_block) + rest;
     return size;
@@ -78,7 +78,7 @@ double seconds_to_convert(const Header& draft, ggml_type type, int n_threads) {
            static_cast<double>(size.bytes) / kBytesPerSecond;
 }
 
-// The part of the weights that is in matrices of some kind.
+// The share of the weights in matrices of some kind.
 template <typename Kind>
 double share(const Header& draft, Kind is_so) {
     double some = 0;
@@ -91,14 +91,14 @@ double share(const Header& draft, Kind is_so) {
     return all > 0 ? some / all : 0;
 }
 
-// Whether a model is in a type as far as llama.cpp converts it: not the routers of experts, nor
-// rows that do not divide into blocks.
+// Whether all matrices that llama.cpp converts have this type: it does not convert routers of
+// experts, or rows that do not divide into blocks.
 bool is_in(const Header& draft, ggml_type type) {
     constexpr double kMost = 0.9;
     return share(draft, [&](const Matrix& matrix) { return matrix.type == type; }) > kMost;
 }
 
-// Why its matrices cannot be of another type, as a part of a sentence; "": they can.
+// Why its matrices cannot have another type, as a part of a sentence; "": they can.
 std::string fault(const Header& draft) {
     constexpr double kFew = 0.1;
     const auto misfits = [](const Matrix& matrix) { return matrix.n_in % 32 != 0; };
@@ -107,8 +107,8 @@ std::string fault(const Header& draft) {
                : "the rows of its matrices do not divide into blocks of 32 numbers";
 }
 
-// Tells a file's content from that of others, without reading all of it: its size and time, and a
-// hash of its beginning, its end, and some parts between.
+// Identifies a file's content without reading all of it, by its size, its time, and a hash of its
+// beginning, its end, and some parts in between.
 std::string identity(const std::string& path) {
     constexpr int kParts = 16;
     constexpr std::uint64_t kPart = 4096;
@@ -129,9 +129,9 @@ std::string identity(const std::string& path) {
     return std::to_string(size) + ", " + std::to_string(time.count()) + ", " + std::to_string(hash);
 }
 
-// Of the copy of a draft model in a type. The first part of the name is for people.
+// Name of the copy of a draft model in a type. Its first part is for human readers.
 std::string name_of(const Header& draft, ggml_type type) {
-    std::string key = "1";  // of what a copy is
+    std::string key = "1";  // version of this format
     for (const std::string& file : draft.files) key += "; " + identity(file);
     char hash[32];
     std::snprintf(hash, sizeof(hash), "%016llx", static_cast<unsigned long long>(fnv1a(key)));
@@ -140,8 +140,8 @@ std::string name_of(const Header& draft, ggml_type type) {
            "-" + hash + ".gguf";
 }
 
-// Whether a copy is what its original says. A copy that was cut short, or whose header is damaged,
-// is none; other damage changes drafts, and so the speed, but no output.
+// Whether a file is a valid copy of its original. A truncated file or a damaged header is refused;
+// other damage changes drafts, and so the speed, but not the output.
 bool is_copy_of(const Header& draft, const std::string& path, ggml_type type) try {
     const Header copy = check_gguf(path);
     return copy.architecture == draft.architecture && copy.n_vocab == draft.n_vocab &&
@@ -151,7 +151,7 @@ bool is_copy_of(const Header& draft, const std::string& path, ggml_type type) tr
     return false;
 }
 
-// The copy that there is; "": none.
+// Path of the existing copy; "": none.
 std::string find_copy(const Header& draft, ggml_type type) {
     const FileCache cache = copies();
     const std::string name = name_of(draft, type);
@@ -190,7 +190,7 @@ std::string make_copy(const Header& draft, ggml_type type, int n_threads,
     return path.string();
 }
 
-// Why a draft model is not converted unasked, as a part of a sentence; "": nothing is against it.
+// Why a draft model is not converted automatically, as a part of a sentence; "": it can be.
 std::string obstacle(const Header& draft, const DraftUse& use) {
     if (draft.weights.total < kLeastTypedBytes) return "it is small";
     if (use.target_bytes == 0) return "the target's size is not known";
@@ -234,9 +234,9 @@ DraftTypes choose_by_speed(const Header& draft, const DraftUse& use,
     const double seconds = seconds_to_convert(draft, best->type, use.n_threads);
     const bool now = seconds < kMostSeconds;
     warn("Converting the draft model " + draft.path + " to " + type + ", which promises " +
-         factor_text(best->factor) + " times its speed on this machine; once, " +
-         (now ? "in some seconds" : "beside this session, for the next one") +
-         ". draft_type=\"keep\" or --draft-type keep leaves it as it is.");
+         factor_text(best->factor) + " times its speed on this machine. This is done once, " +
+         (now ? "in a few seconds" : "in the background, for the next session") +
+         "; draft_type=\"keep\" or --draft-type keep prevents it.");
     if (!now)
         return {.header = draft, .later = std::make_unique<BackgroundConversion>(draft, type)};
     return {.header = check_gguf(make_copy(draft, best->type, use.n_threads, progress)),
@@ -251,7 +251,7 @@ BackgroundConversion::BackgroundConversion(const Header& draft, const std::strin
           try {
               convert_draft(draft, type, 1, [this](float) { return !given_up_; });
           } catch (const Interrupted&) {
-              // The next session that lasts longer makes it.
+              // A later, longer session makes it.
           } catch (const std::exception& error) {
               warn(std::string("The draft model was not converted: ") + error.what());
           }
@@ -279,8 +279,8 @@ DraftTypes choose_draft_types(const Header& draft, const DraftUse& use,
     }
     if (use.on_gpu)
         throw InvalidArgument("draft_type is " + use.type +
-                              ", but the draft model is on a GPU, where this machine's CPU does "
-                              "not matter; set draft_n_gpu_layers to 0, or leave draft_type out.");
+                              ", but the draft model is on a GPU, where it has no effect; set "
+                              "draft_n_gpu_layers to 0, or leave draft_type out.");
     return {.header = check_gguf(convert_draft(draft, use.type, use.n_threads, progress)),
             .later = nullptr};
 }

@@ -11,16 +11,16 @@
 
 namespace specllama {
 
-// A draft model in the types that this machine's CPU multiplies fastest. A draft may be anything,
-// so its file may be converted: into the cache folder, whose "drafts" hold 4 GiB at most; those
-// unused for longest go first.
+// A draft model in the types that this machine's CPU multiplies fastest. Its file may be converted,
+// because drafts do not change the output. The copies are in the cache folder, in "drafts" (at most
+// 4 GiB; the least recently used are removed first).
 
-// A conversion beside a session, for later ones.
+// A conversion during a session, for later sessions.
 class BackgroundConversion {
  public:
     // type: see convert_draft
     BackgroundConversion(const Header& draft, const std::string& type);
-    // Gives up, if it is not done: after the matrix at which it is.
+    // Cancels the conversion after its current matrix, if it is not done.
     ~BackgroundConversion();
     BackgroundConversion(const BackgroundConversion&) = delete;
     BackgroundConversion& operator=(const BackgroundConversion&) = delete;
@@ -30,14 +30,14 @@ class BackgroundConversion {
     std::thread thread_;
 };
 
-// What is decided about a draft model's file.
+// The decision about a draft model's file.
 struct DraftTypes {
-    Header header;  // of the file that drafts
+    Header header;  // of the file to draft with
     // Null: nothing is converted for later sessions.
     std::unique_ptr<BackgroundConversion> later;
 };
 
-// What decides it, besides the file.
+// The input of the decision besides the file.
 struct DraftUse {
     std::string type;  // DraftModelOptions::type
     bool on_gpu = false;
@@ -45,19 +45,19 @@ struct DraftUse {
     std::uint64_t target_bytes = 0;  // of the target's weights; 0: not known
 };
 
-// The file to draft with: the given one, or a copy of it, which exists or is made now. With type
+// The file to draft with: the given one, or its copy, which is made if it does not exist. With type
 // "auto" there is a copy only
 //   - of a file of at least 16 MiB, and at most a quarter of the target's weights;
 //   - if another type promises at least 1.15 times the speed, by the measured times of types;
 //   - if the draft model is not on a GPU.
-// It is made now if that takes less than ten seconds, by estimate; else beside the session.
-// What fails is a notice with "auto", else an error. Throws InvalidArgument and ModelError, and
-// Interrupted and what `progress` throws.
+// It is made now if the estimate is less than ten seconds, otherwise during the session. A failure
+// is a notice with "auto", otherwise an error. Throws InvalidArgument, ModelError, Interrupted, and
+// what `progress` throws.
 DraftTypes choose_draft_types(const Header& draft, const DraftUse& use,
                               const ProgressFunction& progress);
 
-// The path of a copy of a draft model in a type: q4_0, q4_1, q8_0 or iq4_nl. It exists, or is made
-// now. Throws as above.
+// The path of a copy of a draft model in a type (q4_0, q4_1, q8_0 or iq4_nl), which is made if it
+// does not exist. Throws as above.
 std::string convert_draft(const Header& draft, const std::string& type, int n_threads,
                           const ProgressFunction& progress);
 

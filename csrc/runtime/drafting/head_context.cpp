@@ -27,7 +27,7 @@ llama_context_params with_kind(llama_context_params params, HeadContext::Kind ki
     return params;
 }
 
-// The memory is the target's, so it must be described in the same way.
+// The memory is the target's, so it must have the same parameters.
 llama_context_params assistant_params(const Context& target) {
     llama_context_params params = target.params();
     params.n_batch = params.n_ubatch = params.n_outputs_max = params.n_seq_max;
@@ -47,7 +47,7 @@ HeadContext::HeadContext(const std::shared_ptr<const Model>& model, Kind kind,
                                      batch_size(*model, kind, options.n_seq)),
                           kind),
           options,
-          // Where the graph gives states of some rows only, llama.cpp would read beyond them.
+          // If the graph returns states of only some rows, llama.cpp would read beyond them.
           kind == Kind::mtp && model->header().traits.mtp_crops),
       kind_(kind),
       n_layers_(count_layers(*model, kind)),
@@ -59,8 +59,8 @@ void HeadContext::encode(const float* features, int n, float* states) {
         std::copy_n(features, length, states);
         return;
     }
-    // The encoder reads no positions and writes to no memory, but llama.cpp demands the positions
-    // that would come next.
+    // The encoder reads no positions and writes no memory, but llama.cpp requires the next
+    // positions.
     clear();
     const Position next = size(0);
     for (int i = 0; i < n; ++i) batch().add(0, next + i, 0, true);
@@ -79,8 +79,8 @@ int HeadContext::add(Token token, const float* state, Position position, Sequenc
 
 void HeadContext::decode(int layer) {
     if (n_layers_ > 1) hidden_states::select_prediction_layer(get(), layer);
-    // For an EAGLE-3 head llama.cpp assumes that the first rows are the wanted ones: so all rows
-    // are wanted, or none.
+    // For an EAGLE-3 head llama.cpp assumes that the first rows request logits, so either all rows
+    // do or none.
     if (kind_ == Kind::eagle3 && batch().n_asking() > 0)
         for (int row = 0; row < batch().size(); ++row) batch().ask(row, true);
     DraftContext::decode(batch().view(states_.data()));
