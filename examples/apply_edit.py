@@ -1,9 +1,8 @@
-"""A file rewritten by a model: what stays as it was is drafted from the old file.
+"""Let a model rewrite a file. Unchanged parts are drafted from the old file.
 
     python examples/apply_edit.py model.gguf file.py "Rename the function load to read." > new.py
 
-The model has to have a chat template. Without the file as a reference the same text comes, later:
-try --plain.
+The model needs a chat template. The text is the same without drafts, only slower: try --plain.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ def rewrite(model: str, file: str, instruction: str, plain: bool) -> Generation:
     """Return the answer: the changed file, between fences."""
     message = {"role": "user", "content": ORDER.format(file=file, instruction=instruction)}
     with SpecSession(model, draft=None if plain else "auto") as session:
-        # Twice the file: what goes on for longer has lost its way.
+        # Twice the file: a longer answer has gone wrong.
         most = 2 * len(session.tokenize(file)) + 64
         return session.chat([message], max_tokens=most, reference=file)
 
 
 def unfenced(answer: str) -> str:
-    """Return what stands between the fences of an answer, all of it if there are none."""
+    """Return the text between the fences of an answer, or all of it if there are none."""
     _, fence, rest = answer.partition("```")
     if not fence:
         return answer
@@ -38,11 +37,11 @@ def unfenced(answer: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Have a model rewrite a file.")
+    parser = argparse.ArgumentParser(description="Let a model rewrite a file.")
     parser.add_argument("model", help="GGUF file with a chat template")
-    parser.add_argument("file", type=Path, help="what to change; it stays as it is")
-    parser.add_argument("instruction", help="how")
-    parser.add_argument("--plain", action="store_true", help="draft nothing")
+    parser.add_argument("file", type=Path, help="file to rewrite; it is not modified")
+    parser.add_argument("instruction", help="instruction for the change")
+    parser.add_argument("--plain", action="store_true", help="disable drafts")
     given = parser.parse_args()
     try:
         answer = rewrite(given.model, given.file.read_text(), given.instruction, given.plain)

@@ -1,5 +1,5 @@
-"""A drafter of one's own in Python: what followed the last two tokens where they stood before is
-expected to follow again.
+"""A custom drafter in Python. It finds the last earlier place of the last two tokens, and drafts
+the tokens that followed there.
 
     python examples/drafter.py model.gguf "The prompt."
 """
@@ -20,7 +20,7 @@ class Copies(Drafter):
 
 
 def generate(model: str, prompt: str) -> None:
-    # A fixed length, so that there is something to see; without it, what pays is drafted.
+    # A fixed length always drafts, for the demonstration. Without it, only drafts that pay are made.
     with SpecSession(model, draft=Copies(), spec_length=4) as session:
         stream = session.stream(prompt, max_tokens=64)
         for chunk in stream:

@@ -22,7 +22,7 @@ BeamDrafter::~BeamDrafter() {
     try {
         for (CoreDrafter* drafter : drafters_) contained(request_, [&] { drafter->end(id_); });
     } catch (...) {
-        // An exception from here would end the process, and nothing needs the drafter any more.
+        // An exception from here would end the process, and the drafter is not needed after this.
     }
 }
 
@@ -51,7 +51,7 @@ void BeamDrafter::propose(NodeId node, int n, std::vector<Lookahead::Candidate>&
             const SampledDraft& draft = proposal_.draft;
             std::string wrong = fault(proposal_, vocab_);
             if (wrong.empty() && draft.size() < n_suffix)
-                wrong = "The drafter took back tokens that it was to go on from.";
+                wrong = "The drafter removed tokens that it must continue from.";
             if (!wrong.empty()) throw DrafterError(wrong);
             for (int i = n_suffix; i < draft.size(); ++i)
                 tokens.push_back({draft.tokens[i], draft.evidence[i].source});

@@ -13,11 +13,11 @@
 
 namespace specllama {
 
-// Asks the drafters how the texts of a search may go on. To the drafters, the sequence is what all
-// running hypotheses have in common, which only grows; the rest of a hypothesis is a draft to
-// continue. Costly drafters are not asked; the first answer is used.
+// Asks the drafters for continuations of a search's texts. For the drafters, the sequence is the
+// common prefix of all running hypotheses, which only grows; the rest of a hypothesis is a draft to
+// continue. Drafters with a step cost are not asked. The first answer is used.
 //
-// An Error that a drafter throws is recorded in the request's statistics.
+// A drafter's Error is recorded in the request's statistics.
 class BeamDrafter {
  public:
     // id: the drafters' sequence id for the search. Drafters and references must outlive this.
@@ -29,11 +29,11 @@ class BeamDrafter {
 
     bool none() const { return drafters_.empty(); }
 
-    // Takes in the hypotheses that run now.
+    // Updates the sequence to the running hypotheses.
     void follow(std::span<const Hypothesis> running);
 
-    // Replaces `tokens` by what may follow a node: at most n tokens, often none. The node must
-    // descend from what the running hypotheses have in common.
+    // Replaces `tokens` by a draft after a node: at most n tokens, often none. The node must
+    // descend from the common prefix of the running hypotheses.
     void propose(NodeId node, int n, std::vector<Lookahead::Candidate>& tokens);
 
  private:
@@ -43,7 +43,7 @@ class BeamDrafter {
     SequenceId id_;
     const Vocabulary& vocab_;
     NodeId common_ = Trie::kRoot;
-    std::vector<Token> text_;    // the prompt and what the running hypotheses share
+    std::vector<Token> text_;    // the prompt and the common prefix of the running hypotheses
     std::vector<Token> suffix_;  // from there to the node
     DraftRequest proposal_;
 };

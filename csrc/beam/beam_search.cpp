@@ -11,16 +11,15 @@ namespace specllama {
 
 namespace {
 
-// Most levels to look ahead where the planner chooses: further ahead hardly anything is foreseen.
+// Most levels of lookahead if the planner chooses: further predictions are hardly ever right.
 constexpr int kMostPlannedLevels = 16;
 
 // Checks the options; returns the most tokens of a beam.
 int settle_max_tokens(const BeamOptions& options, int n_prompt, int n_ctx) {
     check_options(options);
     const int n_room = (n_ctx - n_prompt) / options.n_beams;
-    const std::string room = "behind the prompt the context has room for " +
-                             std::to_string(n_room) + " of each of " +
-                             std::to_string(options.n_beams) + " beams";
+    const std::string room = "after the prompt the context has room for " + std::to_string(n_room) +
+                             " tokens of each of " + std::to_string(options.n_beams) + " beams";
     if (n_room < 1)
         throw InvalidArgument("A beam needs at least one token, but " + room +
                               "; shorten the prompt, or raise n_ctx.");
@@ -36,7 +35,7 @@ int settle_max_tokens(const BeamOptions& options, int n_prompt, int n_ctx) {
     return max_tokens;
 }
 
-// Successors to keep of a node: enough that n_beams of them do not end a text. With stop strings,
+// Successors to keep per node: enough that n_beams of them do not end a text. With stop strings,
 // any of them may end it.
 int n_successors(const BeamOptions& options, const Vocab& vocab) {
     int n = options.stop.empty() ? options.n_beams : 2 * options.n_beams;
@@ -53,15 +52,15 @@ int most_rows(const BeamOptions& options, const Speculator& speculator, int n_ba
     return std::min({options.n_beams * (1 + n_ahead), kMostRows, n_batch});
 }
 
-// Plan of the search's own context: with room for all tokens of all beams and for as many that
-// are drafted and wrong, but no more than one request has.
+// Plan of the search's own context: with room for all tokens of all beams and for as many wrong
+// drafts, but not more than one request has.
 ContextPlan own_context(ContextPlan context, const BeamOptions& options, int n_prompt,
                         int max_tokens, bool long_rope) {
     context.n_seq = 1;
     context.n_forks = Branches::n_forks(options.n_beams);
-    // A sliding window frees no cell that several sequences share.
+    // A sliding window does not free cells that several sequences share.
     context.whole_window = true;
-    // Models with long RoPE rotate positions by the size of the memory, so that stays the
+    // Models with long RoPE rotate positions by the size of the memory, so it must stay the
     // session's.
     if (!long_rope)
         context.n_ctx = std::min(context.n_ctx, n_prompt + 2 * options.n_beams * max_tokens);
@@ -107,7 +106,7 @@ BeamSearch::BeamSearch(const std::shared_ptr<const Model>& model, const ContextP
 
 void BeamSearch::reuse(TokenSpan tokens, std::span<const std::uint8_t> state) {
     const TokenSpan prompt = request_.tokens();
-    // The last token is left to decode, since its logits are wanted.
+    // The last token must be decoded, because its logits are needed.
     const auto same = std::ranges::mismatch(prompt.first(prompt.size() - 1), tokens).in1;
     const auto n_same = static_cast<int>(same - prompt.begin());
     Memory& memory = target_.memory();
@@ -158,7 +157,7 @@ void BeamSearch::learn(NodeId node, std::span<const float> logits) {
             "its numbers overflow on this device.");
 }
 
-// Takes steps for as long as it is known what follows all running hypotheses.
+// Takes steps while the successors of all running hypotheses are known.
 void BeamSearch::advance() {
     const Timer timer(request_.stats.seconds.choose);
     const auto known = [&](const Hypothesis& one) { return trie_.known(one.node); };
@@ -190,7 +189,8 @@ void BeamSearch::count_accepted() {
 FinishReason BeamSearch::ends(NodeId node, Token token) {
     if (vocab_.is_end(token)) return FinishReason::stop;
     if (options_.stop.empty()) return FinishReason::none;
-    // The end of the text, from where a stop string that ends in this token may begin.
+    // The end of the text, from the first place at which a stop string that ends in this token may
+    // begin.
     tail_.clear();
     vocab_.append_piece(token, tail_);
     const std::size_t n_wanted = tail_.size() + longest_stop_ - 1;
@@ -242,7 +242,7 @@ void BeamSearch::look_ahead() {
         [&](Token token) { return vocab_.is_end(token); });
 }
 
-// Most levels to look ahead. Texts that have their full length need not be decoded.
+// Most levels of lookahead. Texts of full length need not be decoded.
 int BeamSearch::most_levels() const {
     if (!speculator_.speculates() || drafter_.none()) return 0;
     const int n_most =
@@ -250,8 +250,7 @@ int BeamSearch::most_levels() const {
     return std::min(n_most, max_tokens_ - 1 - hypotheses_.n_steps());
 }
 
-// Rows that may be decoded ahead: enough cells must stay free for all that the search itself may
-// still need.
+// Most rows to decode ahead: enough cells must stay free for the rest of the search.
 int BeamSearch::n_affordable() const {
     const int n_wanted = options_.n_beams * (max_tokens_ - hypotheses_.n_steps());
     return target_.n_ctx() - request_.n_tokens() - branches_->n_cells() - n_wanted;
@@ -272,8 +271,8 @@ int BeamSearch::choose_levels() {
     return lookahead_depth_.choose(n_rows_, [&](int n) { return cost.seconds(n, n_context); });
 }
 
-// Makes a row of each unknown node of the levels, with the sequence to decode it in. Nodes that no
-// sequence is left for are omitted, with all that come behind them.
+// Makes a row of each unknown node of the levels, with the sequence to decode it in. Nodes without
+// a free sequence are omitted, with all their descendants.
 void BeamSearch::lay_out(int n_levels) {
     rows_.clear();
     for (int level = 0; level <= n_levels; ++level)

@@ -23,32 +23,32 @@
 namespace specllama {
 
 // A beam search. In a round, the target decodes the nodes whose successors the running hypotheses
-// need, and those that the Lookahead says they will need next. Then the search takes as many steps
-// as it knows successors for. So it takes fewer decodes than steps, and what it finds does not
-// depend on who drafts.
+// need, and those that they will need next by the Lookahead. Then the search takes as many steps as
+// it knows successors for. So it needs fewer decodes than steps, and its result does not depend on
+// the drafters.
 //
-// It has a KV memory of its own, as large as it may need and no larger than one request's.
+// It has a separate KV memory, as large as it may need and not larger than that of one request.
 class BeamSearch {
  public:
-    // context: the session's, settled. id: the drafters' sequence id for the search, which no
-    // request has.
-    // Throws InvalidArgument if an option is out of range, or if the context has no room behind the
-    // prompt for max_tokens of each beam; and OutOfMemory, before anything is allocated.
+    // context: the session's, resolved. id: the drafters' sequence id for the search, which no
+    // request has. Throws InvalidArgument if an option is out of range, or if the context has no
+    // room after the prompt for max_tokens of each beam; and OutOfMemory, before anything is
+    // allocated.
     BeamSearch(const std::shared_ptr<const Model>& model, const ContextPlan& context,
                Speculator& speculator, SequenceId id, TokenSpan prompt, const BeamOptions& options);
 
-    // Takes over the state that these tokens have left in another memory of that kind, as far as
-    // the prompt begins like them. To be called before the first round.
+    // Loads the state of these tokens from another memory of that kind, and keeps the common prefix
+    // with the prompt. Call it before the first round.
     void reuse(TokenSpan tokens, std::span<const std::uint8_t> state);
 
     bool done() const { return hypotheses_.done(); }
     // Decodes a part of the prompt, or the nodes that are needed next, and takes the steps that
-    // this allows. Throws DecodeError; the search is over then.
+    // this allows. Throws DecodeError; the search is then over.
     void round();
 
     // The ended texts, the best first.
     std::vector<Beam> beams() const;
-    // The memory's state of the prompt, once that is decoded.
+    // The memory's state of the prompt, once the prompt is decoded.
     std::vector<std::uint8_t> prompt_state() { return target_.memory().state(Branches::kPrompt); }
     Stats& stats() { return request_.stats; }
 
@@ -86,11 +86,11 @@ class BeamSearch {
     struct Row {
         NodeId node;
         SequenceId sequence;
-        Source source;  // who drafted it, if it is decoded ahead
+        Source source;  // source of its draft, if it is decoded ahead
     };
     std::vector<Row> rows_;
     std::vector<int> n_rows_;  // [g]: rows of levels 0 to g
-    // In which round a node was decoded ahead (-1: in none), and the source of its draft.
+    // The round in which a node was decoded ahead (-1: none), and the source of its draft.
     struct Ahead {
         int round = -1;
         Source source = Source::other;

@@ -71,7 +71,7 @@ bool best_successors(std::span<const float> logits, std::span<Successor> out) {
         return a.logprob != b.logprob ? a.logprob > b.logprob : a.token < b.token;
     };
     // A heap of the best so far, with the worst of them in front. Ids ascend, so a later equal is
-    // no better.
+    // not better.
     std::size_t n = 0;
     for (; n < out.size(); ++n) out[n] = {static_cast<Token>(n), logits[n]};
     std::ranges::make_heap(out, better);

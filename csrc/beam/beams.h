@@ -10,7 +10,7 @@
 
 namespace specllama {
 
-// A running text of the search and its log-probability. At a step all have the same length.
+// A running text of the search and its log-probability. All have the same length.
 struct Hypothesis {
     NodeId node = Trie::kRoot;
     double logprob = 0;
@@ -24,7 +24,7 @@ struct Ended {
     FinishReason reason = FinishReason::none;
 };
 
-// A hypothesis and one more token, which may be a hypothesis at the next step.
+// A hypothesis and one more token, which may become a hypothesis at the next step.
 struct Extension {
     NodeId parent = Trie::kRoot;
     Successor successor;
@@ -33,14 +33,14 @@ struct Extension {
 
 // The rule of a beam search, as in Hugging Face's transformers (GenerationMixin._beam_search). Each
 // step ranks all successors of the running hypotheses. Among the first n_beams, those that end a
-// text are kept as ended (at max_tokens, all of them do); the first n_beams that do not end one run
-// on. Only the n_beams ended texts with the highest scores stay. Pure.
+// text are kept as ended (at max_tokens, all of them end); the first n_beams that do not end a text
+// continue. Only the n_beams ended texts with the highest scores are kept. Pure.
 class Beams {
  public:
-    // Why a node's text ends with this token behind it; none: it does not end.
+    // Why a node's text ends if this token follows; none: it does not end.
     using Ends = std::function<FinishReason(NodeId, Token)>;
 
-    // max_tokens: that of `options`, settled. The trie must outlive this.
+    // max_tokens: that of `options`, resolved. The trie must outlive this.
     Beams(Trie& trie, BeamOptions options, int max_tokens);
 
     // The best first. All have the same number of tokens.
@@ -67,14 +67,15 @@ class Beams {
     std::vector<Extension> extensions_;
 };
 
-// Fills `out`, at most n_vocab long, with the likeliest tokens of a row of logits [n_vocab], the
-// likeliest first, of equals the lowest id. Log-probabilities are correct to about six digits, and
-// have the same bits for the same row. Returns false if the row holds a NaN or nothing finite.
+// Fills `out` (at most n_vocab long) with the likeliest tokens of a row of logits [n_vocab], the
+// likeliest first, among equals the lowest id. Log-probabilities are correct to about six digits,
+// and have the same bits for the same row. Returns false if the row holds a NaN or no finite
+// number.
 bool best_successors(std::span<const float> logits, std::span<Successor> out);
 
 // add_extensions adds the known extensions of a hypothesis that have a probability above 0. rank
-// puts the likeliest first, and of equals the one that was added first. (Node ids cannot decide
-// there: they depend on what was drafted.)
+// puts the likeliest first, and among equals the one added first. (Node ids cannot decide, because
+// they depend on drafts.)
 void add_extensions(const Trie& trie, const Hypothesis& hypothesis,
                     std::vector<Extension>& extensions);
 void rank(std::vector<Extension>& extensions);

@@ -25,7 +25,8 @@ void Branches::begin_round(std::span<const Hypothesis> running) {
     n_cells_ = last_kept + 1;
 }
 
-// The deepest node of a branch that a running hypothesis is, descends from, or may still reach.
+// The deepest node of a branch that is a running hypothesis or its ancestor, or that one may still
+// reach.
 NodeId Branches::live_part(const Branch& branch) const {
     NodeId deepest = Trie::kRoot;
     for (const Hypothesis& one : running_) {
@@ -37,7 +38,7 @@ NodeId Branches::live_part(const Branch& branch) const {
 }
 
 // Cuts a branch back to `tip`. The cells that only this branch held go to dead_, except for those
-// behind last_kept, which are freed.
+// after last_kept, which are freed.
 void Branches::cut(Branch& branch, NodeId tip, int last_kept) {
     if (branch.tip == tip) return;
     NodeId first_dead = Trie::kNone;
@@ -76,9 +77,9 @@ SequenceId Branches::take(NodeId node, bool needed) {
     return branch->sequence;
 }
 
-// A branch that can be given up without a loss; else, if one is needed, a branch that no running
-// hypothesis goes on from. There always is one, since there are more branches than hypotheses can
-// need.
+// A branch that can be given up without a loss; otherwise, if one is needed, a branch that no
+// running hypothesis continues from. There is always one, because there are more branches than
+// hypotheses can need.
 Branches::Branch* Branches::spare(bool needed) {
     Branch* best = nullptr;
     for (Branch& branch : branches_) {
@@ -89,7 +90,7 @@ Branches::Branch* Branches::spare(bool needed) {
     return best;
 }
 
-// Whether a running hypothesis goes on from a node that only this branch holds.
+// Whether a running hypothesis continues from a node that only this branch holds.
 bool Branches::is_sole(const Branch& branch) const {
     return std::ranges::any_of(running_, [&](const Hypothesis& one) {
         const NodeId node = holds(one.node) ? one.node : trie_.parent(one.node);

@@ -8,11 +8,11 @@ namespace specllama {
 
 namespace {
 
-// Factor by which earlier observations count less with each further one.
+// Factor by which the weight of earlier observations decays with each new one.
 constexpr double kMemory = 0.95;
 
-// Factor by which decoding ahead must be expected to be faster: the best of several estimates is
-// too good on average.
+// Decoding ahead must be expected to be faster by this factor, because the best of several
+// estimates is too good on average.
 constexpr double kMargin = 1.05;
 
 }  // namespace
@@ -53,8 +53,8 @@ void Lookahead::run(Trie& trie, std::span<const Hypothesis> running, int n_beams
     }
 }
 
-// Adds the extension that a drafter proposes; false if there is none: without a successor of every
-// hypothesis the search cannot be played on.
+// Adds the extension that a drafter proposes; returns false if there is none: without a successor
+// of every hypothesis the simulation cannot continue.
 bool Lookahead::add_drafted(Expected& one, int n_levels, const Propose& propose) {
     const auto& [node, logprob] = one.hypothesis;
     if (one.draft < 0) {
@@ -67,7 +67,7 @@ bool Lookahead::add_drafted(Expected& one, int n_levels, const Propose& propose)
     return true;
 }
 
-// The next token of its draft; null: there is none.
+// The next token of its draft; null: none.
 const Lookahead::Candidate* Lookahead::next_drafted(const Expected& one) const {
     if (one.draft < 0 || one.n_used == std::ssize(drafts_[one.draft])) return nullptr;
     return &drafts_[one.draft][one.n_used];

@@ -11,25 +11,25 @@
 
 namespace specllama {
 
-// Predicts which nodes a beam search will need to know at its next steps. It plays the search ahead
-// with the target's successors where these are known, and otherwise with a drafter's tokens, each
-// taken to be the target's. (Leviathan et al. 2023, appendix A.4, where a smaller model plays the
-// search.) Pure.
+// Predicts which nodes a beam search will need at its next steps. It simulates the search with the
+// target's successors where these are known, and otherwise with a drafter's tokens, as if they were
+// the target's. (Leviathan et al. 2023, appendix A.4, where a smaller model simulates the search.)
+// Pure.
 class Lookahead {
  public:
-    // A token that a drafter says may come.
+    // A token proposed by a drafter.
     struct Candidate {
         Token token;
         Source source;
     };
-    // A node whose successors are not known, and the source of the candidate that needs them;
+    // A node with unknown successors, and the source of the candidate that needs them;
     // Source::other: the search itself, by the target's successors.
     struct Wanted {
         NodeId node;
         Source source;
     };
 
-    // Replaces the tokens by what may follow the node, at most the given number.
+    // Replaces the tokens by a draft after the node, at most the given number.
     using Propose = std::function<void(NodeId, int, std::vector<Candidate>&)>;
     using Ends = std::function<bool(Token)>;
 
@@ -37,12 +37,12 @@ class Lookahead {
     void run(Trie& trie, std::span<const Hypothesis> running, int n_beams, int n_levels,
              const Propose& propose, const Ends& ends);
 
-    // Number of levels foreseen after level 0, that of the running hypotheses.
+    // Number of predicted levels after level 0, that of the running hypotheses.
     int n_levels() const { return static_cast<int>(levels_.size()) - 1; }
-    // Nodes of a level whose successors are not known. If the parent of one is not known either, it
-    // is among those of the level before.
+    // Nodes of a level with unknown successors. If the parent of one is unknown, too, it is among
+    // those of the level before.
     std::span<const Wanted> unknown(int level) const { return levels_[level].unknown; }
-    // Whether all of these hypotheses, which run at a level, were foreseen there.
+    // Whether all of these hypotheses, which run at a level, were predicted there.
     bool has_foreseen(int level, std::span<const Hypothesis> running) const;
 
  private:
@@ -50,10 +50,10 @@ class Lookahead {
         std::vector<NodeId> nodes;
         std::vector<Wanted> unknown;
     };
-    // A hypothesis, and how a drafter says it goes on.
+    // A hypothesis, and a drafter's continuation of it.
     struct Expected {
         Hypothesis hypothesis;
-        int draft = -1;  // index in drafts_; -1: none was asked for
+        int draft = -1;  // index in drafts_; -1: none was requested
         int n_used = 0;  // tokens of that draft used so far
         Source source = Source::other;
     };
@@ -70,21 +70,20 @@ class Lookahead {
 };
 
 // Decides how many levels ahead a beam search should decode. It learns how often a step was
-// foreseen (see Lookahead), and chooses the number of levels g that gives the most steps per
+// predicted (see Lookahead), and chooses the number of levels g that gives the most steps per
 // second,
 //
 //     (1 + sum over i <= g of rate^i) / seconds(rows of the levels up to g).
 //
-// This is Leviathan et al. 2023, theorem 3.8, with measured costs, and with a step of all beams in
-// place of a token. Pure.
+// This is Leviathan et al. 2023, theorem 3.8, with measured costs, and with a step of all beams
+// instead of a token. Pure.
 class LookaheadDepth {
  public:
     // rows[g]: rows of a decode with levels 0 to g. seconds(n): time of a decode of n rows. Returns
     // g; 0: nothing is decoded ahead.
     int choose(std::span<const int> rows, const std::function<double(int)>& seconds) const;
 
-    // n_seen steps were taken that had been looked ahead to; the first n_right of them were
-    // foreseen.
+    // n_seen steps were taken within the lookahead; the first n_right of them were predicted.
     void learn(int n_seen, int n_right);
 
  private:

@@ -10,23 +10,23 @@ namespace specllama {
 
 using NodeId = int;
 
-// A token that may come next, and the natural logarithm of its probability.
+// A possible next token, and the natural logarithm of its probability.
 struct Successor {
     Token token = kNoToken;
     double logprob = 0;
 };
 
-// The texts of a search behind its prompt. A node is a token that follows its parent's, and stands
-// for the text that ends with it. The root is the prompt. Pure.
+// The texts of a search after its prompt. A node is a token that follows its parent's, and
+// represents the text that ends with it. The root is the prompt. Pure.
 class Trie {
  public:
     static constexpr NodeId kRoot = 0;
     static constexpr NodeId kNone = -1;
 
-    // n_successors: number of successors kept of each node.
+    // n_successors: number of successors kept per node.
     explicit Trie(int n_successors);
 
-    // A node's child with this token, which is added if there was none.
+    // A node's child with this token, which is added if it does not exist.
     NodeId child(NodeId parent, Token token);
 
     Token token(NodeId node) const { return nodes_[node].token; }
@@ -42,7 +42,7 @@ class Trie {
     bool descends(NodeId node, NodeId from) const {
         return depth(node) >= depth(from) && ancestor(node, depth(from)) == from;
     }
-    // Appends the tokens behind `from`, an ancestor, up to `to`.
+    // Appends the tokens after `from`, an ancestor, up to `to`.
     void append_path(NodeId from, NodeId to, std::vector<Token>& tokens) const;
 
     // The successors of a node, the likeliest first: known once the target has decoded the node.
@@ -50,7 +50,7 @@ class Trie {
     std::span<const Successor> successors(NodeId node) const {
         return std::span(successors_).subspan(nodes_[node].successors, n_successors_);
     }
-    // Makes a node's successors known; the caller writes them.
+    // Marks a node's successors as known; the caller writes them.
     std::span<Successor> learn(NodeId node);
     void forget(NodeId node) { nodes_[node].successors = -1; }
 
@@ -61,7 +61,7 @@ class Trie {
         int depth = 0;
         NodeId first_child = kNone;
         NodeId next_sibling = kNone;
-        std::ptrdiff_t successors = -1;  // where they begin in successors_; -1: not known
+        std::ptrdiff_t successors = -1;  // offset in successors_; -1: unknown
     };
 
     std::size_t n_successors_;

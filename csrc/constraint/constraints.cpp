@@ -18,24 +18,26 @@ namespace specllama {
 
 namespace {
 
-// A request looks for each of its triggers in each of its tokens.
+// A request searches each of its tokens for each of its triggers.
 constexpr std::size_t kMostTriggers = 1024;
-constexpr std::size_t kMostBytes = 4096;  // of one text
+constexpr std::size_t kMostBytes = 4096;  // of one trigger
 constexpr std::size_t kMostBytesTogether = 65536;
 
 void check_triggers(const SamplingOptions& options) {
     const std::vector<std::string>& triggers = options.grammar_triggers;
     if (!triggers.empty() && options.grammar.empty())
-        throw InvalidArgument("grammar_triggers need a grammar, or a schema, to begin.");
+        throw InvalidArgument(
+            "grammar_triggers need a grammar or a schema; set one, or leave them out.");
     if (!triggers.empty() && options.grammar_syntax == GrammarSyntax::gbnf)
         throw InvalidArgument("grammar_triggers need a grammar in llguidance's Lark, not in GBNF.");
     if (triggers.size() > kMostTriggers)
-        throw InvalidArgument("grammar_triggers are " + std::to_string(triggers.size()) +
-                              " texts; at most 1024 can be waited for.");
+        throw InvalidArgument("grammar_triggers has " + std::to_string(triggers.size()) +
+                              " texts, but at most 1024 are allowed.");
     std::size_t n_bytes = 0;
     for (const std::string& one : triggers) {
         if (one.empty() || one.find('\0') != std::string::npos)
-            throw InvalidArgument("A text of grammar_triggers is empty or holds a NUL character.");
+            throw InvalidArgument(
+                "A text of grammar_triggers is empty or contains a NUL character.");
         if (one.size() > kMostBytes)
             throw InvalidArgument("A text of grammar_triggers has more than 4096 bytes.");
         n_bytes += one.size();
@@ -44,11 +46,10 @@ void check_triggers(const SamplingOptions& options) {
         throw InvalidArgument("grammar_triggers have more than 65536 bytes together.");
 }
 
-// The mask by which a text follows a grammar. It throws DecodeError if following it takes too much
-// work.
+// The mask of a grammar. It throws DecodeError if the grammar takes too much work.
 class Grammar final : public Mask {
  public:
-    // awaited: the trigger from which the grammar holds; none: it holds from the start.
+    // awaited: the trigger that starts the grammar; nullopt: the grammar applies from the start.
     Grammar(const Vocab& vocab, std::shared_ptr<GrammarCompiler> compiler, Matcher matcher,
             std::optional<Trigger> awaited)
         : vocab_(vocab),
@@ -84,8 +85,8 @@ class Grammar final : public Mask {
     }
 
  private:
-    // Reads the trigger's text and the rest of its last token. If the rest does not fit, the
-    // trigger was none.
+    // Reads the trigger's text and the rest of its last token. If the rest does not fit the
+    // grammar, the text does not count as a trigger.
     void begin() {
         const std::vector<Token> tokens = compiler_->tokenize(awaited_->found());
         if (matcher_.n_allowed(tokens) == tokens.size()) {
@@ -99,8 +100,8 @@ class Grammar final : public Mask {
     const Vocab& vocab_;
     std::shared_ptr<GrammarCompiler> compiler_;  // outlives the matcher
     Matcher matcher_;
-    std::optional<Trigger> awaited_;   // none: the grammar holds
-    std::vector<std::uint32_t> bits_;  // the mask at this place, if computed_
+    std::optional<Trigger> awaited_;   // nullopt: the grammar applies
+    std::vector<std::uint32_t> bits_;  // the current mask, if computed_
     bool computed_ = false;
 };
 

@@ -13,20 +13,20 @@ namespace specllama {
 // Makes the masks of requests. Safe from any thread.
 class Constraints {
  public:
-    // Checks the grammar and its triggers: none is empty, holds a NUL character or has more than
-    // 4096 bytes, and all together have 65536 bytes at most. A grammar that was read here is
-    // remembered, so that `make` takes no time. Throws InvalidArgument.
+    // Checks the grammar and its triggers: a trigger must not be empty, contain a NUL character or
+    // have more than 4096 bytes, and all together may have at most 65536 bytes. The grammar is
+    // compiled and cached, so that `make` is fast. Throws InvalidArgument.
     void check(const Vocab& vocab, const SamplingOptions& options);
 
     // Returns the mask for a request: a grammar, the limit of a thought, or both. Null: any token
-    // may come. The mask uses vocab. Throws InvalidArgument if the grammar cannot be read.
+    // may come. vocab must outlive the mask. Throws InvalidArgument if the grammar cannot be read.
     std::unique_ptr<Mask> make(const Vocab& vocab, const SamplingOptions& options);
 
  private:
     std::shared_ptr<GrammarCompiler> compiler(const Vocab& vocab);
 
     std::mutex mutex_;
-    std::shared_ptr<GrammarCompiler> compiler_;  // made when the first grammar is read
+    std::shared_ptr<GrammarCompiler> compiler_;  // made for the first grammar
 };
 
 }  // namespace specllama

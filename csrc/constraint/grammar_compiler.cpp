@@ -22,11 +22,11 @@ constexpr std::size_t kMostBytes = std::size_t{256} << 10;
 constexpr std::size_t kStack = std::size_t{8} << 20;
 constexpr std::size_t kStackOfByte = 1024;
 
-// llguidance marks tokens that match no text by this byte.
+// llguidance marks tokens that match no text with this byte.
 constexpr char kSpecial = '\xFF';
 
 constexpr LlgParserLimits kLimits{
-    .max_items_in_row = 5000,         // four for each optional property that may be next
+    .max_items_in_row = 5000,         // four for each possible next optional property
     .initial_lexer_fuel = 1'000'000,  // 20 ms
     .step_lexer_fuel = 200'000,       // 15 ms
     .step_max_items = 200'000,        // 10 ms
@@ -47,7 +47,7 @@ const char* name_of(GrammarSyntax syntax) {
     }
 }
 
-// The first lines of a message, which go on with the place in the grammar.
+// The first lines of a message; the rest shows the place in the grammar.
 std::string shortened(std::string_view reason) {
     std::string text(reason.substr(0, kLongestReason));
     while (!text.empty() && (text.back() == '\n' || text.back() == '.')) text.pop_back();
@@ -84,7 +84,7 @@ GrammarCompiler::GrammarCompiler(const Vocab& vocab) {
     init.vocab_size = vocab.size();
     init.token_lens = lengths.data();
     init.token_bytes = reinterpret_cast<const std::uint8_t*>(bytes.data());
-    // Only what it makes of bytes without a place in the text matters: see tokenize.
+    // Only used for bytes apart from a text: see tokenize.
     init.use_approximate_greedy_tokenize_fn = true;
     const std::vector<std::uint32_t> ends(vocab.ends().begin(), vocab.ends().end());
     constexpr std::uint32_t kNone = 0xFFFFFFFF;
@@ -123,12 +123,12 @@ Matcher GrammarCompiler::read(const std::string& grammar, GrammarSyntax syntax) 
         throw InvalidArgument("The grammar has a NUL character; leave it out.");
     if (grammar.size() > kMostBytes)
         throw InvalidArgument("The grammar has " + std::to_string(grammar.size()) +
-                              " bytes; at most 262144 can be read.");
+                              " bytes, but at most 262144 are allowed.");
     LlgConstraintInit init{};
     llguidance().constraint_init_set_defaults(&init, tokenizer_.get());
     init.log_buffer_level = init.log_stderr_level = 0;
     init.limits = kLimits;
-    // llguidance reads rules that lead to rules, and what is nested, recursively.
+    // llguidance parses rules that refer to rules, and nested expressions, recursively.
     LlgMatcher* made = nullptr;
     with_stack(kStack + grammar.size() * kStackOfByte,
                [&] { made = llguidance().new_matcher(&init, name_of(syntax), grammar.c_str()); });

@@ -16,20 +16,20 @@
 
 namespace specllama {
 
-// Reads grammars for one vocabulary. Safe from any thread.
+// Compiles grammars for one vocabulary. Safe from any thread.
 class GrammarCompiler {
  public:
     // The compiler for a vocabulary. Making one takes some tenths of a second for 150,000 tokens,
-    // so it is shared by all that need one for an equal vocabulary at the same time.
+    // so all users of equal vocabularies share one.
     static std::shared_ptr<GrammarCompiler> of(const Vocab& vocab);
 
     explicit GrammarCompiler(const Vocab& vocab);
 
-    // Returns a matcher at the beginning of a text. The grammars read last are remembered. Throws
-    // InvalidArgument if the grammar is wrong, or too large.
+    // Returns a matcher at the beginning of a text. The last grammars are cached. Throws
+    // InvalidArgument if the grammar is invalid or too large.
     Matcher compile(const std::string& grammar, GrammarSyntax syntax);
 
-    // Some tokens that have these bytes; fewer bytes if not all can be written.
+    // Some tokens with these bytes; bytes without a token are left out at the end.
     std::vector<Token> tokenize(std::string_view bytes) const;
 
  private:
@@ -46,7 +46,7 @@ class GrammarCompiler {
 
     std::unique_ptr<LlgTokenizer, Free> tokenizer_;
     std::mutex mutex_;
-    std::list<Compiled> compiled_;  // the latest first
+    std::list<Compiled> compiled_;  // the most recently used first
 };
 
 }  // namespace specllama

@@ -35,7 +35,7 @@ void find(void* handle, const char* name, Function& function) {
     function = reinterpret_cast<Function>(found);
 }
 
-// The handle is never closed: matchers live as long as the process may use them.
+// The handle is never closed, because matchers may live until the process ends.
 Llguidance load(const std::string& path) {
     if (path.empty())
         throw InvalidArgument(

@@ -7,8 +7,8 @@
 namespace specllama {
 
 // The C interface of llguidance, which comes as the extension module of its Python package. The
-// package brings no header, so what is called here is declared here, by the documentation of
-// llguidance 1.9.1 (parser/llguidance.h). That is safe because pyproject.toml pins this very
+// package has no header, so the functions used here are declared here, by the documentation of
+// llguidance 1.9.1 (parser/llguidance.h). This is safe because pyproject.toml pins exactly this
 // version, and llguidance() refuses any other.
 
 struct LlgTokenizer;
@@ -54,31 +54,31 @@ struct LlgTokenizerInitV2 {
 // Functions return 0, or -1 for an error, unless noted.
 struct Llguidance {
     const char* (*get_version)();
-    // Null: an error, whose text is in `error`.
+    // Null: an error; its text is in `error`.
     LlgTokenizer* (*new_tokenizer_v2)(const LlgTokenizerInitV2*, char* error, std::size_t n_error);
     void (*free_tokenizer)(LlgTokenizer*);
-    // Returns the number of tokens that the bytes have, of which it writes n_tokens at most.
+    // Returns the number of tokens of the bytes, and writes at most n_tokens of them.
     std::size_t (*tokenize_bytes)(const LlgTokenizer*, const std::uint8_t* bytes, std::size_t n,
                                   std::uint32_t* tokens, std::size_t n_tokens);
     void (*constraint_init_set_defaults)(LlgConstraintInit*, const LlgTokenizer*);
-    // Never null; matcher_get_error has the error, if there is one.
+    // Never null; matcher_get_error returns the error, if there is one.
     LlgMatcher* (*new_matcher)(const LlgConstraintInit*, const char* type, const char* data);
     LlgMatcher* (*clone_matcher)(const LlgMatcher*);
     void (*free_matcher)(LlgMatcher*);
     const char* (*matcher_get_error)(LlgMatcher*);  // null: none
     std::int32_t (*matcher_compute_mask_into)(LlgMatcher*, std::uint32_t* mask, std::size_t bytes);
     std::size_t (*matcher_get_mask_byte_size)(const LlgMatcher*);
-    // Returns how many of the tokens can be consumed.
+    // Returns the number of leading tokens that can be consumed.
     std::int32_t (*matcher_validate_tokens)(LlgMatcher*, const std::uint32_t*, std::size_t n);
     std::int32_t (*matcher_consume_tokens)(LlgMatcher*, const std::uint32_t*, std::size_t n);
     bool (*matcher_is_stopped)(const LlgMatcher*);
 };
 
-// Where the extension module is: as the first grammar is read, it is loaded from there. "": it is
-// not installed.
+// Sets the path of the extension module, which is loaded for the first grammar. "": it is not
+// installed.
 void set_llguidance_path(const std::string& path);
 
-// Loads the extension module, once. Throws InvalidArgument if there is none, or if it is of another
+// Loads the extension module once. Throws InvalidArgument if there is none, or if it has another
 // version.
 const Llguidance& llguidance();
 

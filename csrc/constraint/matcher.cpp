@@ -26,7 +26,7 @@ std::size_t Matcher::n_words() const {
 void Matcher::mask(std::span<std::uint32_t> mask) {
     const std::int32_t result =
         llguidance().matcher_compute_mask_into(matcher_.get(), mask.data(), mask.size_bytes());
-    // The text could go on, but not with the tokens that there are.
+    // The text could continue, but no token of the vocabulary fits.
     if (result < 0 && error() != nullptr && std::string_view(error()).starts_with("NoExtension"))
         std::ranges::fill(mask, 0);
     else
@@ -46,8 +46,8 @@ std::int32_t Matcher::checked(std::int32_t result) const {
     if (result >= 0) return result;
     const char* const why = error();
     const std::string text = why == nullptr ? "" : why;
-    throw DecodeError("The grammar is too complex to be followed any further (" +
-                      text.substr(0, text.find('\n')) + "); make it simpler.");
+    throw DecodeError("The grammar became too complex to follow (" +
+                      text.substr(0, text.find('\n')) + "); simplify it.");
 }
 
 }  // namespace specllama

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kBlanks = " \t\r\n";
 
-// How far a text is with the thought at its beginning, if there is one.
+// The state of the thought at the beginning of a text, if there is one.
 class Thought {
  public:
     Thought(const Vocab& vocab, const SamplingOptions& options)
@@ -30,10 +30,10 @@ class Thought {
         close_if_due();
     }
 
-    // The token of the closing that has to come next; kNoToken: any may come.
+    // The token of the closing that must come next; kNoToken: any may come.
     Token due() const { return stage_ == Stage::closing ? closing_tokens_[n_closed_] : kNoToken; }
 
-    // The text goes on with a token.
+    // Adds a token to the text.
     void push(Token token) {
         if (stage_ == Stage::opening)
             open(token);
@@ -44,13 +44,13 @@ class Thought {
         close_if_due();
     }
 
-    // From now on any token may come.
+    // Removes the limit.
     void leave() { stage_ = Stage::answer; }
 
  private:
     enum class Stage { opening, thought, closing, answer };
 
-    // A text that does not begin with the opening, or blanks and the opening, is no thought.
+    // A text is a thought only if it begins with the opening, or with blanks and the opening.
     void open(Token token) {
         vocab_->append_piece(token, text_, true);
         text_.erase(0, std::min(text_.find_first_not_of(kBlanks), text_.size()));
@@ -74,7 +74,7 @@ class Thought {
         text_.erase(0, append_utf8(text_, false, whole_));
     }
 
-    // A closing that the model has begun is left to it, for as long as a closing may be.
+    // If the model has begun a closing, it may complete it within as many tokens as a closing has.
     void close_if_due() {
         const auto n_closing = static_cast<int>(closing_tokens_.size());
         const bool may_close = closing_.begun() && n_left_ > -n_closing;
@@ -87,11 +87,11 @@ class Thought {
     std::string opening_;
     Trigger closing_;
     std::vector<Token> closing_tokens_;
-    int n_left_;                // tokens that the thought may still have; negative: it had more
-    std::size_t n_closed_ = 0;  // tokens of the closing that have come
-    // What may become the opening; in a thought, the first bytes of a character that is not whole.
+    int n_left_;                // tokens left for the thought; negative: it had more
+    std::size_t n_closed_ = 0;  // tokens of the closing so far
+    // Text that may become the opening; in a thought, the first bytes of an incomplete character.
     std::string text_;
-    std::string whole_;  // kept so that its buffer is used again
+    std::string whole_;  // kept to reuse its buffer
     Stage stage_;
 };
 
@@ -109,7 +109,7 @@ class ThoughtLimit final : public Mask {
         return bits_;
     }
 
-    // A closing that is forbidden by its logit leaves the thought without a limit.
+    // If a logit forbids the closing, the thought has no limit.
     void apply(std::span<float> logits) override {
         if (due_ != kNoToken && std::isinf(logits[due_])) leave();
         Mask::apply(logits);
@@ -140,7 +140,7 @@ class ThoughtLimit final : public Mask {
         due_ = kNoToken;
     }
 
-    // A text that follows a grammar is no thought.
+    // A text that follows a grammar is not a thought.
     void update() {
         if (inner_ && inner_->begun()) thought_.leave();
         due_ = thought_.due();
@@ -149,8 +149,8 @@ class ThoughtLimit final : public Mask {
     Thought thought_;
     std::size_t n_vocab_;
     std::unique_ptr<Mask> inner_;
-    Token due_ = kNoToken;             // the only token that may come; kNoToken: inner_ decides
-    std::vector<std::uint32_t> bits_;  // due_ alone
+    Token due_ = kNoToken;             // the only allowed token; kNoToken: inner_ decides
+    std::vector<std::uint32_t> bits_;  // only due_
 };
 
 }  // namespace

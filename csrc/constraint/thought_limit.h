@@ -8,11 +8,11 @@
 
 namespace specllama {
 
-// Makes the mask by which a thought at the beginning of a text has at most
-// options.reasoning_budget tokens: when it has had them, the tokens of reasoning_closing are all
-// that may come. A character or a closing that is begun may be completed first. Everything else is
-// left to `inner`, a grammar, which may be null: once it has begun, or if a closing is forbidden by
-// its logit, there is no limit. Returns `inner` if there is no budget, or no closing.
+// Makes the mask that limits a thought at the beginning of a text to options.reasoning_budget
+// tokens. After these, only the tokens of reasoning_closing are allowed; a character or a closing
+// that has begun may be completed first. `inner` (a grammar; may be null) decides everything else.
+// There is no limit once the grammar has begun, or if a logit forbids the closing. Returns `inner`
+// if there is no budget or no closing.
 std::unique_ptr<Mask> limit_thought(const Vocab& vocab, const SamplingOptions& options,
                                     std::unique_ptr<Mask> inner);
 

@@ -14,7 +14,7 @@ Trigger::Trigger(const Vocab& vocab, std::vector<std::string> texts)
 bool Trigger::push(Token token) {
     const std::size_t before = bytes_.size();
     vocab_->append_piece(token, bytes_, true);
-    // The first place where one of the texts is; all of them end in this token.
+    // The first place of one of the texts; all of them end in this token.
     std::size_t first = std::string::npos;
     for (const std::string& text : texts_)
         first = std::min(first, bytes_.find(text, before - std::min(before, text.size() - 1)));
@@ -34,7 +34,7 @@ bool Trigger::begun() const {
     });
 }
 
-// Drops the bytes in which no text that is still to be completed can begin.
+// Drops the bytes in which no incomplete text can begin.
 void Trigger::forget() { bytes_.erase(0, bytes_.size() - std::min(bytes_.size(), longest_ - 1)); }
 
 }  // namespace specllama

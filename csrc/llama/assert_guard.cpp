@@ -30,15 +30,14 @@ std::string description(std::string_view message) {
         what.remove_prefix(kBegin.size());
         what.remove_suffix(kEnd.size());
     }
-    return "llama.cpp takes something for granted that does not hold (" + std::string(where) +
-           ": " + std::string(what) +
-           "); the file is damaged, or of a kind that this llama.cpp does not know";
+    return "an assertion of llama.cpp failed (" + std::string(where) + ": " + std::string(what) +
+           "); the file is damaged, or this llama.cpp does not support its kind";
 }
 
 }  // namespace
 
 void fail_assertion(const char* message) {
-    // Of RPC servers that are lost rpc.cpp tells more.
+    // rpc.cpp reports more about lost RPC servers.
     const bool is_of_server = std::string_view(message).find("ggml-rpc") != std::string_view::npos;
     if (innermost != nullptr && !is_of_server && innermost->covers(message)) {
         innermost->failed_ = description(message);
@@ -48,12 +47,12 @@ void fail_assertion(const char* message) {
         callback_before(message);
         return;
     }
-    // As ggml does it by itself.
+    // As ggml does by default.
     std::fprintf(stderr, "%s\n", message);
     ggml_print_backtrace();
 }
 
-// Graphs are built in libmtmd's files and in ggml.c, and computed in others.
+// Graphs are built in libmtmd's files and in ggml.c, and computed in other files.
 bool AssertGuard::covers(std::string_view message) const {
     const std::string_view file = message.substr(0, message.find(": "));
     return scope_ == Scope::all || file.find("/mtmd/") != std::string_view::npos ||

@@ -5,13 +5,13 @@
 
 namespace specllama {
 
-// While it lives, an assertion of llama.cpp that fails on this thread is an exception there, which
-// llama.cpp itself reports like its other errors; otherwise it ends the process. (Threads that
-// compute wait for each other, and one of them may not leave.)
+// While it lives, a failed assertion of llama.cpp on this thread throws an exception, which
+// llama.cpp itself reports like its other errors. Otherwise a failed assertion ends the process.
+// (Compute threads wait for each other, so none of them may leave by an exception.)
 class AssertGuard {
  public:
-    // all: for what computes nothing, such as loading a model, or making a context. graphs: only
-    // assertions of what comes before and after the computing when a projector encodes.
+    // all: for code that computes nothing, such as loading a model or making a context. graphs:
+    // only assertions of the code before and after the computation of a projector.
     enum class Scope { all, graphs };
 
     explicit AssertGuard(Scope scope = Scope::all);
@@ -19,8 +19,7 @@ class AssertGuard {
     AssertGuard(const AssertGuard&) = delete;
     AssertGuard& operator=(const AssertGuard&) = delete;
 
-    // While it lives, they end the process here, too: for what a program does when it is called
-    // back.
+    // While it lives, failed assertions end the process again: for the caller's callbacks.
     class Suspend {
      public:
         Suspend();
@@ -32,7 +31,7 @@ class AssertGuard {
         AssertGuard* before_;
     };
 
-    // What did not hold, as a part of a sentence; "": all did.
+    // The failed assertion, as a part of a sentence; "": none failed.
     const std::string& failed() const { return failed_; }
 
  private:

@@ -26,13 +26,12 @@ void append_error(const char* text) { error_log->text_ += text; }
 
 namespace {
 
-// Parts of messages about which nobody can do anything: how a model's file marks its tokens, a
-// memory for whole windows (which was asked for), a BOS token that the user wrote, layers of
-// multi-token prediction that were not asked for, buffers that had to grow, experts that stay
-// in the mapped file, attention that a GPU has no fused kernel for, positions that are left out
-// after an image. fit.cpp says better that a
-// context is longer than those of the training, and rpc.cpp how many bytes had come when a
-// connection was lost: the last three.
+// Parts of messages that users cannot act on: marks of tokens in a model's file, a memory for whole
+// windows (which was requested), a BOS token that the user wrote, layers of multi-token prediction
+// that are not used, buffers that had to grow, experts that stay in the mapped file, attention
+// without a fused kernel on a GPU, positions skipped after an image. The last three are reported
+// better by fit.cpp (a context longer than those of the training) and by rpc.cpp (a lost
+// connection).
 constexpr std::array<std::string_view, 11> kIdle = {"control-looking token",
                                                     "using full-size SWA cache",
                                                     "Added a BOS token to the prompt",
@@ -50,7 +49,7 @@ bool is_idle(std::string_view text) {
         kIdle, [&](std::string_view idle) { return text.find(idle) != std::string_view::npos; });
 }
 
-// llama.cpp calls this from any thread. A message may come in pieces; all but the first have the
+// llama.cpp calls this from any thread. A message may come in pieces; all except the first have the
 // level CONT.
 void log(ggml_log_level level, const char* text, void* /*user_data*/) {
     thread_local ggml_log_level last = GGML_LOG_LEVEL_INFO;
@@ -65,7 +64,7 @@ void log(ggml_log_level level, const char* text, void* /*user_data*/) {
     if (log_listener) log_listener(text);
 }
 
-// Has llama.cpp call log(). The package llama_cpp takes its place when it is imported later.
+// Makes llama.cpp call log(). The package llama_cpp replaces it when it is imported later.
 void listen() {
     ggml_log_callback current = nullptr;
     void* data = nullptr;
@@ -73,8 +72,8 @@ void listen() {
     if (current != log) llama_log_set(log, nullptr);
 }
 
-// What the standard library says of its own exceptions ("basic_string::substr: __pos (which is 3) >
-// ...", "vector", "stoi") does not tell what is wrong with a file.
+// Texts of standard library exceptions ("basic_string::substr: __pos (which is 3) > ...", "vector",
+// "stoi") do not explain what is wrong with a file.
 bool is_of_standard_library(std::string_view text) {
     const std::string_view where = text.substr(0, text.find(' '));
     return where.find("::") != std::string_view::npos ||
@@ -90,9 +89,9 @@ ErrorLog::ErrorLog(Warnings warnings) : warnings_(warnings), outer_(error_log) {
 
 ErrorLog::~ErrorLog() { error_log = outer_; }
 
-// llama.cpp puts the place in its code first, and repeats itself at every level:
-// "llama_model_load: error loading model: error loading model hyperparameters: key ...". The user
-// only wants to know what failed.
+// llama.cpp begins with the place in its code, and adds a prefix at every level: "llama_model_load:
+// error loading model: error loading model hyperparameters: key ...". The user needs only the last
+// part.
 std::string ErrorLog::first() const {
     std::string line = text_.substr(0, text_.find('\n'));
     const auto colon = line.find(": ");

@@ -8,7 +8,7 @@ namespace specllama {
 
 namespace {
 
-// Takes the place of a content, and cannot be part of a template: a noncharacter of Unicode.
+// Replaces a content, and cannot be part of a template: a noncharacter of Unicode.
 constexpr const char* kPlaceholder = "\xEF\xB7\x90";
 
 }  // namespace

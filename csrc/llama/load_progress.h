@@ -9,8 +9,8 @@
 
 namespace specllama {
 
-// Carries a progress function through llama.cpp while it loads a file, and keeps what the function
-// throws: no exception may pass through llama.cpp. Both functions must outlive it.
+// Passes a progress function to llama.cpp while it loads a file, and keeps the function's
+// exception, because none may pass through llama.cpp. The progress function must outlive it.
 class LoadProgress {
  public:
     // on_begin: called at llama.cpp's first report, before any weight is copied.
@@ -18,10 +18,10 @@ class LoadProgress {
         const ProgressFunction& function, std::function<void()> on_begin = [] {})
         : function_(function), on_begin_(std::move(on_begin)) {}
 
-    // What llama.cpp calls; self: a LoadProgress. False: it is to stop.
+    // The callback for llama.cpp; self: a LoadProgress. Returns false to stop.
     static bool call(float fraction, void* self);
 
-    // Throws what the function threw, or Interrupted if it ended the loading of the file.
+    // Throws the function's exception, or Interrupted if it stopped the loading of the file.
     void check(const std::string& path) const;
 
  private:

@@ -13,7 +13,7 @@ namespace specllama {
 
 namespace {
 
-// Numbers in main memory at once, in bytes.
+// Bytes of weights in main memory at once.
 constexpr std::size_t kBuffer = std::size_t{128} << 20;
 
 llama_ftype file_type(ggml_type type) {
@@ -41,8 +41,8 @@ void quantize(const std::string& from, const std::string& to, ggml_type type, in
     params.pure = true;
     params.max_buf_size = kBuffer;
 
-    // llama.cpp has no other way to say how far it is, or to be stopped: it logs each tensor, as
-    // "[  12/ 290] blk.0.attn_k.weight - ...", while no other thread of its own runs.
+    // llama.cpp has no other way to report progress or to be stopped. It logs each tensor, as "[
+    // 12/ 290] blk.0.attn_k.weight - ...", while none of its other threads runs.
     std::exception_ptr thrown;
     const auto follow = [&](const char* text) {
         int done = 0;

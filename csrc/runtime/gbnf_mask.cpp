@@ -60,10 +60,10 @@ class GbnfMask final : public Mask {
 std::unique_ptr<Mask> make_gbnf_mask(const Vocab& vocab, const std::string& gbnf) {
     if (gbnf.size() > kMaxBytes)
         throw InvalidArgument("The grammar has " + std::to_string(gbnf.size()) +
-                              " bytes; at most 65536 are allowed.");
+                              " bytes, but at most 65536 are allowed.");
     llama_sampler_ptr sampler(llama_sampler_init_grammar(vocab.get(), gbnf.c_str(), "root"));
     if (!sampler)
-        throw InvalidArgument("The grammar cannot be parsed; llama.cpp's message above says why.");
+        throw InvalidArgument("The grammar cannot be read; llama.cpp's message above says why.");
     return std::make_unique<GbnfMask>(vocab, std::move(sampler));
 }
 

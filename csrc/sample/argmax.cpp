@@ -15,7 +15,7 @@ using Lanes __attribute__((vector_size(32))) = float;
 using Flags __attribute__((vector_size(32))) = int;
 
 constexpr std::size_t kLanes = sizeof(Lanes) / sizeof(float);
-// Vectors per step. None of them has to wait for another's result.
+// Independent vectors per step.
 constexpr std::size_t kAtOnce = 4;
 static_assert(kPartLogits % (kAtOnce * kLanes) == 0);
 
@@ -23,7 +23,7 @@ constexpr float kLeast = -std::numeric_limits<float>::infinity();
 
 }  // namespace
 
-// Fast enough to read the row of a 128k vocabulary at the speed of memory.
+// Fast enough to read a row of a 128k vocabulary at memory speed.
 SPECLLAMA_CLONES("avx2")
 Token argmax(std::span<const float> logits, std::span<float> peaks) {
     const std::size_t n = logits.size();
@@ -31,7 +31,7 @@ Token argmax(std::span<const float> logits, std::span<float> peaks) {
     std::array<Flags, kAtOnce> nans{};
     bool nan = false;
     float most = kLeast;
-    std::size_t at = 0;  // start of the part that holds `most`
+    std::size_t at = 0;  // start of the part with `most`
     for (std::size_t first = 0; first < n; first += kPartLogits) {
         float peak = kLeast;
         if (first + kPartLogits <= n) {

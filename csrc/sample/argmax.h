@@ -8,8 +8,8 @@
 
 namespace specllama {
 
-// Logits per part of a row; the last part may be shorter. Whoever knows the largest logit of each
-// part, its peak, can pass over most of a vocabulary.
+// Logits per part of a row; the last part may be shorter. With the largest logit of each part (its
+// peak), most of a vocabulary can be skipped.
 inline constexpr std::size_t kPartLogits = 128;
 
 inline std::size_t n_parts(std::size_t n_logits) {
@@ -21,7 +21,7 @@ inline std::span<const float> part(std::span<const float> logits, std::size_t i)
     return from.first(std::min(kPartLogits, from.size()));
 }
 
-// The token of the largest logit, the lowest id among equals, as llama.cpp's greedy sampler has it.
+// The token of the largest logit, the lowest id among equals, as in llama.cpp's greedy sampler.
 //
 // logits: one row, [n_vocab]. Returns kNoToken when the row is empty, or holds a NaN or
 // plus infinity.

@@ -15,11 +15,12 @@ double weight(const Candidate& candidate, double highest) {
     return std::exp(candidate.logit - highest);
 }
 
-// Depths below the highest logit: where top-p looks first, and where no probability is left.
+// Depths below the highest logit: the first one that top-p tries, and the one at which no
+// probability is left.
 constexpr double kShallow = 8;
 constexpr double kDeepest = 1024;
 
-// What is lower is minus infinity: the token is forbidden.
+// Only minus infinity is lower: the token is forbidden.
 constexpr double kLowest = std::numeric_limits<float>::lowest();
 
 // The standard deviation of the logits that are not forbidden.
@@ -84,8 +85,8 @@ void Candidates::take_first(std::span<const float> logits, std::span<const float
     if (top_p_ < 1) keep_top_p(kept_weight(highest), highest);
 }
 
-// Keeps a heap of the best k so far, the worst of them on top. Most of a large vocabulary is passed
-// over with one comparison per part.
+// Keeps a heap of the best k so far, the worst of them on top. Most of a large vocabulary is
+// skipped with one comparison per part.
 void Candidates::take_top_k(std::span<const float> logits, std::span<const float> peaks) {
     for (std::size_t i = 0; i < peaks.size(); ++i) {
         if (kept_.size() == top_k_ && peaks[i] <= kept_.front().logit) continue;
@@ -104,8 +105,8 @@ void Candidates::take_top_k(std::span<const float> logits, std::span<const float
     }
 }
 
-// Takes the tokens near the highest logit, and doubles the depth until they have the probability
-// wanted: most of a large vocabulary has next to none.
+// Takes the tokens near the highest logit, and doubles the depth until they have the required
+// probability: most of a large vocabulary has almost none.
 void Candidates::take_top_p(std::span<const float> logits, std::span<const float> peaks,
                             float highest) {
     const double total = exp_sum(logits, highest);
@@ -140,8 +141,8 @@ void Candidates::keep_from(double least) {
     std::erase_if(kept_, [&](const Candidate& candidate) { return candidate.logit < least; });
 }
 
-// A token's information is -log p, and its average the entropy: so how far both are apart is how
-// far the token's logit is from the average of the logits, each weighted with its probability.
+// A token's information is -log p, and its average is the entropy. So their difference is that of
+// the token's logit from the average of the logits, weighted by probability.
 void Candidates::keep_typical(float highest) {
     const double total = kept_weight(highest);
     double sum = 0;
@@ -158,7 +159,7 @@ void Candidates::keep_top_p(double total, float highest) {
     keep_first(top_p_ * total, highest, likelier);
 }
 
-// Sorts from the front, a part at a time, until the sorted part weighs as much as wanted.
+// Sorts from the front, one part at a time, until the sorted part has the required weight.
 template <typename Order>
 void Candidates::keep_first(double wanted, float highest, Order order) {
     double sum = 0;
@@ -180,7 +181,7 @@ void Candidates::keep_first(double wanted, float highest, Order order) {
 
 void Candidates::exclude_top(float highest) {
     const double least = xtc_threshold_ * kept_weight(highest);
-    const Candidate* last = nullptr;  // of the top choices
+    const Candidate* last = nullptr;  // last of the top choices
     for (const Candidate& one : kept_)
         if (weight(one, highest) >= least && (last == nullptr || likelier(*last, one))) last = &one;
     if (last == nullptr) return;

@@ -23,26 +23,26 @@ inline bool likelier(const Candidate& a, const Candidate& b) {
 // applied in this order as in llama.cpp's chain.
 class Candidates {
  public:
-    // Allocates all that cutting a row of n_vocab logits may need.
+    // Allocates everything needed to cut a row of n_vocab logits.
     Candidates(const SamplingOptions& options, std::size_t n_vocab);
 
-    // Whether anything is cut at all, but for XTC.
+    // Whether anything is cut, apart from XTC.
     bool cuts() const { return cuts_first() || top_p_ < 1 || min_p_ > 0; }
 
-    // Whether the likeliest token is always left, but for XTC.
+    // Whether the likeliest token is always kept, apart from XTC.
     bool keep_likeliest() const { return typical_p_ >= 1; }
 
     // Most candidates that can be left.
     std::size_t most() const { return kept_.capacity(); }
 
-    // Cuts a row and returns what is left: at least one token, none of them forbidden (minus
-    // infinity), valid until the next call. The row has a finite logit, and holds no NaN and no
-    // plus infinity. peaks: those of its parts, see argmax. exclude: XTC takes its top choices out.
+    // Cuts a row and returns the remaining tokens: at least one, none of them forbidden (minus
+    // infinity), valid until the next call. The row must have a finite logit, and no NaN or plus
+    // infinity. peaks: of its parts, see argmax. exclude: XTC removes the top choices.
     std::span<const Candidate> cut(std::span<const float> logits, std::span<const float> peaks,
                                    bool exclude = false);
 
  private:
-    // What comes before top_p: the probabilities that it adds up are of what these have left.
+    // Steps before top_p: it sums the probabilities of the tokens that they leave.
     bool cuts_first() const { return top_k_ > 0 || typical_p_ < 1 || top_n_sigma_ > 0; }
 
     void take_first(std::span<const float> logits, std::span<const float> peaks, float highest);

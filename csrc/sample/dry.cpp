@@ -43,7 +43,7 @@ void Dry::find(TokenSpan context) {
     });
 }
 
-// Where one token repeats itself, it is added once.
+// A repeated token is added once.
 void Dry::add(const Match& match) {
     if (!found_.empty() && found_.back().token == match.token)
         found_.back().length = std::max(found_.back().length, match.length);
@@ -51,9 +51,9 @@ void Dry::add(const Match& match) {
         found_.push_back(match);
 }
 
-// The Z algorithm over the tokens in reverse: whatever lies within the match that reaches farthest
-// has been compared with the last tokens before. (Gusfield, "Algorithms on strings, trees, and
-// sequences", 1997, section 1.4.)
+// The Z algorithm over the tokens in reverse: everything within the match that reaches farthest was
+// already compared with the last tokens. (Gusfield, "Algorithms on strings, trees, and sequences",
+// 1997, section 1.4.)
 void Dry::match(TokenSpan last) {
     const std::size_t n = last.size();
     const auto backwards = [&](std::size_t i) { return last[n - 1 - i]; };
@@ -71,14 +71,14 @@ void Dry::match(TokenSpan last) {
     }
 }
 
-// The number of tokens behind the last breaker, `most` at most. A breaker may begin in one token
-// and end in another: then those behind the latter count.
+// The number of tokens after the last breaker, at most `most`. A breaker may begin in one token and
+// end in another: then the tokens after the latter count.
 std::size_t Dry::behind_breaker(TokenSpan last, std::size_t most) {
     text_.clear();
     ends_.clear();
-    std::size_t at = std::string::npos;  // where a breaker ends, counted from the text's end
-    // A breaker that is found later may be longer and end nearer to the text's end; and breakers
-    // that end in one of the `most` last tokens may begin before these.
+    std::size_t at = std::string::npos;  // end of a breaker, counted from the text's end
+    // A breaker found later may be longer and end nearer to the text's end, and breakers that end
+    // in one of the last `most` tokens may begin before these.
     std::size_t n_bytes = std::string::npos;
     for (std::size_t i = 0; i < last.size(); ++i) {
         if (i == most) n_bytes = text_.size();
@@ -102,7 +102,7 @@ bool Dry::breaks(Token token) {
     });
 }
 
-// Writes a token's text, backwards, to piece_.
+// Writes a token's text backwards to piece_.
 void Dry::take_text(Token token) {
     piece_.clear();
     append_text_(token, piece_);

@@ -11,22 +11,22 @@
 
 namespace specllama {
 
-// Appends a token's text, also a special one's, to a string.
+// Appends a token's text, also that of a special token, to a string.
 using AppendText = std::function<void(Token token, std::string& out)>;
 
-// DRY, "don't repeat yourself": penalises tokens that would lengthen a repetition. Where the end of
-// the text occurred before, the token that followed it there loses multiplier * base ^ (length -
-// allowed_length), with `length` tokens alike before it; the longest occurrence counts. What comes
-// before a sequence breaker, such as the end of a line, is not compared, and breakers themselves
-// are not penalised. (By the pseudonym p-e-w, text-generation-webui, pull request 5677, 2024.)
+// DRY, "don't repeat yourself": penalises tokens that would lengthen a repetition. If the last
+// `length` tokens of the text occurred before, the token that followed them there loses multiplier
+// * base ^ (length - allowed_length); the longest occurrence counts. Tokens before a sequence
+// breaker, such as the end of a line, are not compared, and breakers themselves are not penalised.
+// (By the pseudonym p-e-w, text-generation-webui, pull request 5677, 2024.)
 class Dry {
  public:
-    // append_text: null if there are no texts; then there are no breakers.
+    // append_text: null: there are no texts, and so no breakers.
     Dry(const SamplingOptions& options, AppendText append_text);
 
     const AppendText& append_text() const { return append_text_; }
 
-    // Whether anything is penalised at all.
+    // Whether anything is penalised.
     bool on() const { return multiplier_ > 0 && last_n_ != 0; }
 
     // Calls take(token, penalty) for each token that would lengthen a repetition at the end of
@@ -38,8 +38,8 @@ class Dry {
     }
 
  private:
-    // A token that followed an earlier occurrence of the text's end, and that occurrence's length
-    // in tokens.
+    // A token that followed an earlier occurrence of the end of the text, and the length of that
+    // occurrence in tokens.
     struct Match {
         Token token;
         std::size_t length;
@@ -61,12 +61,13 @@ class Dry {
     AppendText append_text_;
     std::size_t longest_breaker_ = 0;  // in bytes
 
-    // Kept from call to call for their capacity. matched_[k]: how many tokens up to the k last ones
-    // are the same as those at the end.
+    // Kept between calls for their capacity. matched_[k]: number of tokens before the last k that
+    // equal those at the end.
     std::vector<std::size_t> matched_;
     std::vector<Match> found_;
-    std::string text_;               // of the last tokens, backwards
-    std::vector<std::size_t> ends_;  // [i]: where the text of token i from the end ends in text_
+    std::string text_;  // of the last tokens, backwards
+    std::vector<std::size_t>
+        ends_;  // [i]: end of the text of token i, counted from the end, in text_
     std::string piece_;
 };
 

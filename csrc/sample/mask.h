@@ -9,7 +9,7 @@
 
 namespace specllama {
 
-// Which tokens may come next, whatever the model thinks: a grammar, or the limit of a thought. It
+// The tokens that may come next, regardless of the model: a grammar, or the limit of a thought. It
 // keeps track of its place in the text.
 class Mask {
  public:
@@ -24,25 +24,25 @@ class Mask {
     Mask& operator=(const Mask&) = delete;
     virtual ~Mask() = default;
 
-    // The tokens that may come next; no words: any. Valid until the next call.
+    // The tokens that may come next; empty: any. Valid until the next call.
     virtual Bits allowed() = 0;
 
     // Sets the logits [n_vocab] of all tokens that may not come next to minus infinity.
     virtual void apply(std::span<float> logits);
 
-    // Of a draft, how many tokens may come one after the other, as far as that is known before
-    // they are accepted: exact for the first of them, at least the true number for the others.
+    // Number of leading tokens of a draft that are allowed, as far as this is known before they are
+    // accepted. It is exact for the first token; for the others it may be too high.
     virtual std::size_t n_allowed(TokenSpan draft) = 0;
 
     bool allows(Token token) { return n_allowed({&token, 1}) == 1; }
 
-    // Moves on by a token, which must be allowed and must not end the text.
+    // Advances by a token, which must be allowed and must not end the text.
     virtual void accept(Token token) = 0;
 
-    // Whether it decides about the next token. Until then any token may come.
+    // Whether it restricts the next token. Before that any token may come.
     virtual bool begun() const = 0;
 
-    // An independent copy at the same place of the text; null: it cannot be copied.
+    // An independent copy at the same place in the text; null: it cannot be copied.
     virtual std::unique_ptr<Mask> clone() const = 0;
 };
 

@@ -16,25 +16,25 @@ inline std::uint64_t mix(std::uint64_t x) {
     return x ^ (x >> 31);
 }
 
-// The step of a counter from one place to the next: 2^64 / golden ratio, odd.
+// The step of a counter: 2^64 / golden ratio, odd.
 inline constexpr std::uint64_t kGamma = 0x9e3779b97f4a7c15ULL;
 
-// The seed of choice i where one request has several; choice 0 has the request's own seed.
+// The seed of choice i of a request with several; choice 0 has the request's own seed.
 inline std::uint64_t choice_seed(std::uint64_t seed, std::uint64_t choice) {
     return choice == 0 ? seed : mix(mix(seed + kGamma) + choice);
 }
 
-// What noise is used for. The streams are independent of each other.
+// Uses of noise. The streams are independent of each other.
 enum class NoiseStream : std::uint64_t {
     choose = 0,    // a token from the target's logits, or, coupled, from a drafter's
-    draft = 1,     // in rejection sampling: which token the drafter draws,
-    accept = 2,    // whether the target accepts it,
-    residual = 3,  // and which token replaces a rejected one;
+    draft = 1,     // in rejection sampling: the token that the drafter draws
+    accept = 2,    // whether the target accepts it
+    residual = 3,  // the token that replaces a rejected one
     exclude = 4,   // whether XTC excludes the top choices
 };
 
-// The noise at one position of a sequence: a pure function of (stream, seed, position, token), so
-// that it does not depend on who asks for it, how often, or in what order. A SplitMix64 generator:
+// The noise at one position of a sequence: a pure function of (stream, seed, position, token). So
+// it does not depend on the caller or on the number and order of calls. A SplitMix64 generator:
 // stream, seed and position give its start, and it is read at the token's index.
 class Noise {
  public:

@@ -15,12 +15,12 @@ using Lanes __attribute__((vector_size(32))) = float;
 using Ints __attribute__((vector_size(32))) = int;
 constexpr std::size_t kLanes = sizeof(Lanes) / sizeof(float);
 
-constexpr float kMost = 88;  // largest whole x for which a float can hold e^x
+constexpr float kMost = 88;  // largest integer x for which a float can hold e^x
 constexpr float kLog2E = 1.44269504F;
-// ln 2 in two parts, of which the first has so few digits that whole multiples of it are exact.
+// ln 2 in two parts. The first has so few digits that integer multiples of it are exact.
 constexpr float kLn2 = 0.693359375F;
 constexpr float kLn2Rest = -2.12194440e-4F;
-// Adding a number to this rounds it to a whole number, which then stands in the lowest bits.
+// Adding a number to this rounds it to an integer, which is then in the lowest bits.
 constexpr float kRounding = 0x1.8p23F;
 
 // Replaces x by e^x, with a relative error of at most 3e-7, in all lanes at once: 2^n e^r, with
@@ -46,7 +46,7 @@ inline __attribute__((always_inline)) void exponentiate(Lanes& x) {
 
 SPECLLAMA_CLONES("avx2")
 double exp_sum(std::span<const float> logits, float origin) {
-    // Few enough terms per lane, 128, that a float sum loses nothing that matters.
+    // So few terms per lane (128) that a float sum is precise enough.
     constexpr std::size_t kPart = 128 * kLanes;
     double total = 0;
     for (std::size_t from = 0; from < logits.size(); from += kPart) {

@@ -18,7 +18,7 @@ void for_each(Distribution& p, const Distribution& q, Visit visit) {
     }
 }
 
-// The first token, in their order, at which the sum of the weights passes uniform * total.
+// The first token, in order, at which the sum of the weights exceeds uniform * total.
 Token draw(const Distribution& weights, double uniform) {
     double total = 0;
     for (const Outcome& outcome : weights) total += outcome.probability;
@@ -26,19 +26,19 @@ Token draw(const Distribution& weights, double uniform) {
     Token drawn = kNoToken;
     for (const auto& [token, weight] : weights) {
         if (weight == 0) continue;
-        drawn = token;  // the last one, if rounding leaves something over
+        drawn = token;  // the last one, if rounding leaves a remainder
         left -= weight;
         if (left < 0) break;
     }
     return drawn;
 }
 
-// What is left of q after some guesses were drawn from it without replacement, scaled to sum to 1.
+// The rest of q after some guesses were drawn from it without replacement, scaled to sum to 1.
 class Remainder {
  public:
     Remainder(const Distribution& q, std::span<const Guess> drawn) : q_(q), drawn_(drawn) {
         if (drawn.empty()) return;
-        // Summed anew: 1 minus what is gone would be mere rounding if nearly all is gone.
+        // Summed anew: 1 minus the drawn part would be only rounding error if nearly all is drawn.
         left_ = 0;
         for (const Outcome& outcome : q)
             if (!gone(outcome.token)) left_ += outcome.probability;
@@ -82,7 +82,7 @@ Token judge(Distribution& p, std::span<const Guess> guesses, double lenience, co
         };
         double left = 0;
         for_each(p, q, [&](Outcome& one, double of_q) { left += rest(one, of_q); });
-        if (left == 0) break;  // p and q are equal but for rounding
+        if (left == 0) break;  // p and q are equal up to rounding
         for_each(p, q, [&](Outcome& one, double of_q) { one.probability = rest(one, of_q); });
         total = left;
     }

@@ -18,19 +18,19 @@ namespace specllama {
 
 namespace {
 
-constexpr std::size_t kMostOfBreakers = 64;  // how many, and how long
+constexpr std::size_t kMostOfBreakers = 64;  // of their number and of their length
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNoTemperature = 1e-30;
 constexpr float kForbidden = -std::numeric_limits<float>::infinity();
 
 // A shifted logit, kept finite: a token that a bias or penalty favours without bounds is likelier
-// than all others, but may be compared with them.
+// than all others, but can still be compared with them.
 float finite(double logit) {
     constexpr double kMost = std::numeric_limits<float>::max();
     return static_cast<float>(std::clamp(logit, -kMost, kMost));
 }
 
-// Below 2^53, so that programs that hold all numbers as doubles can give it back exactly.
+// Below 2^53, so that programs that store all numbers as doubles can return it exactly.
 std::uint64_t fresh_seed() {
     std::random_device device;
     return (std::uint64_t{device()} << 32 | device()) >> 11;
@@ -49,8 +49,8 @@ SamplingOptions checked(const SamplingOptions& options, std::size_t n_vocab) {
     check(options, n_vocab);
     SamplingOptions all = options;
     if (!all.seed) all.seed = fresh_seed();
-    // Dividing by less would make a logit infinite, or any difference of two logits outweigh the
-    // noise.
+    // Dividing by less would make a logit infinite, or make any difference of two logits outweigh
+    // the noise.
     if (all.temperature < kNoTemperature) all.temperature = 0;
     return all;
 }
@@ -62,7 +62,7 @@ void check(const SamplingOptions& o, std::size_t n_vocab) {
     check_breakers(o.dry_sequence_breakers);
     if (o.lenience < 1 && o.acceptance != AcceptanceRule::rejection)
         throw InvalidArgument(
-            "lenience is for acceptance=\"rejection\"; leave it out, or choose that.");
+            "lenience is for acceptance=\"rejection\"; leave it out, or use that rule.");
     for (const auto& [token, bias] : o.logit_bias) {
         if (token < 0 || static_cast<std::size_t>(token) >= n_vocab)
             throw InvalidArgument("logit_bias names token " + std::to_string(token) +
@@ -92,7 +92,7 @@ void Sampler::penalise(std::span<float> logits, TokenSpan context) {
                             ? context.size()
                             : std::min<std::size_t>(context.size(), options_.repeat_last_n);
     const TokenSpan last = context.last(n_last);
-    // One by one: so the capacity doubles as the text grows.
+    // Copied one by one, so that the capacity doubles as the text grows.
     recent_.clear();
     std::ranges::copy(last, std::back_inserter(recent_));
     std::ranges::sort(recent_);
@@ -123,7 +123,7 @@ void Sampler::shift(std::span<float> logits, TokenSpan context) {
     excludes_ = uniform(noise.bits(0)) < options_.xtc_probability;
 }
 
-// What of a row that likeliest() has looked at may be chosen.
+// The tokens that may be chosen, of the last row passed to likeliest().
 std::span<const Candidate> Sampler::cut(std::span<const float> logits) {
     return candidates_.cut(logits, peaks_, excludes_);
 }
@@ -163,7 +163,7 @@ Token Sampler::choose_shifted(std::span<float> logits, Position position,
         if (mask_) mask_->apply(logits);
         return guesses.empty() ? pick(logits, noise) : judge_guesses(logits, position, guesses);
     }
-    // Asking the grammar about one token is far cheaper than having it go through a vocabulary.
+    // The grammar checks one token far faster than a whole vocabulary.
     const Token token = pick(logits, noise);
     if (token < 0 || !mask_ || mask_->allows(token)) return token;
     mask_->apply(logits);
@@ -199,7 +199,7 @@ Token Sampler::draft(std::span<float> logits, TokenSpan context, Distribution& d
     const Token token = pick(logits, noise, alternatives);
     if (token >= 0 && rejects()) {
         softmax(cut(logits), options_.temperature, drawn_from);
-        // Tokens that have probability 0 there, being cut or too unlikely, are no guesses.
+        // Tokens with probability 0 there (cut, or too unlikely) are not guesses.
         std::ranges::replace_if(
             alternatives, [&](Token other) { return probability(drawn_from, other) == 0; },
             kNoToken);
@@ -229,12 +229,12 @@ Token Sampler::likeliest(std::span<const float> logits) {
     return token >= 0 && logits[token] == -kInfinity ? kNothingLeft : token;
 }
 
-// Calls consider(score, token) for the tokens left of the row that likeliest() looked at last,
+// Calls consider(score, token) for the remaining tokens of the last row passed to likeliest(),
 // without most of those that score at most `best`; consider may change `best`.
 //
-// A Gumbel number is at most -log(1 - u), and 1 - u is at least 2^-(leading ones + 1). So only the
-// few tokens with enough leading ones to reach `best` need their logarithms taken, and the peak of
-// a part tells how many ones any of its tokens needs at least.
+// A Gumbel number is at most -log(1 - u), and 1 - u is at least 2^-(leading ones + 1). So
+// logarithms are needed only for the few tokens with enough leading ones to reach `best`, and the
+// peak of a part gives the minimum number of ones for its tokens.
 template <typename Consider>
 void Sampler::each_left(std::span<const float> logits, Noise noise, const double& best,
                         Consider consider) {
@@ -249,10 +249,10 @@ void Sampler::each_left(std::span<const float> logits, Noise noise, const double
         return;
     }
     for (std::size_t i = 0; i < peaks_.size(); ++i) {
-        constexpr double kMargin = 1e-6;  // far more than rounding errors
+        constexpr double kMargin = 1e-6;  // far above rounding errors
         const double n_ones =
             (best - peaks_[i] / options_.temperature) / std::numbers::ln2 - kMargin;
-        if (!(n_ones < 65)) continue;  // also where all of the part is forbidden
+        if (!(n_ones < 65)) continue;  // also true if all of the part is forbidden
         const auto n_least = static_cast<int>(std::max(n_ones, 0.0));
         const std::uint64_t least = n_least == 0 ? 0 : ~std::uint64_t{0} << (64 - n_least);
         auto token = static_cast<Token>(i * kPartLogits);
@@ -291,7 +291,8 @@ Token Sampler::pick(std::span<const float> logits, Noise noise, std::span<Token>
     if (!greedy) {
         each_left(logits, noise, least, consider);
     } else if (keeps_likeliest()) {
-        // Were the likeliest token forbidden, the next one would be the likeliest, whatever is cut.
+        // If the likeliest token were forbidden, the next one would be the likeliest, regardless of
+        // the cuts.
         for (std::size_t i = 0; i < peaks_.size(); ++i) {
             if (peaks_[i] <= least) continue;
             auto token = static_cast<Token>(i * kPartLogits);
@@ -304,7 +305,7 @@ Token Sampler::pick(std::span<const float> logits, Noise noise, std::span<Token>
     return best[0].token == kNoToken ? most_likely : best[0].token;
 }
 
-// What temperature 0 chooses.
+// The token that temperature 0 chooses.
 Token Sampler::pick_likeliest(std::span<const float> logits) {
     const Token most_likely = likeliest(logits);
     if (most_likely < 0 || keeps_likeliest()) return most_likely;

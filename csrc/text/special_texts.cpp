@@ -11,13 +11,13 @@ SpecialTexts::SpecialTexts(std::vector<std::string_view> texts) : texts_(std::mo
     for (const std::string_view text : texts_) begins_.set(static_cast<unsigned char>(text[0]));
 }
 
-// Length of the longest special text that `text` begins with; 0: it begins with none.
+// Length of the longest special text at the beginning of `text`; 0: none.
 std::size_t SpecialTexts::longest_at(std::string_view text) const {
     if (!begins_.test(static_cast<unsigned char>(text[0]))) return 0;
     std::size_t longest = 0;
     auto first = texts_.begin();
     auto last = texts_.end();
-    // [first, last): those that agree with the first n bytes of `text`; the shortest come first.
+    // [first, last): those that begin with the first n bytes of `text`; the shortest come first.
     for (std::size_t n = 0; n < text.size() && first != last; ++n) {
         const auto byte = [n](std::string_view one) {
             return one.size() > n ? static_cast<unsigned char>(one[n]) : -1;
@@ -42,8 +42,8 @@ std::vector<SpecialTexts::Occurrence> SpecialTexts::find(std::string_view text) 
 
 std::vector<SpecialTexts::Run> SpecialTexts::runs(std::string_view text, TextRanges plain) const {
     std::vector<Run> runs;
-    std::size_t run = 0;   // where the current run began
-    std::size_t part = 0;  // where the part after the last special text began
+    std::size_t run = 0;   // beginning of the current run
+    std::size_t part = 0;  // beginning of the part after the last special text
     const auto end_part = [&](std::size_t end) {
         const std::string_view between = text.substr(part, end - part);
         if (find(between).empty()) return;

@@ -9,15 +9,15 @@
 
 namespace specllama {
 
-// The texts of the special tokens that a tokenizer looks for in a text before all else, the longest
-// first: each occurrence that it finds, from left to right, becomes that token.
+// The texts of the special tokens. A tokenizer first searches a text for these, the longest first:
+// each occurrence, from left to right, becomes that token.
 //
-// llama.cpp's tokenizer takes time in proportion to the square of their number in a text. A text
-// that is cut between them is tokenized sooner.
+// llama.cpp's tokenizer takes time in proportion to the square of their number in a text. Cutting a
+// text between them makes it faster.
 class SpecialTexts {
  public:
     SpecialTexts() = default;
-    // texts: must outlive this; empty ones are left out.
+    // texts: must outlive this; empty ones are ignored.
     explicit SpecialTexts(std::vector<std::string_view> texts);
 
     // A part of a text, and whether special texts in it become tokens.
@@ -28,15 +28,15 @@ class SpecialTexts {
         bool operator==(const Run&) const = default;
     };
 
-    // Cuts a text into runs, so that no special text that has a byte in `plain` becomes a token,
-    // and all others do. A cut comes only between a special text and plain text. A text that needs
-    // no cut is one run.
+    // Cuts a text into runs, so that special texts with a byte in `plain` do not become tokens, and
+    // all others do. It cuts only between a special text and plain text. A text that needs no cut
+    // is one run.
     std::vector<Run> runs(std::string_view text, TextRanges plain) const;
 
-    // Cuts a text into parts, of about n_most occurrences each where that is possible. Tokenized
-    // apart, they have the same tokens as the whole: each part but the first begins with an
-    // occurrence that is certain to become a token, since no other one overlaps it that is as long,
-    // unless it is of the same text and begins later.
+    // Cuts a text into parts of about n_most occurrences each, if possible. Tokenized separately,
+    // they have the same tokens as the whole: each part except the first begins with an occurrence
+    // that is certain to become a token, because no other occurrence of at least its length
+    // overlaps it, except a later one of the same text.
     std::vector<std::string_view> parts(std::string_view text, std::size_t n_most) const;
 
  private:

@@ -6,7 +6,7 @@
 
 namespace specllama {
 
-// Looks for a stop string. The first n_searched bytes hold no whole one.
+// Searches for a stop string. The first n_searched bytes contain no whole one.
 bool TextStream::find_stop(std::size_t n_searched) {
     for (const std::string& one : stop_) {
         const std::size_t from = n_searched - std::min(n_searched, one.size() - 1);
@@ -15,7 +15,7 @@ bool TextStream::find_stop(std::size_t n_searched) {
     return stop_at_ != std::string::npos;
 }
 
-// Number of leading bytes in which no stop string can begin any more.
+// Number of leading bytes in which no stop string can begin.
 std::size_t TextStream::n_certain() const {
     std::size_t n_open = 0;
     for (const std::string& one : stop_) {
@@ -70,8 +70,7 @@ void TextStream::take(bool ended, FinishReason reason, std::vector<Chunk>& chunk
         take_text(token.end, ended && token.end == n_bytes, chunk.text);
     }
     if (!ended) return;
-    // A chunk without a token, for the text before a stop string inside a token, or to carry the
-    // reason.
+    // A chunk without a token, for the text before a stop string inside a token, or for the reason.
     if (n_bytes_taken_ < n_bytes || (chunks.empty() && reason != FinishReason::none))
         take_text(n_bytes, true, chunks.emplace_back().text);
     if (!chunks.empty()) chunks.back().finish_reason = reason;

@@ -12,11 +12,12 @@
 
 namespace specllama {
 
-// Turns the bytes of generated tokens into chunks: whole UTF-8 characters only, and nothing that
-// may turn out to be the beginning of a stop string.
+// Turns the bytes of generated tokens into chunks: only whole UTF-8 characters, and nothing that
+// may be the beginning of a stop string.
 //
-// A chunk is given per token, once it is certain that the token stays. A token that a stop string
-// touches is dropped; the text before the stop string in it comes as a chunk without a token.
+// There is one chunk per token, once it is certain that the token stays. A token that contains a
+// part of a stop string is dropped; its text before the stop string becomes a chunk without a
+// token.
 class TextStream {
  public:
     // stop: no empty strings.
@@ -27,8 +28,8 @@ class TextStream {
     // Whether a text is one of the stop strings.
     bool is_stop(std::string_view text) const { return std::ranges::count(stop_, text) > 0; }
 
-    // Takes one more token, whose bytes `append_piece(bytes)` appends to a string. Returns whether
-    // a stop string is complete now: nothing may be pushed after that.
+    // Adds a token, whose bytes `append_piece(bytes)` appends to a string. Returns whether a stop
+    // string is now complete: nothing may be pushed after that.
     template <typename AppendPiece>
     bool push(Token token, bool from_draft, std::optional<TokenLogprobs> logprobs,
               AppendPiece append_piece) {
@@ -38,21 +39,21 @@ class TextStream {
         return find_stop(before);
     }
 
-    // Appends to `chunks` what is certain, or everything when the generation has `ended`; the last
-    // chunk then carries the reason, if there is one.
+    // Appends the certain chunks to `chunks`, or all when the generation has `ended`; the last
+    // chunk then has the reason, if there is one.
     void take(bool ended, FinishReason reason, std::vector<Chunk>& chunks);
 
-    // Everything pushed so far, up to the stop string; also what `take` still holds back.
+    // Everything pushed so far, up to the stop string, including what `take` still holds back.
     std::string text() const;
 
-    // The stop string that ended the text; "" if none has. If several begin at that place, the one
-    // that was given first.
+    // The stop string that ended the text; "" if none did. If several begin at that place, the
+    // first one of the list.
     std::string stop_string() const;
 
-    // Log-probabilities of the kept tokens; none where they were not asked for.
+    // Log-probabilities of the kept tokens; empty if they were not requested.
     std::vector<TokenLogprobs> logprobs() const;
 
-    // Pushed tokens that lie wholly before the stop string; all of them when there is none.
+    // Number of pushed tokens that end before the stop string; all of them if there is none.
     std::size_t n_kept() const;
 
  private:

@@ -7,12 +7,12 @@ namespace {
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
 struct Character {
-    std::size_t length = 0;  // bytes looked at: of the character, or of what is wrong with it
+    std::size_t length = 0;  // bytes of the character, or of the invalid sequence
     enum { valid, cut, invalid } state = invalid;
 };
 
-// The character at the front of `bytes`, by the table of well-formed sequences of the Unicode
-// Standard (section 3.9, table 3-7). `bytes` is not empty.
+// The first character of `bytes`, by the table of well-formed sequences of the Unicode Standard
+// (section 3.9, table 3-7). `bytes` is not empty.
 Character front(std::string_view bytes) {
     const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
     const unsigned char lead = at(0);

@@ -6,9 +6,9 @@
 
 namespace specllama {
 
-// Appends `bytes` to `out` as valid UTF-8 and returns how many of them were taken. What can never
-// become a character is replaced by U+FFFD; a character that is only begun at the end is left for
-// the next call, or replaced too when `final`.
+// Appends `bytes` to `out` as valid UTF-8 and returns the number of bytes used. Bytes that cannot
+// become a character are replaced by U+FFFD. An incomplete character at the end is left for the
+// next call, or replaced, too, if `final`.
 std::size_t append_utf8(std::string_view bytes, bool final, std::string& out);
 
 // Offset of the first byte that is not valid UTF-8, or npos.

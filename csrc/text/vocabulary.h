@@ -12,8 +12,7 @@
 
 namespace specllama {
 
-// The tokens of a target: what requests and drafters need to know of them. Const and safe from any
-// thread.
+// The tokens of a target, as requests and drafters need them. Immutable and safe from any thread.
 class Vocabulary {
  public:
     // ends: the tokens that end a text.
@@ -27,38 +26,38 @@ class Vocabulary {
     TokenSpan ends() const { return ends_; }
     bool is_end(Token token) const { return std::ranges::find(ends_, token) != ends_.end(); }
 
-    // Whether a message of a conversation ends with a token: one that ends a text, or another that
-    // chat templates write there.
+    // Whether a message of a conversation ends with this token: a token that ends a text, or
+    // another one that chat templates write there.
     virtual bool ends_message(Token token) const { return is_end(token); }
 
-    // Appends the bytes that a token adds to a text to `out`, so that a caller can use its buffer
-    // again; none for special tokens unless `special`. May end inside a character.
+    // Appends the bytes that a token adds to a text to `out`, so that a caller can reuse its
+    // buffer; none for special tokens unless `special`. May end inside a character.
     virtual void append_piece(Token token, std::string& out, bool special) const = 0;
     void append_piece(Token token, std::string& out) const { append_piece(token, out, false); }
 
-    // plain: parts of the text in which no control token is read, whatever parse_special says.
-    // Throws InvalidArgument for a text that cannot be tokenized, or only in minutes, and for parts
-    // that are not within the text.
+    // plain: parts of the text in which control tokens are not read, even with parse_special.
+    // Throws InvalidArgument for a text that cannot be tokenized or would take minutes, and for
+    // parts outside the text.
     virtual std::vector<Token> tokenize(std::string_view text, bool add_special, bool parse_special,
                                         TextRanges plain) const = 0;
     std::vector<Token> tokenize(std::string_view text, bool add_special, bool parse_special) const {
         return tokenize(text, add_special, parse_special, {});
     }
 
-    // The text of a sequence, by the tokenizer's rules for leading spaces; invalid UTF-8 is
-    // replaced by U+FFFD. special: special tokens have their texts in it. Throws InvalidArgument,
-    // as `check` does.
+    // The text of a sequence, by the tokenizer's rules for leading spaces; invalid UTF-8 becomes
+    // U+FFFD. special: include the texts of special tokens. Throws InvalidArgument, like `check`.
     virtual std::string detokenize(TokenSpan tokens, bool special) const = 0;
 
-    // A number that is the same for vocabularies that write a text with the same tokens, judged by
-    // type, size and texts. Other tokens may end a text, as with a chat model and its base model.
+    // A number that is equal for vocabularies with the same type, size and texts, which write a
+    // text with the same tokens. The tokens that end a text may differ, as between a chat model and
+    // its base model.
     virtual std::uint64_t text_fingerprint() const = 0;
 
-    // All of this but the tokenizer.
+    // All of this except the tokenizer.
     VocabularyTable table() const;
 
-    // Throws InvalidArgument, and names the first token that the vocabulary does not contain. what:
-    // what the tokens are part of, as in "prompt"; "": nothing is said of that.
+    // Throws InvalidArgument for the first token that the vocabulary does not contain. what: where
+    // the tokens are, for the message, e.g. "prompt"; "": not said.
     void check(TokenSpan tokens, const std::string& what = "") const;
 
  private:

@@ -9,8 +9,8 @@ namespace specllama {
 
 namespace {
 
-// Negative numbers below kNoToken: all but one bit of each is a part of a hash of the content; the
-// last bit says whether it is the first of the chunk. So chunks differ in every id.
+// Negative numbers below kNoToken: all bits except the last are a part of a hash of the content;
+// the last bit marks the first id of the chunk. So chunks differ in every id.
 std::vector<Token> make_ids(const std::string& id, int part, int n) {
     const std::string text = id + ":" + std::to_string(part);
     const Sha256 hash = sha256({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});

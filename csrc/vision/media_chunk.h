@@ -11,19 +11,19 @@ struct mtmd_input_chunk;
 
 namespace specllama {
 
-// Never changes.
+// Immutable.
 class MediaChunk {
  public:
-    // Takes over what libmtmd has made of `part`th chunk of a medium. id: of the medium.
+    // Takes ownership of libmtmd's chunk, the one with index `part` of a medium. id: of the medium.
     MediaChunk(mtmd_input_chunk* chunk, const std::string& id, int part);
     ~MediaChunk();
     MediaChunk(const MediaChunk&) = delete;
     MediaChunk& operator=(const MediaChunk&) = delete;
 
-    // Cells that it takes in the KV memory, and by how much it moves the position of what follows.
+    // Cells in the KV memory, and positions by which it moves the next token.
     int n_rows() const { return n_rows_; }
     int n_positions() const { return static_cast<int>(ids_.size()); }
-    // What stands for it among the tokens of a prompt, [n_positions].
+    // Its ids among the tokens of a prompt, [n_positions].
     TokenSpan ids() const { return ids_; }
 
     // For the rest of this folder.

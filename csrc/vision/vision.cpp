@@ -60,7 +60,7 @@ std::size_t projector_bytes(const MediaOptions& options, const ModelOptions& mod
     for (const auto& [device, bytes] : mtmd_get_memory_usage(options.mmproj.c_str(), params))
         n_bytes += bytes;
     if (n_bytes > 0) return n_bytes;
-    // It does not say why it failed.
+    // It gives no reason for a failure.
     const ErrorLog why(ErrorLog::Warnings::dropped);
     if (assertions.failed().empty())
         mtmd_free(mtmd_init_from_file(options.mmproj.c_str(), nullptr, params));
@@ -136,7 +136,7 @@ void Vision::add(const Media& media, int n_at_once, MediaPrompt& prompt) const {
         if (chunk->n_rows() > n_at_once && mtmd_decode_use_non_causal(context_, chunk->get()))
             throw InvalidArgument(std::string(name(media)) + " takes " +
                                   std::to_string(chunk->n_rows()) +
-                                  " tokens, which the model reads at once, but n_batch is " +
+                                  " tokens, which the model reads at once, but n_batch is only " +
                                   std::to_string(n_at_once) + "; raise it.");
         prompt.tokens.insert(prompt.tokens.end(), chunk->ids().begin(), chunk->ids().end());
         prompt.n_rows += chunk->n_rows();

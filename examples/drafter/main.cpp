@@ -1,5 +1,5 @@
-// A drafter of one's own in C++: what followed the last two tokens where they stood before is
-// expected to follow again.
+// A custom drafter in C++. It finds the last earlier place of the last two tokens, and drafts the
+// tokens that followed there.
 //
 //     cmake -S examples/drafter -B build/drafter -DCMAKE_PREFIX_PATH=<where specllama is installed>
 //     cmake --build build/drafter
@@ -34,7 +34,7 @@ class Copies final : public Drafter {
             const auto found = std::ranges::find_end(before, last);
             const TokenSpan follows(found.end(), proposal.tokens.end());
             if (found.empty()) continue;
-            // How sure it is, from what the target has said so far: the planner weighs drafts by
+            // The confidence is the share of tokens accepted so far. The planner weighs drafts by
             // it.
             const Record& record = records_[proposal.sequence];
             const float confidence = record.accepted / record.proposed;
@@ -64,7 +64,8 @@ class Copies final : public Drafter {
 void generate(const std::string& model, const std::string& prompt) {
     SessionOptions options;
     options.model.path = model;
-    // A fixed length, so that there is something to see; without it, what pays is drafted.
+    // A fixed length always drafts, for the demonstration. Without it, only drafts that pay are
+    // made.
     options.spec_length = 4;
     Session session(options, std::make_shared<Copies>());
     GenerateOptions request;

@@ -283,7 +283,7 @@ def test_a_grammar_that_becomes_too_complex_ends_its_request_only(
     """The text so far is kept, and the session can be used again."""
     session = open_session()
     bias = {session.tokenize("a", add_special=False)[0]: 50.0}
-    with pytest.raises(DecodeError, match="The grammar is too complex to be followed any further"):
+    with pytest.raises(DecodeError, match="The grammar became too complex to follow"):
         session.generate("x", grammar=grammar, logit_bias=bias, max_tokens=99)
     assert set(session.last.text) <= {"a"}
     assert session.generate("import", max_tokens=2).stats.generated_tokens == 2

@@ -62,7 +62,7 @@ def test_projectors_with_damaged_headers_are_refused(
             np.ones((64, 64), np.float16),
             "position_embd.weight is of type f16",
         ),
-        ("mm.2.weight", np.ones((128, 64), np.float32), "takes something for granted"),
+        ("mm.2.weight", np.ones((128, 64), np.float32), "an assertion of llama.cpp failed"),
         ("mm.2.bias", None, "unable to find tensor mm.2.bias"),
     ],
 )
