@@ -20,7 +20,7 @@ class Copies(Drafter):
 
 
 def generate(model: str, prompt: str) -> None:
-    # A fixed length always drafts, for the demonstration. Without it, only drafts that pay are made.
+    # A fixed length always drafts, for the demonstration; without it, only drafts that pay.
     with SpecSession(model, draft=Copies(), spec_length=4) as session:
         stream = session.stream(prompt, max_tokens=64)
         for chunk in stream:
