@@ -42,7 +42,7 @@ class Sequence {
     // Prompt and generated tokens, one per position. Images and sounds have negative ids (see
     // MediaPrompt).
     TokenSpan tokens() const { return tokens_; }
-    // The same without images and sounds, for users that know only text.
+    // The same without images and sounds, for code that knows only text.
     TokenSpan text_tokens() const { return media_.empty() ? tokens() : TokenSpan(text_tokens_); }
     // Number of text tokens among the first n tokens.
     int n_text(int n) const;

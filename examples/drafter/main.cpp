@@ -64,8 +64,7 @@ class Copies final : public Drafter {
 void generate(const std::string& model, const std::string& prompt) {
     SessionOptions options;
     options.model.path = model;
-    // A fixed length always drafts, for the demonstration. Without it, only drafts that pay are
-    // made.
+    // A fixed length always drafts, for the demonstration; without it, only drafts that pay.
     options.spec_length = 4;
     Session session(options, std::make_shared<Copies>());
     GenerateOptions request;
