@@ -23,7 +23,7 @@ namespace specllama {
 
 class Vocabulary;
 
-// One request: its tokens, what the KV memory holds of them, its text and its statistics.
+// One request: its tokens, those in the KV memory, its text and its statistics.
 class Sequence {
  public:
     // n_ctx: most rows of prompt and generation together. mask: the tokens that may be generated;

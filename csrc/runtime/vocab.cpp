@@ -148,7 +148,7 @@ std::vector<Token> Vocab::tokenize(std::string_view text, bool add_special, bool
                                    TextRanges plain) const {
     // llama.cpp counts bytes and tokens in int32.
     if (text.size() > std::numeric_limits<std::int32_t>::max() / 2)
-        throw InvalidArgument("The text is longer than 1 GiB; give less.");
+        throw InvalidArgument("The text is longer than 1 GiB; shorten it.");
     check_unknown_characters(text);
     check_ranges(plain, text.size());
     std::vector<Token> tokens;
@@ -183,7 +183,7 @@ std::vector<Token> Vocab::tokenize(std::string_view text, bool add_special, bool
         else
             append_run({text, false});
     } catch (const std::system_error&) {
-        throw InvalidArgument("The text is too long to be tokenized on this machine; give less.");
+        throw InvalidArgument("The text is too long to be tokenized on this machine; shorten it.");
     } catch (const std::exception&) {
         // Some tokenizers throw for bytes without a token, or return -1.
         throw InvalidArgument("The model's tokenizer has no tokens for some of this text.");
@@ -199,7 +199,7 @@ void Vocab::check_unknown_characters(std::string_view text) const {
     if (static_cast<double>(n) * n_bytes > kMostCopied)
         throw InvalidArgument("The text has " + std::to_string(text.size()) + " bytes, and " +
                               std::to_string(n) +
-                              " characters of it are no tokens of this model; give less of it.");
+                              " of its characters are not tokens of this model; shorten it.");
 }
 
 std::string Vocab::detokenize(TokenSpan tokens, bool special) const {

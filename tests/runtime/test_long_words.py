@@ -43,5 +43,5 @@ def test_a_text_of_too_many_characters_without_a_token_is_refused(
     with SpecSession(model, None, n_ctx=256, n_threads=1, n_gpu_layers=0) as session:
         assert len(session.tokenize("a" * 500_000, add_special=False)) == 500_000
         assert len(session.tokenize("b" * 20_000, add_special=False)) == 20_000
-        with pytest.raises(ArgumentError, match="500000 characters of it are no tokens of this"):
+        with pytest.raises(ArgumentError, match="500000 of its characters are not tokens of this"):
             session.tokenize("b" * 500_000)

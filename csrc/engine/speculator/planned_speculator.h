@@ -35,7 +35,7 @@ class PlannedSpeculator final : public Speculator {
     void observe_decode(const Decode& decode) override;
 
  private:
-    // What a sequence needs in this round in addition to its request and plan.
+    // Data of a sequence in this round in addition to its request and plan.
     struct Work {
         bool replays = false;             // the sequence continues past end tokens
         std::vector<JoinedDraft> joined;  // [row of proposals_]

@@ -49,7 +49,7 @@ struct Proposal {
 //
 // An error of one proposal goes into Proposal::error and affects no other. A specllama::Error that
 // a drafter throws affects all sequences of the call. Either is recorded in their statistics, and
-// the round goes on without this drafter's draft for them. Any other exception reaches the caller
+// the round continues without this drafter's draft for them. Any other exception reaches the caller
 // of the session. Calls come from one thread at a time.
 class Drafter {
  public:

@@ -44,7 +44,7 @@ class Interrupted : public Error {
     using Error::Error;
 };
 
-// A drafter failed. The engine records it and the round goes on without a draft.
+// A drafter failed. The engine records it, and the round continues without a draft.
 class DrafterError : public Error {
     using Error::Error;
 };

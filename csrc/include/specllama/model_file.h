@@ -7,7 +7,7 @@
 
 namespace specllama {
 
-// What a GGUF file says about its model. If the file is split, all parts count.
+// Properties of a model, from its GGUF file. If the file is split, all parts count.
 struct ModelFile {
     std::string architecture;  // e.g. "llama"
     std::string weight_type;   // e.g. "Q4_K - Medium"
@@ -30,7 +30,7 @@ struct ModelFile {
 // file cannot be loaded.
 ModelFile read_model_file(const std::string& path);
 
-// What the file of a multimodal projector says. width: embedding length of its text model.
+// Properties of a multimodal projector, from its file. width: embedding length of its text model.
 struct ProjectorFile {
     bool sees = false;
     bool hears = false;

@@ -54,10 +54,10 @@ class Stream {
     // Everything generated so far, including what `step` has not returned yet.
     std::vector<Token> tokens() const;
     std::string text() const;
-    // One per token, if they were asked for.
+    // One per token, if requested.
     std::vector<TokenLogprobs> logprobs() const;
     Stats stats() const;
-    // One entry per round, if they were asked for.
+    // One entry per round, if requested.
     std::vector<RoundTrace> trace() const;
 
  private:

@@ -19,7 +19,7 @@ struct DraftedToken {
     bool accepted = false;
 };
 
-// What one round did.
+// The record of one round.
 struct RoundTrace {
     // Tokens generated before this round.
     int position = 0;

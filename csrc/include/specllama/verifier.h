@@ -57,7 +57,7 @@ struct VerifyAnswer {
     // The target's next tokens: those of the draft that it agrees with, and at least the one after
     // them. Without the token that ends the text.
     std::vector<Token> tokens;
-    std::vector<TokenLogprobs> logprobs;  // [i]: of tokens[i], if they were asked for
+    std::vector<TokenLogprobs> logprobs;  // [i]: of tokens[i], if requested
     double seconds = 0;                   // of the target's decode
     int n_verified = 0;                   // tokens of the draft that were verified
     // Why the text has ended for the target; none: it continues.
