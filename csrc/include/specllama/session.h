@@ -35,16 +35,16 @@ struct SavedState {
 // The KV memory is kept between generations: only the part of the next prompt after the longest
 // common prefix is decoded.
 //
-// Any thread may make any call at any time. Working calls wait for each other in order of arrival,
-// and each step advances all generations together. close() does not wait for a beam search, but
-// ends it. With n_seq = 1, start() ends an unfinished generation of the same thread, and throws
-// Busy while one of another thread is unfinished. A drafter that makes a working call to the
-// session that calls it gets Busy; calls that only read are allowed.
+// Any thread may make any call at any time. Working calls (start, step, beam_search, save, load,
+// erase, close, and steps of streams) wait for each other in order of arrival. Each step advances
+// all generations together. close() does not wait for a beam search, but ends it. With n_seq = 1,
+// start() ends an unfinished generation of the same thread, and throws Busy while one of another
+// thread is unfinished. A drafter that makes a working call to the session that calls it gets Busy;
+// calls that only read are allowed.
 class Session {
  public:
-    // Loads the model and allocates its memory. Without a drafter (see drafter.h), a draft model or
-    // a corpus, the session decodes plainly.
-    // Throws InvalidArgument, ModelError, OutOfMemory, Interrupted.
+    // Loads the model and allocates its memory. Without any drafter, here or in the options,
+    // decoding is plain. Throws InvalidArgument, ModelError, OutOfMemory, Interrupted.
     explicit Session(const SessionOptions& options, std::shared_ptr<Drafter> drafter = nullptr);
     // A session with a remote target. Of `options`, only those about drafts and context.n_seq are
     // used. Throws what the other constructor throws.
