@@ -32,7 +32,7 @@ void check_triggers(const SamplingOptions& options) {
         throw InvalidArgument("grammar_triggers need a grammar in llguidance's Lark, not in GBNF.");
     if (triggers.size() > kMostTriggers)
         throw InvalidArgument("grammar_triggers has " + std::to_string(triggers.size()) +
-                              " texts, but at most 1024 are allowed.");
+                              " texts; at most 1024 are allowed.");
     std::size_t n_bytes = 0;
     for (const std::string& one : triggers) {
         if (one.empty() || one.find('\0') != std::string::npos)

@@ -123,7 +123,7 @@ Matcher GrammarCompiler::read(const std::string& grammar, GrammarSyntax syntax) 
         throw InvalidArgument("The grammar has a NUL character; leave it out.");
     if (grammar.size() > kMostBytes)
         throw InvalidArgument("The grammar has " + std::to_string(grammar.size()) +
-                              " bytes, but at most 262144 are allowed.");
+                              " bytes; at most 262144 are allowed.");
     LlgConstraintInit init{};
     llguidance().constraint_init_set_defaults(&init, tokenizer_.get());
     init.log_buffer_level = init.log_stderr_level = 0;

@@ -60,7 +60,7 @@ class GbnfMask final : public Mask {
 std::unique_ptr<Mask> make_gbnf_mask(const Vocab& vocab, const std::string& gbnf) {
     if (gbnf.size() > kMaxBytes)
         throw InvalidArgument("The grammar has " + std::to_string(gbnf.size()) +
-                              " bytes, but at most 65536 are allowed.");
+                              " bytes; at most 65536 are allowed.");
     llama_sampler_ptr sampler(llama_sampler_init_grammar(vocab.get(), gbnf.c_str(), "root"));
     if (!sampler)
         throw InvalidArgument("The grammar cannot be read; llama.cpp's message above says why.");

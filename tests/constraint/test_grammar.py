@@ -173,7 +173,7 @@ def test_processed_logprobs_are_higher_than_raw_ones_under_a_grammar(open_sessio
         ({"grammar": ""}, 'has no rule "root"'),
         ({"grammar": "# nothing\n"}, 'has no rule "root"'),
         ({"grammar": 'root ::= "a"\0'}, r"the end of the line is missing before '\\x00'"),
-        ({"grammar": 'root ::= "' + "a" * 65536 + '"'}, "The grammar has 65547 bytes, but at"),
+        ({"grammar": 'root ::= "' + "a" * 65536 + '"'}, "The grammar has 65547 bytes; at most"),
         ({"grammar": "root ::= " + "(" * 65 + '"a"' + ")" * 65}, "nests more than 64 groups"),
         ({"grammar": "root ::= " + "(" * 30000}, "nests more than 64 groups"),
         ({"grammar": 'root ::= "a"' + "?" * 30000}, "nests too deep"),

@@ -41,7 +41,7 @@ def test_a_head_next_to_a_model_drafts_for_it_and_is_reported(
     assert generation.stats.by_drafter["model"][0] > 0
     said = [line for line in capfd.readouterr().err.splitlines() if str(head) in line]
     assert len(said) == 1
-    assert 'an EAGLE-3 head; draft="ngram" or --draft ngram leaves it out' in said[0]
+    assert 'an EAGLE-3 head. To leave it out: draft="ngram" or --draft ngram.' in said[0]
     open_session(model, "auto").generate(PROMPT, **GREEDY)
     assert capfd.readouterr().err == ""  # the notice is printed once
     without = open_session(model, "ngram", spec_length=3).generate(PROMPT, **GREEDY)

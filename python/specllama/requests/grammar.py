@@ -58,7 +58,7 @@ def constraint(
 def _from_gbnf(text: str) -> str:
     if len(text.encode()) > _LONGEST_GBNF:
         raise ArgumentError(
-            f"The grammar has {len(text.encode())} bytes, but at most {_LONGEST_GBNF} are allowed."
+            f"The grammar has {len(text.encode())} bytes; at most {_LONGEST_GBNF} are allowed."
         )
     from specllama.requests.gbnf.lark import gbnf_as_lark
 

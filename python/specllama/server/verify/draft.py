@@ -28,7 +28,7 @@ def draft_of(fields: Fields, n_vocab: int) -> _core.RequestDraft:
         if not 0 <= depth <= len(tokens):
             raise ApiError(
                 400,
-                f"A branch leaves the draft after 0 to {len(tokens)} of its tokens, not after "
+                f"A branch must leave the draft after 0 to {len(tokens)} of its tokens, not after "
                 f"{depth}.",
                 param="branches",
             )
