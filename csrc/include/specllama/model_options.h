@@ -57,8 +57,8 @@ void list_options(const ModelOptions*, Visit&& option) {
             .flags = "-ts --tensor-split",
             .value = "N,N,..."});
     option(&Options::device, {.name = "device",
-                              .help = "GPUs that hold the layers, or none. Names from `spec-cli "
-                                      "--list-devices`, separated by commas.",
+                              .help = "GPUs that hold the layers (names from `spec-cli "
+                                      "--list-devices`), or none. Separated by commas.",
                               .unset = "all",
                               .flags = "-dev --device",
                               .value = "NAME,..."});

@@ -68,7 +68,7 @@ void list_options(const DraftModelOptions*, Visit&& option) {
                               .flags = "-devd --device-draft",
                               .value = "NAME,..."});
     option(&Options::n_threads, {.name = "draft_n_threads",
-                                 .help = "Threads of the draft model.",
+                                 .help = "Number of threads of the draft model.",
                                  .low = 0,
                                  .high = 512,
                                  .unset = "as n_threads",
