@@ -41,8 +41,8 @@ void quantize(const std::string& from, const std::string& to, ggml_type type, in
     params.pure = true;
     params.max_buf_size = kBuffer;
 
-    // llama.cpp has no other way to report progress or to be stopped. It logs each tensor, as "[
-    // 12/ 290] blk.0.attn_k.weight - ...", while none of its other threads runs.
+    // llama.cpp has no other way to report progress or to be stopped. It logs each
+    // tensor, as "[  12/ 290] blk.0.attn_k.weight - ...", while none of its other threads runs.
     std::exception_ptr thrown;
     const auto follow = [&](const char* text) {
         int done = 0;

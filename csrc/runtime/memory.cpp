@@ -191,8 +191,7 @@ void Memory::empty(SequenceId sequence) {
 
 int Memory::cut(SequenceId sequence, int keep) {
     if (keep > 0 && in_reach(sequence, keep) && llama_memory_seq_rm(memory_, sequence, keep, -1)) {
-        if (n_cuttable_ != kAnyNumber)
-            decoded_from_[sequence] = keep;  // a snapshot can be used once
+        if (n_cuttable_ != kAnyNumber) decoded_from_[sequence] = keep;  // snapshots serve once
         extend(sequence, keep);
         return keep;
     }

@@ -27,9 +27,8 @@ namespace fs = std::filesystem;
 constexpr int kMostEntries = 4096;         // of folders that are read
 constexpr int kMostFiles = 32;             // that are opened
 constexpr std::uint64_t kLeastRatio = 10;  // of a target's weights to a draft model's
-constexpr double kBelieved =
-    0.7;                          // prior chance that a drafted token is right, as in a new planner
-constexpr int kMostDrafted = 16;  // tokens of a draft
+constexpr double kBelieved = 0.7;          // prior chance that a drafted token is right
+constexpr int kMostDrafted = 16;           // tokens of a draft
 
 // Parts of the names of files that are not complete models.
 constexpr std::array kNames = {"mtp-", "eagle3-", "dflash-", "dspark-"};
