@@ -46,8 +46,7 @@ std::string pair_key(const CurveKeys& keys) { return keys[1] + ", beside " + key
 
 std::string curve_key(const Header& header, const ModelOptions& model, const ContextPlan& context,
                       const std::string& kernels) {
-    std::string key =
-        "2, llama.cpp " + std::string(llama_cpp_version());  // 2: version of this format
+    std::string key = "2, llama.cpp " + std::string(llama_cpp_version());  // 2: the format
     for (const Device& device : list_devices(model.rpc)) key += ", " + device.description;
     for (const std::int64_t number :
          {static_cast<std::int64_t>(header.weights.total), std::int64_t{header.n_vocab},

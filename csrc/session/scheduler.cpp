@@ -367,7 +367,7 @@ void Scheduler::load(const SavedState& saved, int slot) {
     if (!open().model()) refuse_remote("load_state");
     if (saved.key != state_key_)
         throw InvalidArgument("The state was saved by another kind of session (" + saved.key +
-                              ") than this one (" + state_key_ + ").");
+                              "); this one is " + state_key_ + ".");
     check_saved(saved.tokens, *vocabulary(), info().n_ctx + 1);
     const std::scoped_lock lock(lock_);
     check_open();
