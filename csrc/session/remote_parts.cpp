@@ -23,7 +23,7 @@ void add_draft_model(const SessionOptions& options, const SessionInfo& about, Dr
                      Drafters& drafters) {
     if (draft.mtp)
         throw InvalidArgument(
-            "draft=\"mtp\" needs the model in this process; let the server draft with it.");
+            "draft=\"mtp\" needs the model in this process; use it on the server instead.");
     Header header = check_gguf(draft.model.path);
     if (header.is_head())
         throw InvalidArgument("The draft " + draft.model.path +
