@@ -47,7 +47,7 @@ void add_draft_model(const SessionOptions& options, const SessionInfo& about, Dr
     auto model = Model::load(draft.model, Kernels::fastest, header, options.load_progress);
     if (model->vocab().fingerprint() != about.vocabulary || model->vocab().size() != about.n_vocab)
         throw ModelError("The draft model (" + model->description() +
-                         ") has a different vocabulary from the target (" + about.description +
+                         ") has another vocabulary than the target (" + about.description +
                          "); use a model with the same vocabulary.");
     drafters.add(std::move(model), draft, longest_draft(options));
 }
