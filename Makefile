@@ -1,40 +1,40 @@
-# `make demo` and `make test` do everything from a fresh clone. The first run compiles llama.cpp
-# (inside llama-cpp-python), which takes some minutes.
+# `make demo` and `make test` work in a fresh clone. The first run compiles llama.cpp (in
+# llama-cpp-python), which takes some minutes.
 
 PYTHON ?= python3
 ifneq ($(shell $(PYTHON) -c 'import sys; print(sys.version_info >= (3, 10))'),True)
-$(error $(PYTHON) is no Python 3.10 or newer; name one: make PYTHON=python3.12)
+$(error $(PYTHON) is not Python 3.10 or newer; choose another one: make PYTHON=python3.12)
 endif
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := CMakeLists.txt pyproject.toml $(shell find cmake csrc python models -type f \
              -not -name '*.pyc' -not -path '*/runs/*')
-# What building without isolation needs beside the compilers; llama-cpp-python as pyproject.toml
-# pins it. Without isolation llama.cpp is compiled once, not once more to be built against.
+# Requirements of a build without isolation, except the compilers; llama-cpp-python as pinned in
+# pyproject.toml. With isolation, llama.cpp would be compiled a second time.
 BUILD_REQUIRES := scikit-build-core pybind11 cmake ninja $(shell sed -n 's/.*"\(llama-cpp-python==[^"]*\)".*/\1/p' pyproject.toml | head -1)
 
-# Compilers before GCC 13 take the stores into the configuration of AMX's tiles for dead (llama.cpp
-# issue 20824), and the first decode crashes: where there is AMX, llama.cpp is compiled so that they
-# stay, and no wheel compiled otherwise is taken from a cache.
+# Compilers before GCC 13 remove the stores to AMX's tile configuration as dead (llama.cpp issue
+# 20824), and the first decode crashes. So on processors with AMX, llama.cpp is compiled without
+# that optimisation, and no wheel from a cache is used.
 HAS_AMX := $(shell grep -qs amx_int8 /proc/cpuinfo && $(CXX) --version | grep -q 'Free Software' && echo yes)
 KEEP_AMX := $(if $(HAS_AMX),CXXFLAGS="$(CXXFLAGS) -fno-dse -fno-tree-dse" PIP_NO_CACHE_DIR=1)
 
-# Warnings of our own C++ are errors where CI=1 says so; compilers that nobody here has seen may warn
-# of anything.
+# With CI=1, warnings in our own C++ are errors. Not otherwise, since unknown compilers may have
+# other warnings.
 WERROR := $(if $(CI),ON,OFF)
 
 .PHONY: demo test test-all test-amx test-rpc test-sglang test-asan test-tsan coverage lint tidy docs bench clean
 
-# Where SmolLM2 cannot be had, the bundled pair does it.
+# Without SmolLM2, the bundled models are used.
 demo: $(VENV)/built
 	-$(BIN)/python -m pip install --quiet 'specllama[demo]'
 	$(BIN)/specllama demo
 
-# Most tests decode by one thread, so that as many run at a time as there are processors.
+# Most tests decode with one thread, so one test runs on each processor.
 test: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
-# Also what takes minutes: trainings (where PyTorch is installed) and whole sweeps.
+# Also the slow tests: trainings (if PyTorch is installed) and complete sweeps.
 test-all: $(VENV)/installed
 	$(BIN)/python -m pytest
 
@@ -46,12 +46,13 @@ lint: $(VENV)/installed
 	find csrc python tests/cpp examples -name '*.cpp' -o -name '*.h' | \
 	    xargs $(BIN)/clang-format --dry-run -Werror
 
-# As the extension and spec-cli were compiled; .clang-tidy says what is left out, and why.
+# With the compile commands of the extension and spec-cli. .clang-tidy lists the disabled checks
+# with reasons.
 tidy: $(VENV)/installed
 	find csrc python/src -name '*.cpp' | xargs -P $$(getconf _NPROCESSORS_ONLN) -n 1 \
 	    $(BIN)/clang-tidy --quiet -p "$$(dirname build/cp3*/compile_commands.json | head -1)"
 
-# The site, in build/site. The sources are read, not imported: nothing is compiled.
+# The site, in build/site. The sources are read, not imported, so nothing is compiled.
 DOCS := .venv-docs
 docs: $(DOCS)/installed
 	$(DOCS)/bin/mkdocs build --strict
@@ -75,14 +76,13 @@ $(VENV)/built: $(VENV)/required $(SOURCES)
 	$(BIN)/python -m pip install --no-build-isolation -Ccmake.define.SPECLLAMA_WERROR=$(WERROR) .
 	touch $@
 
-# Only what tests and checks need besides: what is built satisfies the rest.
+# Only the additional requirements of tests and checks.
 $(VENV)/installed: $(VENV)/built
 	$(BIN)/python -m pip install 'specllama[test,lint]'
 	touch $@
 
-# The tests with AMX's kernels, on any processor with AVX-512 VNNI. Compiles llama.cpp once more.
-# Wide decodes are dear where tiles are written out: tests that want the planner to draft are left
-# out.
+# The tests with AMX's kernels, on any processor with AVX-512 VNNI. Compiles llama.cpp again. Wide
+# decodes are slow with emulated tiles, so tests that require the planner to draft are skipped.
 AMX := .venv-amx
 AMX_DEFINES := -D__AMX_INT8__=1 -D__AMX_TILE__=1
 
@@ -93,8 +93,8 @@ test-amx:
 	$(AMX)/bin/python -m pip install --no-build-isolation -Cbuild-dir=build/$@ '.[test]'
 	$(AMX)/bin/python -m pytest -m "not slow"
 
-# The target on llama.cpp's RPC servers, on loopback. Compiles llama.cpp once more, with RPC, which
-# has the servers in it; without it the tests would be skipped.
+# The target on llama.cpp's RPC servers, on loopback. Compiles llama.cpp again, with RPC, which
+# includes the servers. Without RPC the tests are skipped.
 RPC := .venv-rpc
 
 test-rpc:
@@ -105,8 +105,8 @@ test-rpc:
 	$(RPC)/bin/python -m pip install --no-build-isolation -Cbuild-dir=build/$@ '.[test]'
 	$(RPC)/bin/python -m pytest tests/device/test_rpc.py tests/device/test_division.py
 
-# Targets by a real SGLang server on a CPU, in a virtual environment of its own (2.8 GB). What its
-# packages want is in requirements.txt, without those that only GPUs need.
+# Targets on a real SGLang server on a CPU, in a separate virtual environment (2.8 GB).
+# requirements.txt has the requirements of its packages, except those for GPUs.
 SGLANG := .venv-sglang
 $(SGLANG)/required: tests/support/sglang/requirements.txt
 	$(PYTHON) -m venv $(SGLANG)
@@ -118,7 +118,7 @@ $(SGLANG)/required: tests/support/sglang/requirements.txt
 test-sglang: $(VENV)/installed $(SGLANG)/required
 	SPECLLAMA_SGLANG=$(SGLANG)/bin/python $(BIN)/python -m pytest tests/remote/test_sglang_server.py
 
-# The core and the extension under SANITIZERS, in a virtual environment of their own, SANITIZED.
+# The core and the extension with SANITIZERS, in a separate virtual environment, SANITIZED.
 define install-sanitized
 	$(PYTHON) -m venv $(SANITIZED)
 	$(SANITIZED)/bin/python -m pip install --quiet $(BUILD_REQUIRES)
@@ -127,7 +127,7 @@ define install-sanitized
 endef
 library = $(shell $(CXX) -print-file-name=$(1))
 
-# Leaks are not looked for: Python itself leaves memory behind.
+# Leaks are not checked: Python itself does not free all memory.
 ASAN := .venv-asan
 ASAN_ENV := ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
             LD_PRELOAD="$(call library,libasan.so) $(call library,libstdc++.so)"
@@ -138,9 +138,9 @@ test-asan:
 	$(install-sanitized)
 	$(ASAN_ENV) $(ASAN)/bin/python -m pytest -m "not slow"
 
-# Data races, in the tests of what several threads share. (With GCC before 14 the kernel may
-# randomise addresses by 28 bits at most: sysctl vm.mmap_rnd_bits.) AMX dies there, which sessions
-# would say on stderr.
+# Data races, in the tests of objects that threads share. (With GCC before 14, the kernel may
+# randomise at most 28 bits of addresses: sysctl vm.mmap_rnd_bits.) AMX is off, since it crashes
+# with this sanitizer, and sessions would print a notice.
 TSAN := .venv-tsan
 TSAN_ENV := TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp SPECLLAMA_AMX=off \
             LD_PRELOAD="$(call library,libtsan.so)"
@@ -156,9 +156,9 @@ test-tsan:
 	$(install-sanitized)
 	$(TSAN_ENV) $(TSAN)/bin/python -m pytest -m "not slow" $(TSAN_TESTS)
 
-# Which lines the tests run, of both languages, in a virtual environment of its own. Children that end
-# by _exit or a signal are not counted in C++. (gcovr takes more than 2^32 runs of a line for an error
-# of gcov's, but the planner's arithmetic has them.)
+# Lines that the tests run, in both languages, in a separate virtual environment. C++ lines of
+# children that end by _exit or a signal are not counted. (gcovr treats more than 2^32 runs of a
+# line as an error of gcov, but the planner's arithmetic has that many.)
 COVERAGE := .venv-coverage
 
 coverage:

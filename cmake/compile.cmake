@@ -1,9 +1,9 @@
-# `specllama_options`: warnings and sanitizers for our own targets, not for what we link.
+# `specllama_options`: warnings and sanitizers for our own targets, not for linked libraries.
 add_library(specllama_options INTERFACE)
 target_compile_options(specllama_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
                                                    -Wno-sign-conversion)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC 12 sees overlapping copies in std::string's operator+ where there are none (PR 105651).
+  # GCC 12 wrongly warns of overlapping copies in std::string's operator+ (PR 105651).
   target_compile_options(specllama_options INTERFACE -Wno-restrict)
 endif()
 if(SPECLLAMA_WERROR)
@@ -15,8 +15,8 @@ if(SPECLLAMA_SANITIZE)
   target_link_options(specllama_options INTERFACE -fsanitize=${SPECLLAMA_SANITIZE})
 endif()
 
-# Where a target finds libllama at run time, given the way from its folder to site-packages; outside
-# a wheel, where it was linked.
+# Sets the path of libllama for a target at run time, given the path from its folder to
+# site-packages. Outside a wheel: where it was linked.
 function(specllama_rpath target to_site_packages)
   if(LLAMA_SOURCE_DIR)
     return()

@@ -1,5 +1,5 @@
-# Defines the targets `llama` and `mtmd`, and SPECLLAMA_LLAMA_CPP_PYTHON, the version of the
-# llama-cpp-python wheel they come from (empty when llama.cpp is built in from LLAMA_SOURCE_DIR).
+# Defines the targets `llama` and `mtmd`, and SPECLLAMA_LLAMA_CPP_PYTHON, the version of their
+# llama-cpp-python wheel (empty if llama.cpp is built from LLAMA_SOURCE_DIR).
 set(SPECLLAMA_LLAMA_CPP_PYTHON "")
 
 if(LLAMA_SOURCE_DIR)

@@ -1,5 +1,5 @@
-# Defines the target `mtmd`, llama.cpp's library for images and sounds, for which the wheel has no
-# CMake package: it is beside libllama.
+# Defines the target `mtmd`, llama.cpp's library for images and sounds. The wheel has no CMake
+# package for it; it is next to libllama.
 if(NOT TARGET mtmd)
   get_filename_component(llama_libraries "${llama_LIBRARY}" DIRECTORY)
   find_library(mtmd_LIBRARY mtmd PATHS "${llama_libraries}" NO_DEFAULT_PATH REQUIRED)

@@ -1,5 +1,5 @@
-# `find_package(specllama)` after `cmake --install`: the target specllama::specllama and the headers.
-# (With llama.cpp built in there is no such package: its own libraries would have to be installed.)
+# `find_package(specllama)` after `cmake --install` provides the target specllama::specllama and the
+# headers. (Not with LLAMA_SOURCE_DIR, since llama.cpp's libraries would have to be installed, too.)
 if(LLAMA_SOURCE_DIR)
   return()
 endif()

@@ -1,4 +1,4 @@
-"""mypy's stubtest, except that what the stubs call `Final` may be read-only in the extension."""
+"""mypy's stubtest, but attributes that are `Final` in the stubs may be read-only at run time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many lines the tests run, by folder, of what coverage.py and gcovr have counted."""
+"""Print the share of lines that the tests run, by folder, from coverage.py and gcovr reports."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 
 
 def of_python(report: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
-    """File, lines that could run, and lines that did, of `coverage json`."""
+    """Yield each file of `coverage json` with its lines and the number that ran."""
     for name, file in report["files"].items():
         yield name, file["summary"]["num_statements"], file["summary"]["covered_lines"]
 
 
 def of_cpp(report: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
-    """The same of `gcovr --json-summary`."""
+    """Yield the same from `gcovr --json-summary`."""
     for file in report["files"]:
         yield file["filename"], file["line_total"], file["line_covered"]
 

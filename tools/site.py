@@ -1,4 +1,4 @@
-"""A hook of MkDocs: makes pages of the documents outside docs/ and of the C++ headers."""
+"""A hook of MkDocs that adds pages for the documents outside docs/ and for the C++ headers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ OUTSIDE = {
     "models/README.md": "models.md",
     "python/specllama/workloads/README.md": "workloads.md",
 }
-"""Files that are pages, by their paths in the repository and in the site."""
+"""Paths in the repository and in the site of files that become pages."""
 
 _IN_REPOSITORY = {page: path for path, page in OUTSIDE.items()}
 _LINK = re.compile(r"(?P<before>\]\(|(?:src|srcset)=\")(?P<path>[^)#\s\":]+)(?P<after>[)#\"])")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are not in docs/."""
+    """Add the pages from outside docs/."""
     for path, page in OUTSIDE.items():
         files.append(File.generated(config, page, abs_src_path=str(ROOT / path)))
     text = files.get_file_from_path(CPP_PAGE)

@@ -1,10 +1,10 @@
-"""Renews the libraries of the server's page from npm.
+"""Update the libraries of the server's page from npm.
 
     tools/vendor_page.py                        check the files against vendor.json
     tools/vendor_page.py markdown-it@14.1.0     fetch a version with `npm pack`, which checks it
-    tools/vendor_page.py markdown-it-14.1.0.tgz the same from a file that `npm pack` wrote
+    tools/vendor_page.py markdown-it-14.1.0.tgz use a file that `npm pack` wrote
 
-It writes the files and their licences to the page's folder `vendor`, and the versions and hashes to
+Writes the files and their licences to the page's folder `vendor`, and the versions and hashes to
 `vendor/vendor.json` and `index.html`.
 """
 
@@ -25,28 +25,28 @@ WEB = Path(__file__).resolve().parent.parent / "python/specllama/server/web"
 
 
 def integrity(content: bytes) -> str:
-    """Return the hash of a file in the form of the attribute `integrity`."""
+    """Return the hash of a file as a value of the attribute `integrity`."""
     return "sha384-" + base64.b64encode(hashlib.sha384(content).digest()).decode()
 
 
 def problems(web: Path = WEB) -> list[str]:
-    """Return what is wrong with the files of a page, a sentence each."""
+    """Return the problems of a page's files, each as a sentence."""
     page = (web / "index.html").read_text(encoding="utf-8")
     found = []
     for name, library in _libraries(web).items():
         script = web / "vendor" / library["script"]
         expected = integrity(script.read_bytes())
         if library["integrity"] != expected:
-            found.append(f"{script.name} of {name} has not the hash in vendor.json.")
+            found.append(f"{script.name} of {name} does not match the hash in vendor.json.")
         if f'src="/page/vendor/{script.name}" integrity="{expected}"' not in page:
-            found.append(f"{script.name} of {name} has not the hash in index.html.")
+            found.append(f"{script.name} of {name} does not match the hash in index.html.")
         if not (web / "vendor" / library["license_file"]).is_file():
             found.append(f"{library['license_file']} of {name} is missing.")
     return found
 
 
 def renew(archive: Path, web: Path = WEB) -> str:
-    """Take a library from an archive of npm; return its name and version."""
+    """Update a library from an npm archive; return its name and version."""
     libraries = _libraries(web)
     with tarfile.open(archive) as tar:
         about = json.loads(_content(tar, "package.json"))
@@ -86,12 +86,12 @@ def _content(tar: tarfile.TarFile, path: str) -> bytes:
     except KeyError:
         file = None
     if file is None:
-        raise SystemExit(f"The archive has no file {path}; mend `path` in vendor.json.")
+        raise SystemExit(f"The archive has no file {path}; correct `path` in vendor.json.")
     return file.read()
 
 
 def main(wanted: list[str]) -> int:
-    """Renew the given libraries, and check all; return the exit code."""
+    """Update the given libraries and check all of them; return the exit code."""
     with tempfile.TemporaryDirectory() as folder:
         for one in wanted:
             archive = Path(one)

@@ -1,5 +1,5 @@
-"""Writes the tables of docs/reference/options.md and docs/start/coming-from.md from those that the
-commands use: run it after a change of one."""
+"""Write the tables of docs/reference/options.md and docs/start/coming-from.md from the tables that
+the commands use. Run this after changing one of those."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _code(words: Iterable[str]) -> str:
 
 
 def grouped(meanings: Mapping[str, str], head: str) -> str:
-    """Return a table of flags in Markdown, those with one meaning in one row."""
+    """Return a table of flags in Markdown, with one row for each meaning."""
     flags: dict[str, list[str]] = {}
     for flag, meaning in meanings.items():
         flags.setdefault(meaning, []).append(flag)
@@ -54,11 +54,11 @@ TABLES = {
         "ollama": _code(sorted(HONOURED)) + "\n",
     },
 }
-"""The tables of each page, by the comments they begin with."""
+"""The tables of each page, by the comments before them."""
 
 
 def written(text: str, tables: Mapping[str, str]) -> str:
-    """Return a page with its tables as they are now."""
+    """Return a page with its tables updated."""
     for name, rows in tables.items():
         begin = BEGIN.format(name)
         head, _, rest = text.partition(begin)

@@ -1,4 +1,4 @@
-"""edit: a function is written again with one change."""
+"""edit: a function is repeated with one change."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Edit(NamedTuple):
     function: str
     instruction: str
     changes: tuple[tuple[str, str], ...]
-    """(old, new): for the kind `rename` a variable's names, for others pieces of text; every `old`
-    occurs exactly once, unless it is a name."""
+    """(old, new): for the kind `rename` a variable's names, otherwise pieces of text. Each of these
+    `old` pieces occurs exactly once."""
 
 
 EDITS = [
@@ -270,7 +270,7 @@ def make() -> Iterator[Replay]:
 
 
 def in_turn(edits: Sequence[Edit]) -> Iterator[Edit]:
-    """One of each kind, then another of each, so that the first few show what all are like."""
+    """Yield one of each kind, then the next of each, so that the first few represent all kinds."""
     kinds: dict[str, list[Edit]] = {}
     for edit in edits:
         kinds.setdefault(edit.kind, []).append(edit)
@@ -279,7 +279,7 @@ def in_turn(edits: Sequence[Edit]) -> Iterator[Edit]:
 
 
 def rename(source: str, old: str, new: str) -> str:
-    """Rename a variable: in the code only, not in strings and comments."""
+    """Rename a variable in the code, but not in strings and comments."""
     lines = source.splitlines(keepends=True)
     found = [
         token.start

@@ -1,4 +1,4 @@
-"""code: a function is written from its signature and docstring, with nothing to copy."""
+"""code: a function is written from its signature and docstring, without text to copy."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make() -> Iterator[Replay]:
 
 
 def head(function: Function, name: str) -> str:
-    """What a file that has only this function would begin with, the class of a method included."""
+    """Return the beginning of a file with only this function, including the class of a method."""
     parts = []
     documentation = ast.get_docstring(function.tree)
     if documentation:

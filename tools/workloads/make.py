@@ -2,9 +2,9 @@
 
     python tools/workloads/make.py [FOLDER]
 
-writes edit.jsonl, quote.jsonl, code.jsonl, json.jsonl and prose.jsonl, by default to where the
-package has them. Run it with CPython 3.11.7, whose library the bundled models were trained on: the
-same version gives the same bytes, another one may have other functions or texts.
+writes edit.jsonl, quote.jsonl, code.jsonl, json.jsonl and prose.jsonl, by default to the package's
+folder. Run it with CPython 3.11.7, whose library the bundled models were trained on: the same
+version gives the same bytes; another version may have other functions or texts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""prose: free prose goes on."""
+"""prose: a prose text is continued."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from sources import STDLIB, read_topic, unwrap
 from specllama.workloads import Replay
 
-# Chapter of the language reference, how the paragraph begins that is the prompt, and how many
-# paragraphs after it are the reference.
+# Chapter of the language reference, beginning of the paragraph that is the prompt, and number of
+# following paragraphs that are the reference.
 PASSAGES = [
     ("naming", "A *scope* defines", 4),
     ("function", "Function call semantics", 4),

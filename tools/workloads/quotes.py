@@ -1,4 +1,4 @@
-"""quote: a question about a document is answered with passages of it."""
+"""quote: a question about a document is answered with passages from it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from specllama.workloads import Replay
 
 
 class Passage(NamedTuple):
-    """A passage of the document, given by how it begins and how it ends."""
+    """A passage of the document, given by its beginning and its end."""
 
     first: str
     last: str
@@ -19,8 +19,7 @@ class Passage(NamedTuple):
 
 P = Passage
 
-# Chapter of the language reference, a question about it, and the answer: words of its own, and
-# passages.
+# Chapter of the language reference, a question about it, and the answer: own words and passages.
 ANSWERS: list[tuple[str, str, list[str | Passage]]] = [
     (
         "exceptions",

@@ -1,4 +1,4 @@
-"""json: a list of records goes on, after a schema and the first ones."""
+"""json: a list of records is continued, after a schema and the first records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from specllama.workloads import Replay
 Records = list[dict[str, Any]]
 
 SHOWN = 3
-"""Records in the prompt."""
+"""Number of records in the prompt."""
 
 
 def http_status() -> Records:
@@ -152,7 +152,7 @@ def events() -> Records:
     return records
 
 
-# Whether every record has a line to itself, or every value has.
+# Whether each record is on one line; otherwise each value is.
 LISTS: list[tuple[Callable[[], Records], bool]] = [
     (http_status, False),
     (characters, True),
@@ -188,7 +188,7 @@ def _text(records: Records, one_line: bool) -> str:
 
 
 def schema(value: Any) -> dict[str, Any]:
-    """The JSON schema of values like this one."""
+    """Return the JSON schema of values like this one."""
     if isinstance(value, dict):
         properties = {key: schema(each) for key, each in value.items()}
         return {"type": "object", "properties": properties, "required": list(value)}

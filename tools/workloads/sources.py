@@ -1,4 +1,4 @@
-"""What the workloads are made from: functions and texts of the running Python."""
+"""Sources of the workloads: functions and texts of the running Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 STDLIB = Path(sysconfig.get_paths()["stdlib"])
 
-# A line that must stay a line: code, a list item, a footnote, or what underlines a heading.
+# A line that must not be joined: code, a list item, a footnote, or the underline of a heading.
 _NOT_PROSE = re.compile(r" |\* |\[\d|\d+\. |-\[|[*=-]{4,}")
 
 
@@ -20,17 +20,17 @@ class Function(NamedTuple):
     """A function or method of the standard library."""
 
     tree: ast.Module
-    """The module that it is in."""
+    """Its module."""
     node: ast.FunctionDef
     module: str
-    """The whole text of that module."""
+    """The text of the module."""
     text: str
-    """Its own text, from `def` to the end of its last line, not indented."""
+    """The text of the function, from `def` to its last line, not indented."""
 
 
 def read_function(module: str, name: str) -> Function:
-    """Read a function, `name` as in `shutil.move` or `csv.Sniffer.sniff` without the module, which
-    is a path below the library, without `.py`."""
+    """Read a function. module: path in the standard library, without `.py`. name: name in the
+    module, such as `move` or `Sniffer.sniff`."""
     text = (STDLIB / f"{module}.py").read_text(encoding="utf-8")
     tree = ast.parse(text)
     node: ast.AST = tree
@@ -43,12 +43,12 @@ def read_function(module: str, name: str) -> Function:
 
 
 def read_topic(name: str) -> list[str]:
-    """Return the paragraphs of a chapter of the language reference, as `help()` shows it.
+    """Return the paragraphs of a chapter of the language reference, as shown by `help()`.
 
-    The heading comes first, without its underline. Paragraphs of prose become one line each, as
-    text is written today; others keep their lines.
+    The heading comes first, without its underline. Each paragraph of prose becomes one line;
+    others keep their lines.
     """
-    # Its type stubs, where there are any, know nothing of the contents.
+    # Its type stubs, if installed, do not declare the contents.
     text = importlib.import_module("pydoc_data.topics").topics[name].strip()
     heading, *paragraphs = re.split(r"\n{2,}", text)
     return [heading.split("\n")[0], *map(unwrap, paragraphs)]
