@@ -13,7 +13,8 @@ namespace specllama {
 inline constexpr std::uint64_t kFnvBasis = 14695981039346656037ULL;
 inline constexpr std::uint64_t kFnvPrime = 1099511628211ULL;
 
-// Over token ids: one xor and one multiplication per token. `hash`: of the tokens before these.
+// Hashes token ids, with one xor and one multiplication per token. hash: hash of the preceding
+// tokens.
 inline std::uint64_t fnv1a(TokenSpan tokens, std::uint64_t hash = kFnvBasis) {
     for (const Token token : tokens) {
         hash ^= static_cast<std::uint32_t>(token);
@@ -22,21 +23,21 @@ inline std::uint64_t fnv1a(TokenSpan tokens, std::uint64_t hash = kFnvBasis) {
     return hash;
 }
 
-// The same over bytes.
+// The same for bytes.
 inline std::uint64_t fnv1a(std::string_view bytes, std::uint64_t hash = kFnvBasis) {
     for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * kFnvPrime;
     return hash;
 }
 
-// 32 well-mixed bits of a hash: FNV-1a leaves its last token in the low bits and little of it in
-// the high ones.
+// 32 well-mixed bits of a hash, since in FNV-1a the last token hardly affects the high bits.
 inline std::uint32_t fold(std::uint64_t hash) {
     hash ^= hash >> 32;
     hash *= 0x9e3779b97f4a7c15ULL;
     return static_cast<std::uint32_t>(hash >> 32);
 }
 
-// Index of the bucket, of n, that these tokens belong to. `hash`: of what else decides it.
+// Index of the bucket of these tokens, of n buckets. hash: hash of other data that determines the
+// bucket.
 inline std::size_t bucket_of(TokenSpan tokens, std::size_t n, std::uint64_t hash = kFnvBasis) {
     return std::uint64_t{fold(fnv1a(tokens, hash))} * n >> 32;
 }

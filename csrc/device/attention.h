@@ -12,12 +12,12 @@ double attention_scores(const Header& header, int n_batch, double n_seen);
 
 // Whether context.flash_attn is automatic and flash attention is too slow for the model's heads.
 //
-// Flash attention gives a token the same bits at more widths than two matrix products do (see
-// same_widths), so it stays on where it costs little, as in llama.cpp. It costs too much (1.2 to 5
-// times the time of a decode after long texts, docs/internals/attention.md) if the size of heads is
-// not a multiple of its vector length: 32, 64 with AVX-512, 128 with AVX-512 FP16. This was
-// measured on x86-64 processors without a GPU, with one sequence, a KV memory in F16, heads of 64
-// to 128 numbers and no sliding windows. The scores must take at most 2 GiB.
+// At different widths, flash attention gives a token the same bits more often than two matrix
+// products do (see same_widths), so it stays on where it costs little, as in llama.cpp. It costs
+// too much (1.2 to 5 times the time of a decode after long texts, docs/internals/attention.md) if
+// the size of heads is not a multiple of its vector length: 32, 64 with AVX-512, 128 with AVX-512
+// FP16. This was measured on x86-64 processors without a GPU, with one sequence, a KV memory in
+// F16, heads of 64 to 128 numbers and no sliding windows. The scores must take at most 2 GiB.
 bool too_slow_with_flash(const Header& header, const ModelOptions& model,
                          const ContextOptions& context, int n_ctx);
 

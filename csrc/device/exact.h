@@ -17,11 +17,11 @@ namespace specllama {
 // with a head size that is a multiple of 32; and weights whose kernels are known to give a token
 // the same bits at some widths, at least 1 to 7, or 2 and more (see batch_invariant_widths in
 // kernels.h). Then
-//   - weights go to the fastest of these kernels;
-//   - no more tokens are decoded at once than these kernels allow (n_batch is lowered), and none is
-//     decoded alone if that gives other bits (never_alone);
-//   - sliding windows keep the whole text (whole_window), and several sequences lie apart, so that
-//     none changes the order in which another one's sums are taken.
+//   - weights use the fastest of these kernels;
+//   - decodes have no more tokens than these kernels allow (n_batch is lowered), and a token is
+//     never decoded alone if that gives other bits (never_alone);
+//   - sliding windows keep the whole text (whole_window), and sequences have separate memories, so
+//     that none changes the order of another one's sums.
 // With options.exact `automatic` this is done only if it costs nothing: the user chose such a KV
 // memory, the fastest kernels give the same bits at any width, and there is one sequence and no
 // sliding window. (With such a memory, long prompts take up to twice as long; see

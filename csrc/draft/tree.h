@@ -28,7 +28,7 @@ class Tree {
         int elder = kNone;  // the sibling just before it
         int first = kNone;  // its first child
         int next = kNone;   // its next sibling
-        int leaf = 0;       // number of its first leaf, in depth-first order
+        int leaf = 0;       // index of its first leaf, in depth-first order
         int n_leaves = 1;   // number of leaves below it; 1 for a leaf
     };
     struct Limits {

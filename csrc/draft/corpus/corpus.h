@@ -16,9 +16,9 @@ namespace specllama {
 // searched there.
 //
 // The index is a suffix array (Manber and Myers, "Suffix arrays: a new method for on-line string
-// searches", 1993), divided by a hash. A bucket holds the positions whose kMinMatch preceding
-// tokens hash to it, sorted by all tokens before them, the last token first. So all matches of the
-// greatest length are neighbours, and a search is a binary search in one bucket.
+// searches", 1993), divided into buckets by a hash. A bucket holds the positions whose kMinMatch
+// preceding tokens hash to it, sorted by all tokens before them, the last token first. So all
+// matches of the greatest length are neighbours, and a search is a binary search in one bucket.
 //
 // Immutable, and safe to use from any thread.
 class Corpus {

@@ -50,8 +50,8 @@ void NGramFollower::draft(DraftRequest& proposal) {
     extend(proposal);
 }
 
-// Frequencies are used only until the drafted tokens make a match to copy from: frequencies know
-// short contexts only, and a long draft of theirs wanders off.
+// Frequencies are used only until the drafted tokens make a match to copy from: frequencies use
+// only short contexts, so a long draft from them drifts off.
 void NGramFollower::extend(DraftRequest& proposal) {
     if (copy(proposal, proposal.max_tokens)) return;
     const bool drawn = draws(proposal) && proposal.sampler->rejects();

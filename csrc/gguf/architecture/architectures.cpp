@@ -13,10 +13,10 @@ using Mtp = Architecture::Mtp;
 // As in this version of llama.cpp; a test compares them with its source.
 //
 // - layer_inputs: qwen4exp has none, since its layer inputs in llama.cpp are wider than its states,
-// which fails an assertion there.
-// - one_sequence: PLaMo 2 stores states in the wrong places; the two kinds of RWKV save another
-//   token than the last one as that before the next.
-// - hidden_windows: the states of DeepSeek 4 do not go back as far as its windows reach.
+//   which fails an assertion there.
+// - one_sequence: PLaMo 2 stores states in the wrong places; the two kinds of RWKV save the wrong
+//   token as the one before the next.
+// - hidden_windows: the states of DeepSeek 4 reach back less far than its windows.
 constexpr std::array kArchitectures = {
     Architecture{.name = "eagle3", .kind = Kind::eagle3},
     Architecture{.name = "dflash", .kind = Kind::block},
