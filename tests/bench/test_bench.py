@@ -227,21 +227,23 @@ def test_bench_simulation_prints_a_line_for_each_curve_and_workload(
 ) -> None:
     curves = tmp_path / "curves.json"
     curves.write_text(
-        json.dumps({"about": "two machines", "even": {"1": 3}, "dear": {"1": 1, "2": 9}})
+        json.dumps({"about": "two machines", "even": {"1": 3}, "expensive": {"1": 1, "2": 9}})
     )
     options = ["bench", "--replay", str(replay_file), "--simulate", str(curves)]
     assert main(options) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in lines[3:]] == [
-        [curve, workload] for curve in ("even", "dear") for workload in ("mine", "other", "mean")
+        [curve, workload]
+        for curve in ("even", "expensive")
+        for workload in ("mine", "other", "mean")
     ]
     assert main([*options, "--json"]) == 0
-    even, _, dear, _ = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    even, _, expensive, _ = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert even["ngram"] > 2
     assert even["bound_share"] == pytest.approx(even["ngram"] / even["oracle"])
     # If a second token costs eight times the first, drafting cannot gain.
-    assert dear["ngram"] > 0.95
-    assert max(dear["fixed"].values()) < 0.5
+    assert expensive["ngram"] > 0.95
+    assert max(expensive["fixed"].values()) < 0.5
     assert main([*options, "--workload", "edit,prose", "--texts", "1"]) == 0
 
 

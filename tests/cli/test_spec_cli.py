@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import specllama
-from heads import write_knowing_pair
+from heads import write_perfect_pair
 from processes import run_spec_cli
 from prompts import PROMPTS
 from specllama import SpecSession
@@ -340,7 +340,7 @@ def test_a_bad_prompt_on_standard_input_is_refused(data: bytes, message: str) ->
 
 
 def test_md_flag_accepts_a_head(tmp_path: Path) -> None:
-    target, head = write_knowing_pair(tmp_path, shares=True)
+    target, head = write_perfect_pair(tmp_path, shares=True)
     process = run_spec_cli(
         *EXACT, "-m", str(target), "-md", str(head), "-p", "\n", "-n", "20", "--json"
     )

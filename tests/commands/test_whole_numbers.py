@@ -29,9 +29,9 @@ def test_long_values_are_quoted_in_part() -> None:
     for wrong in ("9" * 10_000, "x" * 10_000):
         with pytest.raises(
             ArgumentTypeError, match=r"must be a whole number from 1 on, .*\.\.\."
-        ) as told:
+        ) as caught:
             whole(1)(wrong)
-        assert len(str(told.value)) < 150
+        assert len(str(caught.value)) < 150
 
 
 @pytest.mark.parametrize(

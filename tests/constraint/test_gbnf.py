@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # llguida
 GRAMMARS = {
     "a class after a repetition of it": 'root ::= [a-z]+ "x"',
     "a rule after a repetition": 'root ::= word "x"\nword ::= [a-z]+',
-    "a literal beside classes": 'root ::= "de" " " | [a-z] [a-z] "y" root',
+    "a literal next to classes": 'root ::= "de" " " | [a-z] [a-z] "y" root',
     "nothing": 'root ::= ""',
     "ambiguous": 'root ::= "a" root "b" | "a" root "c" | ""',
     "strings": 'root ::= "\\"" [^"\\n]* "\\"" root | "."',

@@ -87,15 +87,15 @@ def test_attention_scores_without_flash_attention_count_as_memory(tmp_path: Path
     """In the error for a context that fits no machine, and in the memory that is reserved."""
     model = write_heads(tmp_path / "model.gguf", 64)
     big = {"n_ctx": 1 << 22, "n_batch": 4096, "n_gpu_layers": 0}
-    told, found = [], []
+    estimated, found = [], []
     for flash_attn in (False, True):
         with pytest.raises(OutOfMemoryError) as caught:
             SpecSession(model, "ngram", flash_attn=flash_attn, **big)
-        told.append(int(re.findall(r"computing (\d+) MiB", str(caught.value))[0]))
+        estimated.append(int(re.findall(r"computing (\d+) MiB", str(caught.value))[0]))
         options = f'{{"n_ctx": 1024, "n_batch": 512, "flash_attn": {str(flash_attn).lower()}}}'
         sizes = re.findall(
             r"CPU compute buffer size = +([\d.]+) MiB", loaded(model, options, tmp_path)
         )
         found.append(max(map(float, sizes)))
-    assert told[0] - told[1] == 2 * 4096 * (1 << 22) * 4 >> 20
+    assert estimated[0] - estimated[1] == 2 * 4096 * (1 << 22) * 4 >> 20
     assert found[0] - found[1] == pytest.approx(2 * 512 * 1024 * 4 >> 20, rel=0.5)

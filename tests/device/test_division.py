@@ -17,7 +17,7 @@ import pytest
 from any_model import architectures
 from any_model import write as write_any
 from c_library import compiled, needs_compiler, run_with
-from heads import write_knowing_pair, write_qwen
+from heads import write_perfect_pair, write_qwen
 from prompts import PROMPTS, most_tokens
 from random_model import write_dense, write_experts
 from rpc_worker import Worker, has_rpc
@@ -307,7 +307,7 @@ class TestDevices:
     def test_a_head_is_placed_with_its_target(
         self, tmp_path: Path, library: Path, capfd: pytest.CaptureFixture[str]
     ) -> None:
-        target, head = write_knowing_pair(tmp_path, shares=True)
+        target, head = write_perfect_pair(tmp_path, shares=True)
         with SpecSession(target, None, **EXACT) as local:
             expected = local.generate("\n", max_tokens=20).tokens
         for sizes in ((1,), (8,), (10,), (1000,), (8, 8), (12, 12)):

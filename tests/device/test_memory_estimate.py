@@ -53,7 +53,7 @@ def refusal(model: Path, draft: str | None = "ngram") -> str:
     return str(caught.value)
 
 
-def told(what: str, refused: str) -> int:
+def mib_of(what: str, refused: str) -> int:
     """Return the MiB that an error names for a part."""
     found = re.search(rf"{what} (\d+) MiB", refused)
     assert found is not None, refused
@@ -73,14 +73,14 @@ def test_estimate_counts_recurrent_states(
         r"size = +([\d.]+) MiB \( *3 cells, .* rs_seq\)", log(model, tmp_path, draft)
     )
     # The log is of 3 requests, the error of 64.
-    states = told("states", refusal(model, draft))
+    states = mib_of("states", refusal(model, draft))
     assert states == pytest.approx(float(found) / 3 * 64, abs=1.0)
 
 
 def test_estimate_counts_rows_of_logits_for_drafts(bundled_model: Path) -> None:
     """Plain decoding has one row for each of 64 requests; a draft of 8 tokens has 9 rows."""
     plain, drafting = (
-        told("computing", refusal(bundled_model, draft)) for draft in (None, "ngram")
+        mib_of("computing", refusal(bundled_model, draft)) for draft in (None, "ngram")
     )
     with SpecSession(bundled_model, None, n_ctx=512) as session:
         n_numbers = 2 * 64 * 8 * session.n_vocab  # counted twice
@@ -97,7 +97,7 @@ def test_estimate_counts_the_kv_memory_of_attention_layers(
         r"size = +([\d.]+) MiB \( *(\d+) cells, .* layers, +\d+/(\d+) seqs", log(model, tmp_path)
     )
     mib, n_cells, n_parts = map(float, found)
-    kv = told("KV memory for 64 times 16777216 tokens", refusal(model))
+    kv = mib_of("KV memory for 64 times 16777216 tokens", refusal(model))
     assert kv == pytest.approx(mib / (n_cells * n_parts) * (64 << 24), rel=0.01)
 
 
@@ -145,7 +145,7 @@ def test_estimate_is_near_llama_cpps_allocation_for_every_architecture(tmp_path:
     found = {}
     expected = {}
     for name, text in zip(models, said, strict=True):
-        found[name] = told("KV memory for 65536 tokens", text)
+        found[name] = mib_of("KV memory for 65536 tokens", text)
         expected[name] = sum(map(float, re.findall(r"KV buffer size = +([\d.]+) MiB", text)))
     # A window's memory is a multiple of 256 tokens, and the error rounds to a MiB.
     assert found == pytest.approx(expected, rel=0.03, abs=1.5)
@@ -161,7 +161,7 @@ def test_estimate_follows_the_sliding_windows_in_the_file(tmp_path: Path) -> Non
         path = write_any(
             tmp_path / "model.gguf", name, entry | {"values": entry["values"] | changed}
         )
-        return told("KV memory for 64 times 16777216 tokens", refusal(path, None))
+        return mib_of("KV memory for 64 times 16777216 tokens", refusal(path, None))
 
     short = needed("gemma2", attention__sliding_window_pattern=[True])
     assert short == needed("gemma2", attention__sliding_window_pattern=[True, False])

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from heads import write_knowing_pair
+from heads import write_perfect_pair
 from prompts import PROMPTS, most_tokens
 from rpc_worker import Worker, free_port, has_rpc, workers
 from session_options import EXACT, FIXED
@@ -172,7 +172,7 @@ def test_layers_can_be_split_between_this_machine_and_rpc_servers(
 
 @with_rpc
 def test_a_head_drafts_on_the_rpc_servers_of_its_target(pair: str, tmp_path: Path) -> None:
-    target, head = write_knowing_pair(tmp_path, shares=True)
+    target, head = write_perfect_pair(tmp_path, shares=True)
     with SpecSession(target, None, **EXACT) as local:
         expected = local.generate("\n", max_tokens=20).tokens
     with SpecSession(target, head, rpc=pair, **REMOTE) as session:

@@ -248,11 +248,11 @@ def test_a_corpus_gives_the_same_tokens_in_fewer_rounds(
     for name in ("module", "english", "cjk", "near the limit"):
         prompt = PROMPTS[name]
         n = most_tokens(session, prompt, 200)
-        told = session.generate(prompt, max_tokens=n)
-        assert told.tokens == plain_tokens[name]
-        assert told.stats.drafter_errors == 0
-        n_accepted += told.stats.by_drafter["corpus"][1]
-        n_rounds += told.stats.rounds
+        generation = session.generate(prompt, max_tokens=n)
+        assert generation.tokens == plain_tokens[name]
+        assert generation.stats.drafter_errors == 0
+        n_accepted += generation.stats.by_drafter["corpus"][1]
+        n_rounds += generation.stats.rounds
         n_rounds_without += without.generate(prompt, max_tokens=n).stats.rounds
     if spec_length != "auto":  # the planner depends on measured times
         assert n_accepted > 100
@@ -271,8 +271,8 @@ def test_a_corpus_changes_no_sampled_or_constrained_token(
     open_session: Open, said: Path, options: dict[str, Any]
 ) -> None:
     expected = open_session(draft=None).generate(PROMPTS["module"], max_tokens=120, **options)
-    told = open_session(corpus=said).generate(PROMPTS["module"], max_tokens=120, **options)
-    assert told.tokens == expected.tokens
+    generation = open_session(corpus=said).generate(PROMPTS["module"], max_tokens=120, **options)
+    assert generation.tokens == expected.tokens
 
 
 def test_a_corpus_drafts_next_to_a_draft_model(
@@ -288,26 +288,26 @@ def test_a_corpus_drafts_next_to_a_draft_model(
     believe_wide_decodes_are_free(tmp_path)
     session = open_session(**options)
     for name in ("module", "english"):
-        told = session.generate(PROMPTS[name], max_tokens=200)
-        assert told.tokens == plain_tokens[name]
-        assert told.stats.by_drafter["corpus"][1] > 0
+        generation = session.generate(PROMPTS[name], max_tokens=200)
+        assert generation.tokens == plain_tokens[name]
+        assert generation.stats.by_drafter["corpus"][1] > 0
 
 
 def test_rejection_sampling_accepts_corpus_drafts(open_session: Open, said: Path) -> None:
     session = open_session(corpus=said, ngram_draw=True)
-    told = session.generate(
+    generation = session.generate(
         PROMPTS["module"], max_tokens=100, temperature=0.3, seed=2, acceptance="rejection"
     )
-    assert told.stats.by_drafter["corpus"][1] > 0
-    assert told.stats.drafter_errors == 0
+    assert generation.stats.by_drafter["corpus"][1] > 0
+    assert generation.stats.drafter_errors == 0
 
 
 @pytest.mark.here_and_served
 def test_the_trace_names_the_corpus(open_session: Open, said: Path) -> None:
-    told = open_session(corpus=said).generate(PROMPTS["english"], max_tokens=60, trace=True)
-    assert told.trace is not None
-    assert "corpus " in str(told.trace)
-    assert "tokens in the corpus" in told.trace.to_html()
+    generation = open_session(corpus=said).generate(PROMPTS["english"], max_tokens=60, trace=True)
+    assert generation.trace is not None
+    assert "corpus " in str(generation.trace)
+    assert "tokens in the corpus" in generation.trace.to_html()
 
 
 @pytest.mark.here_and_served
@@ -337,11 +337,11 @@ def test_spec_cli_drafts_from_a_corpus(tmp_path: Path, said: Path) -> None:
         *("--spec-length", "8", "-kv", "q8_0", "-fa", "on", "--stats"),
     ]
     plain = subprocess.run(command, capture_output=True, text=True, check=True)
-    told = subprocess.run(
+    generation = subprocess.run(
         [*command, "--corpus", str(said)], capture_output=True, text=True, check=True
     )
-    assert told.stdout == plain.stdout
-    assert "by corpus" in told.stderr
+    assert generation.stdout == plain.stdout
+    assert "by corpus" in generation.stderr
     process = subprocess.run(
         [*command, "--corpus", str(tmp_path / "none")], capture_output=True, text=True, check=False
     )

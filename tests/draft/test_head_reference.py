@@ -25,8 +25,8 @@ def compare(session: SpecSession, target: Path, head: Path, prompt: list[int]) -
     drafts = Drafts(target, head, [*prompt, *generation.tokens])
     compared = 0
     for one in generation.trace.rounds:
-        behind = drafts.behind(len(prompt) + one.position, LENGTH)
-        for drafted, (token, believed, lead) in zip(one.draft, behind, strict=False):
+        expected = drafts.after(len(prompt) + one.position, LENGTH)
+        for drafted, (token, believed, lead) in zip(one.draft, expected, strict=False):
             if drafted.token != token:  # the two most likely ones are equal
                 assert lead < TOLERANCE
                 break

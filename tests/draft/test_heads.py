@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from heads import (
+    depend_on_last_token,
     eagle3_model,
     few_tokens,
     glm_model,
-    know_the_answer,
     write_eagle3,
     write_glm,
-    write_knowing_pair,
+    write_perfect_pair,
     write_qwen,
 )
 from random_model import (
@@ -170,15 +170,15 @@ def test_a_head_with_a_reduced_vocabulary_drafts_only_its_tokens(
 
 
 @pytest.fixture(params=["eagle3", "eagle3 that shares", "mtp, delta net", "mtp, experts"])
-def knowing(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+def perfect_pair(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
     """A target whose tokens the head always predicts."""
     if "eagle3" in request.param:
-        target, head = write_knowing_pair(tmp_path, shares="shares" in request.param)
+        target, head = write_perfect_pair(tmp_path, shares="shares" in request.param)
         return {"model": target, "draft": head}
     if "experts" in request.param:
-        know_the_answer(model := glm_model())
+        depend_on_last_token(model := glm_model())
         return {"model": write_glm(tmp_path / "target.gguf", model), "draft": "mtp"}
-    know_the_answer(model := delta_net_model(n_predicting=1))
+    depend_on_last_token(model := delta_net_model(n_predicting=1))
     return {"model": write_qwen(tmp_path / "target.gguf", model), "draft": "mtp"}
 
 
@@ -186,10 +186,12 @@ def all_right(stats: _core.Stats) -> bool:
     return stats.drafter_errors == 0 and stats.drafted == stats.accepted > 0
 
 
-def test_a_perfect_head_is_always_accepted(knowing: dict[str, Any], open_session: Open) -> None:
+def test_a_perfect_head_is_always_accepted(
+    perfect_pair: dict[str, Any], open_session: Open
+) -> None:
     """States and tokens stay in step: from prompts, after drafts, and after plain rounds."""
-    session = open_session(**knowing, spec_length=5)
-    without = open_session(knowing["model"], None)
+    session = open_session(**perfect_pair, spec_length=5)
+    without = open_session(perfect_pair["model"], None)
     for n in (1, 2, 70, 140):  # some exceed what the head processes at once
         prompt = [1, *itertools.islice(itertools.cycle(range(3, 33)), n)]
         generation = session.generate(prompt, max_tokens=100, **NO_END)
@@ -199,9 +201,9 @@ def test_a_perfect_head_is_always_accepted(knowing: dict[str, Any], open_session
 
 
 def test_head_states_are_reused_for_the_next_request(
-    knowing: dict[str, Any], open_session: Open, tmp_path: Path
+    perfect_pair: dict[str, Any], open_session: Open, tmp_path: Path
 ) -> None:
-    session = open_session(**knowing, n_seq=3)
+    session = open_session(**perfect_pair, n_seq=3)
     prompt = [1, *range(3, 33), *range(3, 33)]
     first = session.generate(prompt, max_tokens=30, **NO_END)
     session.save_state(tmp_path / "state")
@@ -209,7 +211,7 @@ def test_head_states_are_reused_for_the_next_request(
     again = session.generate(longer, max_tokens=30, **NO_END)
     half = session.generate([*prompt[:40], 9, 10, 11], max_tokens=30, **NO_END)
     several = session.generate([longer, prompt, prompt[:50]], max_tokens=30, **NO_END)
-    later = open_session(**knowing, n_seq=3)
+    later = open_session(**perfect_pair, n_seq=3)
     later.load_state(tmp_path / "state")
     loaded = later.generate(longer, max_tokens=30, **NO_END)
     assert again.tokens == loaded.tokens == several[0].tokens
@@ -219,11 +221,11 @@ def test_head_states_are_reused_for_the_next_request(
         assert all_right(generation.stats)
 
 
-def test_the_planner_uses_a_perfect_head(knowing: dict[str, Any], open_session: Open) -> None:
+def test_the_planner_uses_a_perfect_head(perfect_pair: dict[str, Any], open_session: Open) -> None:
     """Next to n-grams, at any draft length: its drafts change no token and are counted as its
     own."""
-    session = open_session(**knowing, spec_length="auto")
-    without = open_session(knowing["model"], None)
+    session = open_session(**perfect_pair, spec_length="auto")
+    without = open_session(perfect_pair["model"], None)
     generation = session.generate([1, 5, 6], max_tokens=150, **NO_END)
     assert generation.tokens == without.generate([1, 5, 6], max_tokens=150, **NO_END).tokens
     drafted, accepted = generation.stats.by_drafter["model"]
@@ -251,7 +253,7 @@ def test_unused_mtp_layers_print_no_warning(
 
 
 def test_draft_options_apply_to_heads(tmp_path: Path, open_session: Open) -> None:
-    target, head = write_knowing_pair(tmp_path, shares=True)
+    target, head = write_perfect_pair(tmp_path, shares=True)
     session = open_session(target, head, draft_p_min=1.0)
     assert session.generate([1, 5, 6], max_tokens=20, **NO_END).stats.drafted == 0
     with pytest.raises(ArgumentError, match="draft_p_min"):

@@ -192,7 +192,7 @@ def test_a_head_drafts_as_in_a_new_session(
         assert drafted[: len(one.draft)] == [token.token for token in one.draft]
 
 
-def knowing(tensor: str, data: NDArray[np.float64]) -> NDArray[np.float64]:
+def depend_on_last_token(tensor: str, data: NDArray[np.float64]) -> NDArray[np.float64]:
     """Make the next token depend only on the last one, in the target and in its head."""
     outputs = ("attn_output.weight", "attn_output_b.weight", "ssm_out.weight")
     if tensor.endswith(outputs) or ".ffn_down" in tensor:
@@ -212,7 +212,7 @@ def test_perfect_heads_of_other_architectures_are_always_accepted(
     name: str, tmp_path: Path, open_session: Open
 ) -> None:
     """States and tokens stay in step: from prompts, after drafts, and next to other requests."""
-    model = write(tmp_path / "knowing.gguf", name, architectures()[name], knowing)
+    model = write(tmp_path / "knowing.gguf", name, architectures()[name], depend_on_last_token)
     for n_seq in (1, 3):
         options = numbers_for(name) | HEAD | {"n_seq": n_seq}
         session = open_session(model, "mtp", spec_length=5, **options)
@@ -247,12 +247,12 @@ def test_a_gemma_assistant_gets_the_last_hidden_state(tmp_path: Path, open_sessi
     """An assistant that sees only the last state repeats the target's last token."""
     embeddings: list[NDArray[np.float64]] = []
 
-    def told(tensor: str, data: NDArray[np.float64]) -> NDArray[np.float64]:
+    def target_tensors(tensor: str, data: NDArray[np.float64]) -> NDArray[np.float64]:
         if tensor == "token_embd.weight":
             embeddings.append(data)
         return 0 * data + 1 if tensor == "output_norm.weight" else data
 
-    def telling(tensor: str, data: NDArray[np.float64]) -> NDArray[np.float64]:
+    def assistant_tensors(tensor: str, data: NDArray[np.float64]) -> NDArray[np.float64]:
         if tensor.endswith(("attn_output.weight", "ffn_down.weight")):
             return 0 * data
         if tensor.endswith(("norm.weight", "output_scale.weight")):
@@ -263,7 +263,7 @@ def test_a_gemma_assistant_gets_the_last_hidden_state(tmp_path: Path, open_sessi
             return np.pad(embeddings[0], ((0, 0), (0, 64)))
         return data
 
-    pair = write_gemma(tmp_path, told), write_assistant(tmp_path, telling)
+    pair = write_gemma(tmp_path, target_tensors), write_assistant(tmp_path, assistant_tensors)
     for options in ({}, {"n_seq": 3}):
         session = open_session(*pair, spec_length=1, **ROUNDED, **options)
         for prompt in PROMPTS:

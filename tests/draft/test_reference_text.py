@@ -24,9 +24,9 @@ def test_a_complete_reference_takes_fewer_rounds(
         expected = plain_tokens[name]
         n = most_tokens(session, prompt, 200)
         without = session.generate(prompt, max_tokens=n)
-        told = session.generate(prompt, max_tokens=n, reference=expected)
-        assert told.tokens == without.tokens == expected
-        n_rounds += told.stats.rounds
+        generation = session.generate(prompt, max_tokens=n, reference=expected)
+        assert generation.tokens == without.tokens == expected
+        n_rounds += generation.stats.rounds
         n_rounds_without += without.stats.rounds
         # The reference is forgotten with its request.
         again = session.generate(prompt, max_tokens=n)
@@ -71,9 +71,9 @@ def test_a_reference_changes_no_sampled_token(open_session: Open) -> None:
     options: dict[str, Any] = {"max_tokens": 80, "temperature": 0.8, "seed": 1}
     expected = open_session(draft=None).generate(PROMPT, **options).tokens
     assert len(expected) == 80
-    told = open_session().generate(PROMPT, reference=expected, **options)
-    assert told.tokens == expected
-    assert told.stats.tokens_per_round > 4
+    generation = open_session().generate(PROMPT, reference=expected, **options)
+    assert generation.tokens == expected
+    assert generation.stats.tokens_per_round > 4
 
 
 @pytest.mark.parametrize("draft", [None, BUNDLED_DRAFT])
@@ -82,9 +82,9 @@ def test_sessions_without_ngrams_ignore_the_reference(
 ) -> None:
     session = open_session(draft=draft)
     without = session.generate(PROMPT, max_tokens=40)
-    told = session.generate(PROMPT, max_tokens=40, reference=plain_tokens["module"])
-    assert told.tokens == without.tokens
-    assert told.stats.by_round == without.stats.by_round
+    generation = session.generate(PROMPT, max_tokens=40, reference=plain_tokens["module"])
+    assert generation.tokens == without.tokens
+    assert generation.stats.by_round == without.stats.by_round
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drafters import Branching, Says
+from drafters import Branching, FixedDraft
 from random_model import N_VOCAB, write_dense
 from session_options import open_exact
 from specllama import ArgumentError, SpecSession
@@ -50,7 +50,7 @@ def test_malformed_trees_of_drafters_are_recorded_as_errors(
     model = write_dense(tmp_path / "model.gguf")
     with (
         open_exact(model, None) as plain,
-        open_exact(model, Says(said, error is None), spec_length=2, spec_tree=8) as session,
+        open_exact(model, FixedDraft(said, error is None), spec_length=2, spec_tree=8) as session,
     ):
         options: Any = {"max_tokens": 12, "logit_bias": {2: -100.0}}
         generation = session.generate(RANDOM_PROMPT, **options)

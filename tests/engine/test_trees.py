@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drafters import Branching, Says
+from drafters import Branching, FixedDraft
 from prompts import PROMPTS, most_tokens
 from random_model import N_VOCAB, WRITERS, write_dense, write_experts
 from session_options import EXACT_HERE, Open, open_exact
@@ -129,8 +129,8 @@ def test_a_branch_from_a_second_match_is_accepted(
 
 def test_nothing_follows_an_end_token_in_a_branch(tmp_path: Path) -> None:
     model = write_dense(tmp_path / "model.gguf")
-    says = Says([[3, 4, 5], [6, 2, 7], [2, 8, 9]], keeps_to_it=False)
-    with open_exact(model, says, spec_length=3, spec_tree=3) as session:
+    drafter = FixedDraft([[3, 4, 5], [6, 2, 7], [2, 8, 9]], truncates=False)
+    with open_exact(model, drafter, spec_length=3, spec_tree=3) as session:
         options: Any = {"max_tokens": 12, "logit_bias": {2: -100.0}}
         generation = session.generate(RANDOM_PROMPT, trace=True, **options)
     assert generation.trace is not None

@@ -16,7 +16,7 @@ from heads import (
     eagle3_model,
     write_eagle3,
     write_glm,
-    write_knowing_pair,
+    write_perfect_pair,
     write_qwen,
 )
 from random_model import (
@@ -79,7 +79,7 @@ def test_a_head_of_another_model_is_refused(tmp_path: Path, bundled_model: Path)
     assert "numbers" in refusal(bundled_model, head)
     assert "drafts for another model" in refusal(head, "ngram")
     # The widths agree, the vocabularies differ.
-    write_knowing_pair(tmp_path, shares=False)
+    write_perfect_pair(tmp_path, shares=False)
     other = write_eagle3(tmp_path / "other.gguf", target_hidden_size=WIDTH)
     assert "numbers" in refusal(tmp_path / "target.gguf", other)
 
@@ -175,7 +175,7 @@ def test_models_command_lists_heads_with_their_targets(
     write_dense(tmp_path / "target.gguf")
     write_eagle3(tmp_path / "head.gguf")
     write_qwen(tmp_path / "mtp.gguf")
-    write_knowing_pair(other := tmp_path / "other", shares=True)
+    write_perfect_pair(other := tmp_path / "other", shares=True)
     assert main(["models", str(tmp_path), "--json"]) == 0
     found = {}
     for line in capsys.readouterr().out.splitlines():

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from blocks import KINDS, write_block
-from heads import write_eagle3, write_knowing_pair
+from heads import write_eagle3, write_perfect_pair
 from random_model import write_dense
 from specllama.__main__ import main
 from specllama.measure.places import Places, by_place
@@ -56,7 +56,7 @@ def measured(capsys: pytest.CaptureFixture[str], target: Path, draft: Path) -> t
 def test_alpha_command_reports_a_perfect_head_as_always_accepted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    target, head = write_knowing_pair(tmp_path, shares=True)
+    target, head = write_perfect_pair(tmp_path, shares=True)
     found, table = measured(capsys, target, head)
     (greedy, *_) = found["places"]
     assert greedy["by_place"] == [1.0] * 8
@@ -85,6 +85,6 @@ def test_alpha_command_measures_all_heads_and_block_drafters_of_a_folder(
 def test_alpha_command_refuses_a_text_that_the_model_has_no_tokens_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    target, head = write_knowing_pair(tmp_path, shares=True)
+    target, head = write_perfect_pair(tmp_path, shares=True)
     assert main(["alpha", "-m", str(target), "-md", str(head), "-ngl", "0"]) == 2
     assert capsys.readouterr().err.count("\n") == 1

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from heads import write_knowing_pair
+from heads import write_perfect_pair
 from hub_server import HubServer, serve
 from specllama.model.hub import HubName
 
@@ -28,7 +28,7 @@ SESSION = """if True:
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, bytes]:
     """A model and a fitting head."""
-    model, head = write_knowing_pair(tmp_path / "written", shares=False)
+    model, head = write_perfect_pair(tmp_path / "written", shares=False)
     return {"some-F32.gguf": model.read_bytes(), "eagle3-some-F32.gguf": head.read_bytes()}
 
 

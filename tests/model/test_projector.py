@@ -42,7 +42,7 @@ def folder(path: Path, *names: str) -> Path:
     return path
 
 
-def beside(path: Path) -> str | None:
+def found_for(path: Path) -> str | None:
     found = projector_beside(str(path))
     return None if found is None else Path(found).name
 
@@ -53,33 +53,33 @@ def test_a_projector_with_the_models_name_is_found_among_others(tmp_path: Path) 
         "mmproj-gemma-3-4b-it-f16.gguf", "Qwen2.5-VL-3B-Instruct-mmproj-Q8_0.gguf",
         "mmproj-model-f16.gguf",
     )  # fmt: skip
-    gemma = beside(tmp_path / "gemma-3-4b-it-Q4_K_M.gguf")
+    gemma = found_for(tmp_path / "gemma-3-4b-it-Q4_K_M.gguf")
     assert gemma == "mmproj-gemma-3-4b-it-f16.gguf"
-    qwen = beside(tmp_path / "Qwen2.5-VL-3B-Instruct-Q4_K_M.gguf")
+    qwen = found_for(tmp_path / "Qwen2.5-VL-3B-Instruct-Q4_K_M.gguf")
     assert qwen == "Qwen2.5-VL-3B-Instruct-mmproj-Q8_0.gguf"
-    assert beside(tmp_path / "tiny.gguf") is None
+    assert found_for(tmp_path / "tiny.gguf") is None
 
 
 def test_a_projector_without_a_model_name_belongs_to_the_only_model(tmp_path: Path) -> None:
     names = ("a-Q4_K_M.gguf", "a-Q8_0.gguf", "mtp-a.gguf", "mmproj-F16.gguf", "mmproj-BF16.gguf")
     folder(tmp_path, *names)
-    assert beside(tmp_path / "a-Q8_0.gguf") == "mmproj-BF16.gguf"
+    assert found_for(tmp_path / "a-Q8_0.gguf") == "mmproj-BF16.gguf"
     folder(tmp_path, "b-Q8_0.gguf")
-    assert beside(tmp_path / "a-Q8_0.gguf") is None
+    assert found_for(tmp_path / "a-Q8_0.gguf") is None
 
 
 def test_a_projector_that_does_not_fit_is_ignored(tmp_path: Path) -> None:
     folder(tmp_path, "a-Q8_0.gguf", "mmproj-F16.gguf")
     (tmp_path / "mmproj-F16.gguf").write_bytes(b"another width")
-    assert beside(tmp_path / "a-Q8_0.gguf") is None
+    assert found_for(tmp_path / "a-Q8_0.gguf") is None
 
 
 def test_parent_folders_are_searched_only_in_the_hubs_cache(tmp_path: Path) -> None:
     place = "models--org--a/snapshots/0123/Q8_0"
     folder(tmp_path, f"{place}/a-Q8_0.gguf", "models--org--a/snapshots/0123/mmproj-F16.gguf")
-    assert beside(tmp_path / place / "a-Q8_0.gguf") == "mmproj-F16.gguf"
+    assert found_for(tmp_path / place / "a-Q8_0.gguf") == "mmproj-F16.gguf"
     folder(tmp_path, "x/Q8_0/a-Q8_0.gguf", "x/mmproj-F16.gguf")
-    assert beside(tmp_path / "x/Q8_0/a-Q8_0.gguf") is None
+    assert found_for(tmp_path / "x/Q8_0/a-Q8_0.gguf") is None
 
 
 def test_a_missing_folder_has_no_projector(tmp_path: Path) -> None:

@@ -49,10 +49,10 @@ def learn_of_model(one: Planner, n_right: int) -> None:
 def test_the_draft_model_verifies_copies_if_rows_are_cheaper_than_steps() -> None:
     cheap = planner(FLAT, 0.02)
     assert cheap.n_to_check(chosen(cheap, copy(40), 2000)) == 8
-    dear = planner(FLAT, 0.02, row=2)
-    planned = chosen(dear, copy(40), 2000)
+    expensive = planner(FLAT, 0.02, row=2)
+    planned = chosen(expensive, copy(40), 2000)
     assert planned.choice.n_draft == 8
-    assert dear.n_to_check(planned) == 0
+    assert expensive.n_to_check(planned) == 0
 
 
 def test_a_copy_is_verified_only_by_a_draft_model_that_has_read_the_text() -> None:

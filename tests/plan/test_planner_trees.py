@@ -29,11 +29,11 @@ def comb(draft: list[Evidence], confidence: float) -> list[tuple[Evidence, int]]
 def turn_of(
     regime: TextRegime,
     draft: list[Evidence],
-    sides: list[tuple[Evidence, int]],
+    branches: list[tuple[Evidence, int]],
     n_tokens: int = 100,
 ) -> PlannedRound:
     planned = PlannedRound(regime, n_tokens)
-    planned.add(draft, alternatives=sides)
+    planned.add(draft, alternatives=branches)
     return planned
 
 
@@ -76,8 +76,8 @@ def test_branches_are_not_verified_if_wrong_or_expensive(curve: str) -> None:
     planned = turn_of(regime, draft, comb(draft, 0.7), 3000)
     one.choose([planned])
     # An alternative that is never right adds almost nothing, whatever it costs.
-    sides = [row for row in planned.rows if row >= 2]
-    assert curve == "flat" or sides == []
+    branches = [row for row in planned.rows if row >= 2]
+    assert curve == "flat" or branches == []
     chain = turn_of(regime, draft, [], 3000)
     one.choose([chain])
     assert planned.choice.tokens - chain.choice.tokens < 0.02
@@ -91,14 +91,14 @@ def test_every_row_of_a_tree_has_its_parent() -> None:
         regime = one.begin(0.0, 0)
         n = int(rng.integers(1, 8))
         draft = model(*rng.uniform(0, 1, n))
-        sides = []
+        branches = []
         for i in range(int(rng.integers(0, 10))):
             parent = int(rng.integers(-1, n + i))
             source = Source.match if rng.random() < 0.5 else Source.model
-            sides.append((Evidence(source, 3, float(rng.uniform(0, 1))), parent))
-        planned = turn_of(regime, draft, sides)
+            branches.append((Evidence(source, 3, float(rng.uniform(0, 1))), parent))
+        planned = turn_of(regime, draft, branches)
         one.choose([planned])
-        parents = [*range(-1, n - 1), *(parent for _, parent in sides)]
+        parents = [*range(-1, n - 1), *(parent for _, parent in branches)]
         assert len(planned.rows) == planned.choice.n_draft == len(set(planned.rows))
         for at, row in enumerate(planned.rows):
             assert parents[row] < 0 or parents[row] in planned.rows[:at]

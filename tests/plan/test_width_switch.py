@@ -85,6 +85,6 @@ def speeds(costs: Costs) -> tuple[float, float]:
 
 @pytest.mark.parametrize("name", ["h100_7b", "h100_1.5b"])
 def test_a_planner_that_knows_the_width_change_cost_is_faster(name: str) -> None:
-    told, untold = (speeds(read_costs(GPUS, told=one)[name]) for one in (True, False))
-    assert told[0] > 1.03 * untold[0]
-    assert told[1] > 1.1 * untold[1]
+    known, unknown = (speeds(read_costs(GPUS, told=one)[name]) for one in (True, False))
+    assert known[0] > 1.03 * unknown[0]
+    assert known[1] > 1.1 * unknown[1]

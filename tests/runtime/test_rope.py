@@ -9,7 +9,7 @@ from typing import Any
 
 import llama_cpp
 import pytest
-from heads import write_knowing_pair
+from heads import write_perfect_pair
 from prompts import ENDLESS, PROMPTS
 from session_options import EXACT_HERE
 from specllama import ArgumentError, SpecSession
@@ -74,7 +74,7 @@ def test_drafts_change_no_token_with_rope_scaling(draft: str | Path, open_sessio
 
 def test_rope_scaling_applies_to_heads(tmp_path: Path, open_session: Open) -> None:
     """It predicts the next token only if its RoPE is that of its target."""
-    write_knowing_pair(tmp_path, shares=False)
+    write_perfect_pair(tmp_path, shares=False)
     options: dict[str, Any] = {"draft": tmp_path / "head.gguf", "spec_length": 4}
     session = open_session(tmp_path / "target.gguf", rope_scale=2, **options)
     found = session.generate([1, 5, 6, 7], max_tokens=N)

@@ -28,9 +28,9 @@ def test_lenience_accepts_no_excluded_token(
     options: dict[str, Any], left: set[int], temperature: float
 ) -> None:
     one = sampler(4, temperature=temperature, acceptance="rejection", lenience=0.3, **options)
-    for guess in range(4):
+    for candidate in range(4):
         draft = np.full(4, -50, np.float32)
-        draft[guess] = 0
+        draft[candidate] = 0
         found = one.speculate_many(P, draft, 1, 200, point_mass=True)
         assert set(found[:, -1].tolist()) <= left
 

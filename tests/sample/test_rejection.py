@@ -88,20 +88,20 @@ def test_rejection_of_several_candidates_follows_the_target_distribution(
     all_of = sampler(len(target), **options).speculate_many(
         target, draft, 1, N_DRAWS // 2, n_guesses=k
     )
-    guesses, came = all_of[:, :-1], all_of[:, -1]
+    candidates, chosen = all_of[:, :-1], all_of[:, -1]
     p, q = (kept_probabilities(logits, [], OFF | options) for logits in (target, draft))
-    assert follows(came, p)
-    assert follows(guesses[:, 0], q)
+    assert follows(chosen, p)
+    assert follows(candidates[:, 0], q)
     n_left = min(k, np.count_nonzero(q))
-    assert ((guesses >= 0).sum(axis=1) == n_left).all()
+    assert ((candidates >= 0).sum(axis=1) == n_left).all()
     for i, j in itertools.combinations(range(n_left), 2):
-        assert (guesses[:, i] != guesses[:, j]).all()
+        assert (candidates[:, i] != candidates[:, j]).all()
     if k == 4 and len(options) == len(REJECTION):
         return  # the formula would go through every order
-    rate = (guesses == came[:, None]).any(axis=1).mean()
+    rate = (candidates == chosen[:, None]).any(axis=1).mean()
     kept = (p > 0) | (q > 0)
     expected = float(theory.acceptance_of_several(p[kept], q[kept], k))
-    assert abs(rate - expected) <= 4 * math.sqrt(max(expected * (1 - expected), 1e-9) / len(came))
+    assert abs(rate - expected) <= 4 * math.sqrt(max(expected * (1 - expected), 1e-9) / len(chosen))
 
 
 @pytest.mark.parametrize("k", [2, 4])
@@ -176,6 +176,6 @@ def test_lenience_accepts_by_ratio_at_temperature_0() -> None:
         draft[token] = 9
         for lenience, kept in ((ratio + 0.01, False), (ratio - 0.01, True), (1.0, False)):
             options = {"acceptance": "rejection", "lenience": lenience}
-            drafted, came = sampler(3, **options).speculate_many(target, draft, 1, 1)[0]
+            drafted, chosen = sampler(3, **options).speculate_many(target, draft, 1, 1)[0]
             assert drafted == token
-            assert came == (token if kept else 0)
+            assert chosen == (token if kept else 0)

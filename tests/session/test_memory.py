@@ -57,9 +57,9 @@ def test_the_memory_of_earlier_requests_changes_no_token_of_four_at_once(
         plain = [one.tokens for one in session.generate(prompts, **options)]
     with open_exact(bundled_model, "ngram", n_seq=4, memory=1, spec_length=4) as session:
         for _ in range(2):
-            told = session.generate(prompts, **options)
-            assert [one.tokens for one in told] == plain
-        assert sum(map(from_memory, told)) > 100
+            generation = session.generate(prompts, **options)
+            assert [one.tokens for one in generation] == plain
+        assert sum(map(from_memory, generation)) > 100
 
 
 def test_the_same_request_again_takes_fewer_rounds(open_session: Open) -> None:
@@ -75,8 +75,8 @@ def test_requests_that_are_not_remembered_neither_draft_nor_are_drafted_from(
 ) -> None:
     session = open_session(spec_length=4, memory=1)
     for remembered in (False, False, True, False):
-        told = session.generate(PROMPTS["english"], max_tokens=60, remember=remembered)
-        assert from_memory(told) == 0
+        generation = session.generate(PROMPTS["english"], max_tokens=60, remember=remembered)
+        assert from_memory(generation) == 0
     assert from_memory(session.generate(PROMPTS["english"], max_tokens=60)) > 10
 
 
@@ -84,8 +84,8 @@ def test_without_a_memory_nothing_is_remembered(open_session: Open) -> None:
     for options in ({}, {"memory": 0}, {"memory": "off"}, {"memory": None}):
         session = open_session(spec_length=4, **options)
         for _ in range(2):
-            told = session.generate(PROMPTS["english"], max_tokens=40)
-            assert from_memory(told) == 0
+            generation = session.generate(PROMPTS["english"], max_tokens=40)
+            assert from_memory(generation) == 0
 
 
 class Silent(Drafter):
@@ -123,17 +123,17 @@ def test_the_tokens_of_a_cancelled_request_are_remembered(open_session: Open) ->
     for _, _chunk in zip(range(30), stream, strict=False):
         pass
     stream.close()
-    told = session.generate(PROMPTS["english"], max_tokens=60)
-    assert 10 < from_memory(told) < 35
+    generation = session.generate(PROMPTS["english"], max_tokens=60)
+    assert 10 < from_memory(generation) < 35
 
 
 def test_the_trace_names_the_memory(open_session: Open) -> None:
     session = open_session(spec_length=4, memory=1)
     session.generate(PROMPTS["english"], max_tokens=60)
-    told = session.generate(PROMPTS["english"], max_tokens=60, trace=True)
-    assert told.trace is not None
-    assert "history " in str(told.trace)
-    page = told.trace.to_html()
+    generation = session.generate(PROMPTS["english"], max_tokens=60, trace=True)
+    assert generation.trace is not None
+    assert "history " in str(generation.trace)
+    page = generation.trace.to_html()
     assert "tokens in an earlier request" in page
     assert "copied from an earlier request" in page
 
@@ -142,9 +142,9 @@ def test_rejection_sampling_accepts_drafts_from_the_memory(bundled_model: Path) 
     options: dict[str, Any] = {"temperature": 0.05, "seed": 2, "acceptance": "rejection"}
     with SpecSession(bundled_model, Silent(), memory=1, spec_length=4, **EXACT) as session:
         session.generate(PROMPTS["english"], max_tokens=60, **options)
-        told = session.generate(PROMPTS["english"], max_tokens=60, **options)
-    assert from_memory(told) > 0
-    assert told.stats.drafter_errors == 0
+        generation = session.generate(PROMPTS["english"], max_tokens=60, **options)
+    assert from_memory(generation) > 0
+    assert generation.stats.drafter_errors == 0
 
 
 def test_a_memory_file_serves_the_next_session_and_is_a_corpus(
@@ -169,8 +169,10 @@ def test_a_memory_file_serves_the_next_session_and_is_a_corpus(
     corpus = Corpus(str(path))
     assert (corpus.n_vocab, corpus.vocabulary) == (tokenizer.n_vocab, tokenizer.fingerprint)
     assert corpus.n_texts >= len(NAMES)
-    told = open_session(spec_length=4, corpus=path).generate(PROMPTS["english"], max_tokens=100)
-    assert told.stats.by_drafter["corpus"][1] > 20
+    generation = open_session(spec_length=4, corpus=path).generate(
+        PROMPTS["english"], max_tokens=100
+    )
+    assert generation.stats.by_drafter["corpus"][1] > 20
 
 
 def test_a_link_to_a_memory_file_stays_a_link(open_session: Open, tmp_path: Path) -> None:
@@ -192,8 +194,10 @@ def test_a_request_running_when_the_session_closes_is_written(
     for _, _chunk in zip(range(40), session.stream(PROMPTS["english"]), strict=False):
         pass
     session.close()
-    told = open_session(spec_length=4, memory_file=path).generate(PROMPTS["english"], max_tokens=50)
-    assert from_memory(told) > 10
+    generation = open_session(spec_length=4, memory_file=path).generate(
+        PROMPTS["english"], max_tokens=50
+    )
+    assert from_memory(generation) > 10
 
 
 def test_an_unusable_memory_file_is_refused_and_unchanged(

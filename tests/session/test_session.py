@@ -317,9 +317,9 @@ def test_target_options_without_a_target_are_refused(options: dict[str, Any]) ->
 def test_errors_quote_long_values_in_part(
     open_session: Open, options: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ArgumentError, match=message) as told:
+    with pytest.raises(ArgumentError, match=message) as caught:
         open_session().generate("x", **options)
-    assert len(str(told.value)) < 300
+    assert len(str(caught.value)) < 300
 
 
 def test_detokenize_refuses_tokens_out_of_range(open_session: Open) -> None:

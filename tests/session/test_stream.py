@@ -284,7 +284,7 @@ def test_ctrl_c_ends_a_generation_between_rounds(open_session: Open) -> None:
 
 
 class Ending(Drafter):
-    """Ctrl-C comes while it is told of a request's end."""
+    """Ctrl-C comes in its call at a request's end."""
 
     def end(self, sequence: int) -> None:
         raise KeyboardInterrupt

@@ -124,14 +124,14 @@ class Wrong(Drafter):
         return [3] * max_tokens
 
 
-class Says(Drafter):
+class FixedDraft(Drafter):
     """Proposes the same tokens every time, or as many of them as max_tokens allows."""
 
-    def __init__(self, said: list[Any], keeps_to_it: bool) -> None:
-        self.said = said
-        self.keeps_to_it = keeps_to_it
+    def __init__(self, draft: list[Any], truncates: bool) -> None:
+        self.draft = draft
+        self.truncates = truncates
 
     def propose(self, sequence: int, tokens: Any, max_tokens: int) -> Any:
-        if not self.keeps_to_it:
-            return self.said
-        return [one if isinstance(one, int) else one[:max_tokens] for one in self.said]
+        if not self.truncates:
+            return self.draft
+        return [one if isinstance(one, int) else one[:max_tokens] for one in self.draft]

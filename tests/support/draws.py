@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from heads import write_eagle3, write_glm, write_knowing_pair, write_qwen
+from heads import write_eagle3, write_glm, write_perfect_pair, write_qwen
 from numpy.typing import NDArray
 from prompts import PROMPTS
 from random_model import (
@@ -241,10 +241,10 @@ def _eagle3(write: Callable[[Path], Path]) -> Callable[[Path], tuple[Path, list[
     return make
 
 
-def _knowing(folder: Path) -> tuple[Path, list[Any]]:
+def _perfect_pair(folder: Path) -> tuple[Path, list[Any]]:
     target, head = folder / "knowing" / "target.gguf", folder / "knowing" / "head.gguf"
     if not target.exists():
-        write_knowing_pair(folder / "knowing", shares=False)
+        write_perfect_pair(folder / "knowing", shares=False)
     return target, [head]
 
 
@@ -261,7 +261,7 @@ MODELS: dict[str, Callable[[Path], tuple[Path, list[Any]]]] = {
     "experts": _eagle3(write_experts),
     "sliding window": _alone(write_sliding_window),
     "snapshots": _eagle3(write_hybrid_with_snapshots),
-    "knowing": _knowing,
+    "knowing": _perfect_pair,
     "mtp of experts": _mtp(write_glm),
     "mtp of a delta net": _mtp(write_qwen),
 }

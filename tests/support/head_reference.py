@@ -120,7 +120,7 @@ class Drafts:
         self.output = shared.get("output.weight", self.embeddings)
         self.known = shared.get("d2t", np.arange(len(self.output)))
 
-    def behind(self, n: int, length: int) -> list[tuple[int, float, float]]:
+    def after(self, n: int, length: int) -> list[tuple[int, float, float]]:
         """Return a greedy draft of `length` tokens after the first n: each token, its probability,
         and its lead over the second one.
 

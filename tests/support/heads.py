@@ -85,7 +85,7 @@ def write_qwen(
     return model.write(path, "qwen35", n_layers + 1, QWEN35 | MTP | fields)
 
 
-def know_the_answer(model: RandomModel) -> None:
+def depend_on_last_token(model: RandomModel) -> None:
     """Make the next token depend only on the last one, in the target and in its MTP layer."""
     for name, tensor in model.tensors.items():
         if name.endswith(("attn_output.weight", "ssm_out.weight")) or ".ffn_down" in name:
@@ -94,7 +94,7 @@ def know_the_answer(model: RandomModel) -> None:
             tensor[...] = np.concatenate([np.eye(WIDTH), np.zeros((WIDTH, WIDTH))], axis=1)
 
 
-def write_knowing_pair(folder: Path, *, shares: bool) -> tuple[Path, Path]:
+def write_perfect_pair(folder: Path, *, shares: bool) -> tuple[Path, Path]:
     """Write a model that counts in a cycle, and an EAGLE-3 head that predicts all of it.
 
     The input of the target's layer is the unit vector of a token. The head's state is that of the

@@ -122,12 +122,12 @@ class StandIn:
         output = _log_softmax(logits[-1:] / temperature)[0]
         token = int(np.argmax(output))
 
-        def told(row: NDArray[np.float64], one: int) -> list[Any]:
+        def entry(row: NDArray[np.float64], one: int) -> list[Any]:
             text = self._tokenizer.detokenize([one], special=True) if with_text else None
             return [float(row[one]), one, text]
 
         def top(row: NDArray[np.float64]) -> list[list[Any]]:
-            return [told(row, int(one)) for one in np.argsort(-row, kind="stable")[:n_top]]
+            return [entry(row, int(one)) for one in np.argsort(-row, kind="stable")[:n_top]]
 
         meta: dict[str, Any] = {
             "id": "0",
@@ -138,9 +138,9 @@ class StandIn:
         }
         if body.get("return_logprob"):
             known = zip(logprobs[:-1], ids[start + 1 :], strict=True)
-            first = [None, ids[start], told(logprobs[0], ids[start])[2]]
-            meta["input_token_logprobs"] = [first, *(told(row, one) for row, one in known)]
-            meta["output_token_logprobs"] = [told(output, token)]
+            first = [None, ids[start], entry(logprobs[0], ids[start])[2]]
+            meta["input_token_logprobs"] = [first, *(entry(row, one) for row, one in known)]
+            meta["output_token_logprobs"] = [entry(output, token)]
             if n_top > 0:
                 meta["input_top_logprobs"] = [None, *map(top, logprobs[:-1])]
                 meta["output_top_logprobs"] = [top(output)]

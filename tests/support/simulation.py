@@ -134,18 +134,20 @@ class Run:
 class Watched:
     """A planner that gets inexact times, and whose rounds are recorded."""
 
-    def __init__(self, planner: Planner, hear: Callable[[int, float], tuple[float, float]]) -> None:
+    def __init__(
+        self, planner: Planner, report: Callable[[int, float], tuple[float, float]]
+    ) -> None:
         self._planner = planner
-        self._hear = hear
+        self._report = report
         self.rounds: list[tuple[int, int, float]] = []  # position, drafted tokens, seconds
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._planner, name)
 
     def observe_decode(self, n: int, n_context: int, seconds: float) -> None:
-        took, told = self._hear(n_context, seconds)
+        took, reported = self._report(n_context, seconds)
         self.rounds.append((n_context, n - 1, took))
-        self._planner.observe_decode(n, n_context, told)
+        self._planner.observe_decode(n, n_context, reported)
 
 
 def planned(
@@ -170,14 +172,14 @@ def planned(
     """
     rng = np.random.default_rng([seed, 1])
 
-    def hear(position: int, seconds: float) -> tuple[float, float]:
+    def report(position: int, seconds: float) -> tuple[float, float]:
         took = slowness(position) * seconds
-        told = took * float(np.exp(noise * rng.standard_normal()))
+        reported = took * float(np.exp(noise * rng.standard_normal()))
         if outliers and rng.random() < outliers:
-            told *= 50
-        return took, told
+            reported *= 50
+        return took, reported
 
-    watched = Watched(planner, hear)
+    watched = Watched(planner, report)
     planned_time(text.drafts, curve[1:] / SECOND, watched)
     counted = [(position, took) for position, _, took in watched.rounds if position >= start]
     return Run(

@@ -35,10 +35,10 @@ class Client:
         return self.server.post(f"/v1/verify/{self.id}", body)
 
     def round(self, draft: list[int], *branches: list[int]) -> dict[str, Any]:
-        told: dict[str, Any] = self.ask(self.body(draft, *branches)).json()
+        answer: dict[str, Any] = self.ask(self.body(draft, *branches)).json()
         self.n_rounds += 1
-        self.tokens += told["tokens"]
-        return told
+        self.tokens += answer["tokens"]
+        return answer
 
     def end(self) -> None:
         httpx.delete(f"{self.server.url}/v1/verify/{self.id}", timeout=60)

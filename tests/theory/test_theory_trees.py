@@ -123,18 +123,18 @@ def test_acceptance_of_several_candidates_matches_simulation(near: float, k: int
     n = 40_000
     noise = rng.gumbel(size=(n, 8))
     target = np.argmax(np.log(p) + noise, axis=1)
-    guesses = np.argsort(-(np.log(q) + noise), axis=1)[:, :k]
-    seen = (guesses == target[:, None]).any(axis=1).mean()
+    candidates = np.argsort(-(np.log(q) + noise), axis=1)[:, :k]
+    seen = (candidates == target[:, None]).any(axis=1).mean()
     expected = theory.coupled_acceptance_of_several(p, q, k)
     assert abs(seen - expected) < 5 * np.sqrt(0.25 / n)
 
     drawn = np.argsort(-(np.log(q) + rng.gumbel(size=(4000, 8))), axis=1)[:, :k]
-    kept = np.mean([judged(rng, p, q, row) for row in drawn])
+    kept = np.mean([is_accepted(rng, p, q, row) for row in drawn])
     assert abs(kept - theory.acceptance_of_several(p, q, k)) < 5 * np.sqrt(0.25 / 4000)
 
 
-def judged(rng: np.random.Generator, p: Floats, q: Floats, guesses: Floats) -> bool:
-    for token in guesses:
+def is_accepted(rng: np.random.Generator, p: Floats, q: Floats, candidates: Floats) -> bool:
+    for token in candidates:
         if rng.random() < p[token] / q[token]:
             return True
         p = np.maximum(p - q, 0)

@@ -310,7 +310,7 @@ def test_an_enum_of_many_constants_is_enforced() -> None:
     ],
 )
 def test_schemas_that_allow_no_value_are_refused(schema: Any, message: str) -> None:
-    with pytest.raises(ArgumentError) as told:
+    with pytest.raises(ArgumentError) as caught:
         schema_grammar(schema)
-    assert message in str(told.value)
-    assert str(told.value).startswith("json_schema ")
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("json_schema ")

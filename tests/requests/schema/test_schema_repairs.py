@@ -120,10 +120,10 @@ def test_keywords_that_cannot_be_enforced_are_named(
     schema: Any, keyword: str, value: Any, inside: bool
 ) -> None:
     whole = obj(a=schema) if inside else schema
-    with pytest.raises(ArgumentError) as told:
+    with pytest.raises(ArgumentError) as caught:
         schema_grammar(whole, strict=True)
-    assert str(told.value).startswith(f"json_schema has {keyword}")
-    assert str(told.value).endswith(", which cannot be enforced; leave it out.")
+    assert str(caught.value).startswith(f"json_schema has {keyword}")
+    assert str(caught.value).endswith(", which cannot be enforced; leave it out.")
     grammar = schema_grammar(whole)
     assert any(one.startswith(keyword) for one in grammar.left)
     assert grammar.warnings[0] == f"{grammar.left[0]} is not enforced"
