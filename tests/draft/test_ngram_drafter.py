@@ -181,7 +181,7 @@ def test_other_matches_become_branches_of_a_copy() -> None:
     tree = follower.tree(4, 3)
     assert [token for token, _, _ in tree[:4]] == copied
     leaves = [path for path in paths(tree) if len(path) == 4]
-    # Longest match first. Of equally long ones, those that leave the copy later come first.
+    # The longest match first; of equally long ones, the latest.
     assert leaves == [copied, [102, 8, 10, 11], [102, 7, 10, 11], [101, 6, 10, 11]]
     assert all(known.source == Source.match for _, known, _ in tree)
     # The tokens before 101 match the fewest.

@@ -40,7 +40,7 @@ ALL = architectures()
 NAMES = [
     name for name in ALL if not name.endswith(" with prediction") or name.split()[0] not in ALL
 ]
-"""Architectures except for files of MTP layers, which do not change what a model generates."""
+"""Without variants "... with prediction": MTP layers do not change what a model generates."""
 
 
 @pytest.fixture(scope="module", params=NAMES)
