@@ -16,7 +16,7 @@ PROMPT = "def parse(text):"
 OPTIONS = dict(n_threads=2, n_ctx=256, n_gpu_layers=0)
 
 def threads():
-    # A thread that was joined is still listed for a moment: until nothing has changed for a while.
+    # A joined thread is listed for a moment longer: wait until the number does not change.
     seen, n_same = 0, 0
     while n_same < 10:
         time.sleep(0.03)
@@ -77,7 +77,7 @@ def test_calibration_leaves_no_helper_thread() -> None:
 def test_threads_that_decode_in_turns_leave_no_helper_threads() -> None:
     case = """
 many = SpecSession(draft=None, n_seq=2, **OPTIONS)
-many.generate([PROMPT], max_tokens=4)  # in a thread of its own, which stays
+many.generate([PROMPT], max_tokens=4)  # in its own thread, which continues
 plain()
 many.generate([PROMPT], max_tokens=4)
 print(threads() - before)

@@ -112,7 +112,7 @@ def leave(mib):
 def open_session(model):
     SpecSession(model, None, n_ctx=65536, n_threads=1, flash_attn=True).close()
 
-os.dup2(1, 2)  # what llama.cpp says
+os.dup2(1, 2)  # llama.cpp's output
 for model in sys.argv[1:]:
     leave(1)
     try:

@@ -38,7 +38,7 @@ def test_the_progress_bar_is_cleared_when_loading_fails(monkeypatch: pytest.Monk
 def test_notebooks_show_progress_bars_without_a_terminal() -> None:
     script = """
 import sys, time
-sys.modules["ipykernel"] = sys  # what tells a notebook's kernel
+sys.modules["ipykernel"] = sys  # identifies a notebook's kernel
 from specllama._progress import Progress
 with Progress(True).load() as report:
     time.sleep(0.35)

@@ -8,14 +8,14 @@ from specllama.model.marks import NAME
 _HEAD = """\
 # What the server reads from chat templates
 
-How a model writes calls and thoughts is read from its chat template. This table is made of the
-templates that llama.cpp brings with it. It has a line for all templates with the same marks:
+The server reads from a model's chat template how the model writes tool calls and thoughts. This
+table shows the result for llama.cpp's templates; templates with the same marks share a line:
 
-- *Call*: what comes before a call's arguments. `@` stands for the tool's name.
-- *Arguments*: one JSON object; or names and values, which have marks of their own.
-- *Several*: whether the template has several calls in one answer.
+- *Call*: the text before a call's arguments, with `@` for the tool's name.
+- *Arguments*: one JSON object, or names and values with their own marks.
+- *Several*: whether an answer can have several calls.
 - *Thoughts*: the marks around thoughts.
-- *Known from*: the template, or the model: its template describes tools, but writes no calls.
+- *Known from*: the template, or the model, if its template describes tools but writes no calls.
 
 | templates | call | arguments | several | thoughts | known from |
 |---|---|---|---|---|---|
