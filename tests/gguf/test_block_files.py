@@ -60,7 +60,7 @@ BAD_FILES: dict[str, tuple[str, RandomModel | None, dict[str, Any], str]] = {
     "no candidates": ("dflash2", None, {"selector_top_k": None}, "selector_top_k is 0"),
     "taps": ("dflash2", None, {"conv_kernel_size": None}, "conv"),
     "groups": ("dflash2", None, {"conv_group_size": 3}, "conv_group_size"),
-    "tokens that are none": (
+    "invalid tokens": (
         "dflash",
         with_tensor("dflash", "d2t", np.full(N_VOCAB, N_VOCAB, np.int64)),
         {},

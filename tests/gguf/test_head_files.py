@@ -61,7 +61,7 @@ BAD_HEADS: dict[str, tuple[RandomModel, dict[str, Any], str]] = {
         {},
         "",
     ),
-    "tokens that are none": (changed("d2t", np.full(N_VOCAB, N_VOCAB, np.int64)), {}, "token 96"),
+    "invalid tokens": (changed("d2t", np.full(N_VOCAB, N_VOCAB, np.int64)), {}, "token 96"),
     "tokens of a wrong type": (changed("d2t", np.zeros(N_VOCAB, np.int32)), {}, "d2t is of type"),
 }
 

@@ -132,7 +132,7 @@ def test_a_prompt_for_spec_cli_selects_smollm2(arguments: Sequence[str]) -> None
         ["--stop", "-p"],
     ],
 )
-def test_spec_cli_arguments_without_a_prompt_stay_unchanged(
+def test_spec_cli_arguments_with_a_model_or_without_a_prompt_stay_unchanged(
     arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_files, "input_is_piped", lambda: False)
