@@ -189,7 +189,7 @@ def test_a_loaded_state_continues_with_block_drafts(tmp_path: Path, open_session
         assert stats.drafter_errors == 0
 
 
-def test_the_planner_uses_a_perfect_block_drafter_next_to_n_grams(
+def test_planned_drafts_of_a_perfect_block_drafter_are_all_accepted(
     tmp_path: Path, open_session: Open
 ) -> None:
     target, drafter = counting_pair(tmp_path)
