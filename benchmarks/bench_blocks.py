@@ -15,7 +15,7 @@ requests one after another. Speeds are multiples of plain decoding:
     of best     the first by the second
     asked       share of the rounds for which a block was drafted
 
-With --markdown: for docs/guides/heads.md, the planned speed on each machine, and the lowest share
+With --markdown: for docs/measured/heads.md, the planned speed on each machine, and the lowest share
 of the best fixed length."""
 
 from __future__ import annotations

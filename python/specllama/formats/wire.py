@@ -1,4 +1,4 @@
-"""Messages between a target and whoever drafts for it elsewhere (docs/guides/remote.md)."""
+"""Messages between a target and whoever drafts for it elsewhere (docs/reference/verify-protocol.md)."""
 
 from __future__ import annotations
 
