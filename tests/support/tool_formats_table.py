@@ -8,16 +8,21 @@ from specllama.model.marks import NAME
 _HEAD = """\
 # What the server reads from chat templates
 
-The server reads from a model's chat template how the model writes tool calls and thoughts. This
-table shows the result for llama.cpp's templates; templates with the same marks share a line:
+How a model writes tool calls and reasoning is read from its chat template
+([guide](../guides/tools.md)). This table shows the templates that llama.cpp includes. Templates
+that use the same format share a row:
 
-- *Call*: the text before a call's arguments, with `@` for the tool's name.
-- *Arguments*: one JSON object, or names and values with their own marks.
-- *Several*: whether an answer can have several calls.
-- *Thoughts*: the marks around thoughts.
-- *Known from*: the template, or the model, if its template describes tools but writes no calls.
+- *Call*: the text before a call's arguments. `@` stands for the tool's name.
+- *Arguments*: one JSON object; or names and values, each with its own marks.
+- *Several*: whether an answer may have several calls.
+- *Reasoning*: the marks around it ([words](words.md)).
+- *Known from*:
+    - *template*: the template writes calls;
+    - *model*: the template describes tools, but writes no calls; the model is known;
+    - *fallback*: neither. The model is asked to write calls as Hermes does;
+    - *a message describes the tools*: the template does not describe them.
 
-| templates | call | arguments | several | thoughts | known from |
+| templates | call | arguments | several | reasoning | known from |
 |---|---|---|---|---|---|
 """
 
