@@ -1,4 +1,4 @@
-"""Messages between a target and whoever drafts for it elsewhere (docs/reference/verify-protocol.md)."""
+"""Messages between a target and whoever drafts for it elsewhere (verify-protocol.md)."""
 
 from __future__ import annotations
 

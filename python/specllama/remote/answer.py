@@ -21,7 +21,7 @@ _HASH = re.compile("[0-9a-f]{16}")
 
 @dataclass(frozen=True)
 class Description:
-    """The description of a target: the fields of `GET /v1/verify` (docs/reference/verify-protocol.md)."""
+    """The description of a target: the fields of `GET /v1/verify` (verify-protocol.md)."""
 
     description: str
     kernels: str
@@ -116,7 +116,7 @@ class Asked:
 
 
 def read_answer(fields: Fields, asked: Asked) -> VerifyAnswer:
-    """Return the results of a round: as in docs/reference/verify-protocol.md. Raises RemoteError."""
+    """Return the results of a round: as in verify-protocol.md. Raises RemoteError."""
     done = fields.flag("done")
     n_drafted = asked.n_drafted
     most = asked.n_left if n_drafted is None else min(asked.n_left, n_drafted + 1)

@@ -1,1 +1,1 @@
-"""/v1/verify: a target for clients that draft elsewhere (docs/reference/verify-protocol.md)."""
+"""/v1/verify: a target for clients that draft elsewhere (verify-protocol.md)."""
