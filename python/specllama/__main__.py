@@ -19,28 +19,28 @@ from specllama.commands.foreign_options import advice, read, translated
 from specllama.errors import SpecllamaError
 
 _COMMANDS = ("alpha", "bench", "chat", "corpus", "demo", "models", "divergence", "serve", "trace")
-"""In the order of `--help`; each is a module."""
+"""In the order of `--help`. Each is a module."""
 
 
 _PIPE_CLOSED = 128 + signal.SIGPIPE
-"""The exit code by which a shell reports a program that SIGPIPE ended."""
+"""The exit code that a shell uses for a program ended by SIGPIPE."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports an error in one sentence, without the usage before it; so do its subcommands. Each
-    command's defaults hold its parser as `parser`. Options are given in full: -ctk is not -c tk."""
+    """Reports an error in one sentence, without the usage; so do its subcommands. Each command's
+    defaults contain its parser as `parser`. Options must be given in full: -ctk is not -c tk."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False)
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
-        return []  # else argparse would read -ctk as -c with the value "tk"
+        return []  # otherwise argparse would read -ctk as -c with the value "tk"
 
     def set_defaults(self, **defaults: Any) -> None:
         super().set_defaults(parser=self, **defaults)
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        if file is sys.stdout:  # help, which argparse would not mind to lose
+        if file is sys.stdout:  # help; argparse would ignore write errors
             print(message, end="", flush=True)
         else:
             super()._print_message(message, file)
@@ -57,7 +57,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _make_parser(names: Sequence[str] = _COMMANDS) -> _Parser:
-    """Return a parser of commands. Only their modules are imported."""
+    """Return a parser for these commands. Only their modules are imported."""
     parser = _Parser(
         prog="specllama",
         description="Lossless speculative decoding for GGUF models. Plain generation: spec-cli.",
@@ -70,12 +70,12 @@ def _make_parser(names: Sequence[str] = _COMMANDS) -> _Parser:
 
 
 def _known(parser: argparse.ArgumentParser) -> dict[str, bool]:
-    """Return the options of a command, with whether one value follows."""
+    """Return the options of a command, and for each whether exactly one value follows."""
     return {option: one.nargs is None for one in parser._actions for option in one.option_strings}
 
 
 def options_of_commands() -> dict[str, dict[str, bool]]:
-    """Return the options of all programs, by the programs' names."""
+    """Return the options of all programs by the program's name."""
     parser = _make_parser()
     (commands,) = (one for one in parser._actions if isinstance(one, argparse._SubParsersAction))
     own = {one.prog: _known(one) for one in commands.choices.values()}
@@ -83,7 +83,7 @@ def options_of_commands() -> dict[str, dict[str, bool]]:
 
 
 def _command(parser: argparse.ArgumentParser, argv: Sequence[str]) -> tuple[Any, int]:
-    """Return the parser of the command that is called, and how many arguments name it."""
+    """Return the parser of the called command, and the number of arguments that name it."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction) and argv and argv[0] in action.choices:
             command, n = _command(action.choices[argv[0]], argv[1:])
@@ -92,8 +92,8 @@ def _command(parser: argparse.ArgumentParser, argv: Sequence[str]) -> tuple[Any,
 
 
 def _parsed(argv: Sequence[str], parser: _Parser) -> argparse.Namespace:
-    """Return the arguments; options of other programs are translated. Exits with all that is wrong
-    if something is unknown."""
+    """Return the arguments, with options of other programs translated. If some are unknown, exits
+    with a message about all of them."""
     command, n = _command(parser, argv)
     if n == 0:
         return parser.parse_args(argv)
@@ -116,7 +116,7 @@ def _parsed(argv: Sequence[str], parser: _Parser) -> argparse.Namespace:
 
 
 def _name_model(arguments: argparse.Namespace) -> None:
-    """Set the model of a command that opens one and names none, here or elsewhere."""
+    """Set the default model of a command that needs one, if none is given."""
     given = vars(arguments)
     named_otherwise = any(given.get(name) for name in ("target_url", "models", "models_dir"))
     if "model" in given and given["model"] is None and not named_otherwise:
@@ -128,12 +128,12 @@ def _is_number(text: str) -> bool:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a subcommand and return the exit code: 0, 1 (failure), 2 (bad input), 130 (Ctrl-C), 141
-    (the reader of its output has gone)."""
+    """Run a subcommand and return the exit code: 0, 1 (failure), 2 (bad input), 130 (Ctrl-C) or 141
+    (the reader closed the output pipe)."""
     given = sys.argv[1:] if argv is None else argv
     called = given[:1]
     parser = _make_parser(called if set(called) & set(_COMMANDS) else _COMMANDS)
-    if sys.stderr is None:  # the caller closed it: nobody reads error messages
+    if sys.stderr is None:  # the caller closed it: error messages are dropped
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if sys.stdout is None:  # the caller closed it
         print("specllama: Standard output is closed.", file=sys.stderr)
@@ -159,7 +159,7 @@ def main(argv: list[str] | None = None) -> int:
             raise
         # Text left in the buffer would fail again when the process ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):  # the reader has seen enough
+        if isinstance(error, BrokenPipeError):  # the reader has closed the pipe
             return _PIPE_CLOSED
         why = error.strerror
         print(

@@ -1,5 +1,5 @@
-"""Values of NumPy, told from others without importing it, which takes longer than all other imports
-together: who has such a value has imported it."""
+"""Recognises NumPy values without importing NumPy, which takes longer than all other imports
+together. If a caller has such a value, NumPy is already imported."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 
 def is_array(value: Any) -> TypeGuard[NDArray[Any]]:
-    """Return whether it is an array of NumPy."""
+    """Return whether a value is a NumPy array."""
     return _is_a("ndarray", value)
 
 
 def is_bool(value: Any) -> bool:
-    """Return whether it is a bool of Python or of NumPy."""
+    """Return whether a value is a bool of Python or NumPy."""
     return isinstance(value, bool) or _is_a("bool_", value)
 
 
 def _is_a(name: str, value: Any) -> bool:
-    # Another thread may be importing it, so it may lack names.
+    # Another thread may be importing NumPy, so names may be missing.
     return isinstance(value, getattr(sys.modules.get("numpy"), name, ()))

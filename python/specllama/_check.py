@@ -1,4 +1,4 @@
-"""Checks of argument types. Ranges are checked by the core, which spec-cli shares."""
+"""Checks of argument types. The core, which spec-cli shares, checks ranges."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 _INT32 = 2**31
 _LONGEST_PATH = 4096
-"""In characters; Linux allows no more than this many bytes."""
+"""In characters. Linux allows this many bytes."""
 
 _MOST_QUOTED = 80
 _SHORT = reprlib.Repr()
@@ -29,10 +29,10 @@ _SHORT.maxstring = _SHORT.maxother = 60
 
 
 def quoted(value: Any) -> str:
-    """Return a value as a message quotes it: as in code, and shortened if it is long."""
+    """Return a value for a message: as in code, shortened if it is long."""
     try:
         text = _SHORT.repr(value)
-    except Exception:  # an int with too many digits, or an error of the value's own repr
+    except Exception:  # an int with too many digits, or an error in the value's repr
         text = f"<{type(value).__name__}>"
     return text if len(text) <= _MOST_QUOTED else f"{text[: _MOST_QUOTED - 3]}..."
 
@@ -51,7 +51,7 @@ def first(*values: Any) -> Any:
 
 
 def optional(check: Callable[[str, Any], T], name: str, value: Any) -> T | None:
-    """Return None for None, and for other values what `check` returns. Raises what that raises."""
+    """Return None for None; for other values return the result of `check`, or raise its error."""
     return None if value is None else check(name, value)
 
 
@@ -78,8 +78,8 @@ def integer_or(
     low: int = -_INT32,
     high: int = _INT32 - 1,
 ) -> int | None:
-    """Return `value` as `integer` does, or, if it is one of the words, what the word stands for.
-    Raises ArgumentError."""
+    """Return `value` as `integer` does; or, if it is one of the words, the word's number. Raises
+    ArgumentError."""
     if not isinstance(value, str):
         return integer(name, value, low=low, high=high)
     if value not in words:
@@ -99,24 +99,24 @@ def number(name: str, value: Any) -> float:
 
 
 def text(name: str, value: Any) -> str:
-    """Return `value` if it is a str that UTF-8 can hold. Raises ArgumentError."""
+    """Return `value` if it is a str that can be encoded as UTF-8. Raises ArgumentError."""
     if not isinstance(value, str):
         raise ArgumentError(f"{name} must be a str, not {type(value).__name__}.")
     try:
         value.encode()
     except UnicodeEncodeError as error:
         raise ArgumentError(
-            f"{name} holds a lone surrogate at index {error.start}, which is no character."
+            f"{name} has a lone surrogate at index {error.start}, which is not a character."
         ) from None
     return value
 
 
 def named(name: str, value: Any) -> str:
-    """Return `value`, the name of something, if it is a `text` without a NUL, at which a message
-    that quotes it would end. Raises ArgumentError."""
+    """Return `value` if it is a `text` without a NUL. (A message that quotes a NUL would end
+    there.) Raises ArgumentError."""
     checked = text(name, value)
     if "\0" in checked:
-        raise ArgumentError(f"{name} holds a NUL character.")
+        raise ArgumentError(f"{name} has a NUL character; leave it out.")
     return checked
 
 
@@ -128,7 +128,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 def switch(name: str, value: Any) -> _core.Switch:
-    """Return the switch that True, False or "auto" stands for. Raises ArgumentError."""
+    """Return the switch for True, False or "auto". Raises ArgumentError."""
     if isinstance(value, bool):
         return _core.Switch.on if value else _core.Switch.off
     if not isinstance(value, str) or value != "auto":
@@ -145,15 +145,17 @@ def path(name: str, value: Any) -> str:
     if not path:
         raise ArgumentError(f"{name} is empty; give a path.")
     if "\0" in path:
-        raise ArgumentError(f"{name} must be a path; it holds a NUL character.")
+        raise ArgumentError(f"{name} must be a path, but has a NUL character.")
     if len(path) > _LONGEST_PATH:
-        raise ArgumentError(f"{name} must be a path; it has {len(path)} characters.")
+        raise ArgumentError(
+            f"{name} must be a path of at most {_LONGEST_PATH} characters, but has {len(path)}."
+        )
     return os.path.expanduser(path)
 
 
 def tokens(name: str, value: Any) -> Tokens:
-    """Return token ids as the core takes them: an int32 array for an array of integers, else a
-    list. It is a copy, so `value` may change later. Raises ArgumentError."""
+    """Return token ids in the form the core takes: an int32 array for an array of integers, else a
+    list. The result is a copy, so `value` may change later. Raises ArgumentError."""
     if is_array(value) and value.ndim != 1:
         raise ArgumentError(f"{name} must have one dimension, not {value.ndim}.")
     if is_array(value) and value.dtype.kind in "iu":
@@ -169,7 +171,7 @@ def tokens(name: str, value: Any) -> Tokens:
 
 
 def ranges(name: str, value: Any) -> list[tuple[int, int]]:
-    """Return parts of something, as pairs of begin and end. Raises ArgumentError."""
+    """Return `value` as pairs of begin and end. Raises ArgumentError."""
     if not isinstance(value, (list, tuple)):
         raise ArgumentError(f"{name} must be a list of pairs, not {quoted(value)}.")
     pairs = []
@@ -182,7 +184,7 @@ def ranges(name: str, value: Any) -> list[tuple[int, int]]:
 
 
 def texts(name: str, value: Any) -> list[str]:
-    """Return `value`, a str or several, as a list. Raises ArgumentError."""
+    """Return `value`, which is a str or several, as a list. Raises ArgumentError."""
     if value is None:
         return []
     if isinstance(value, str):
@@ -193,5 +195,5 @@ def texts(name: str, value: Any) -> list[str]:
 
 
 def has_several(value: Any) -> bool:
-    """Return whether it can be iterated over; a 0-d array only seems iterable."""
+    """Return whether a value is iterable. (A 0-d array only seems to be.)"""
     return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0

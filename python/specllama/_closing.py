@@ -1,4 +1,4 @@
-"""Things that are closed at the end of a `with` statement, or of the process."""
+"""Objects that are closed at the end of a `with` statement, or of the process."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from specllama._process import ProcessGuard
 from specllama.errors import SpecllamaError
 
 _MOMENT = 0.02
-"""Seconds in which a thread that has left it gets Python's lock, even on a busy machine."""
+"""Seconds after which a thread that has returned from C++ holds Python's lock again, even on a busy
+machine."""
 
 
 class Closing:
-    """Something that holds resources: `with` closes it, whatever happens inside."""
+    """An object with resources. A `with` statement closes it, also after an error."""
 
     def close(self) -> None:
-        """Release everything. Closing twice is fine."""
+        """Release everything. Closing twice is allowed."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:
@@ -35,16 +36,16 @@ _held: weakref.WeakSet[Closing] = weakref.WeakSet()
 
 
 def close_at_exit(one: Closing) -> None:
-    """Close it when the process ends, if it still exists. Metal aborts a process that ends while
-    a GPU's memory still holds something, and Python does not collect objects that a thread or a
-    reference cycle keeps alive."""
+    """Close an object when the process ends, if it still exists. Metal aborts a process that ends
+    while GPU memory is still in use, and Python does not free objects that a thread or a reference
+    cycle keeps alive."""
     _held.add(one)
 
 
 @atexit.register
 def _close_held() -> None:
-    """Close what is held, which waits until no daemon thread is inside any more: one that comes
-    back from C++ to a Python that has ended would abort the process."""
+    """Close the registered objects. This waits for the daemon threads inside them: a thread that
+    returns from C++ after Python has ended would abort the process."""
     ProcessGuard.end()
     for one in list(_held):
         with suppress(SpecllamaError):

@@ -10,7 +10,7 @@ _RESET = "\x1b[0m"
 
 
 def painted(text: str, color: str, wanted: bool) -> str:
-    """Return a text in a colour if `wanted`; an empty text stays empty."""
+    """Return a text in a colour if `wanted`; an empty text is unchanged."""
     return f"{color}{text}{_RESET}" if wanted and text else text
 
 

@@ -1,5 +1,5 @@
-"""One option, as callers, command lines, the server and the documents know it: a line of the core's
-table, or an option that only Python has."""
+"""One option, as Python callers, command lines, the server and the documents use it: a line of the
+core's table, or an option that only Python has."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class Field:
     Attributes:
         name: Its name in Python.
         check: Called with the name (for error messages) and a given value; returns the value in the
-            form the core takes. Raises ArgumentError. Ranges are checked by the core.
-        help: What it does. Tables and command lines show only the first sentence.
+            form the core takes. Raises ArgumentError. The core checks ranges.
+        help: A description. Tables and command lines show only its first sentence.
         kind: "flag", "integer", "number", "text", "texts", "numbers", "choice", "switch", or "" for
-            what else there is.
-        default: The value of an option that is left out, in the form the core takes.
-        by_default: The default in words, with what some values mean.
-        range: The numbers allowed, in words; "": any, or it is none.
+            other types.
+        default: The value if the option is not given, in the form the core takes.
+        by_default: The default in words, with the meaning of special values.
+        range: The numbers allowed, in words; "": any number, or the option is not a number.
         low, high: The same as numbers.
-        choices: The texts allowed; (): any, or it is none.
-        words: Numbers for which there are words.
-        flags: Its flags on command lines; (): none that commands share.
-        value: What its value is called in their help.
-        field: Its name in the server's requests; "": they cannot give its plain value.
+        choices: The texts allowed; (): any text, or the option is not a text.
+        words: Words that may be given for some numbers.
+        flags: Its flags on command lines; (): commands share no flag for it.
+        value: The placeholder of its value in their help.
+        field: Its name in requests to the server; "": requests cannot give the value as it is.
         aliases: Its names in other programs.
     """
 
@@ -58,8 +58,8 @@ class Field:
 
     @classmethod
     def of(cls, option: _core.Option, check: Check | None = None) -> Field:
-        """Return the option of a line of the core's table. `check` is given where its type does not
-        say how Python's values are read."""
+        """Return the option of a line of the core's table. `check` is needed if the type alone does
+        not decide how Python values are read."""
         words: dict[str, int | None] = {
             word: int(number) for word, _, number in (one.partition("=") for one in option.words)
         }
@@ -81,7 +81,7 @@ def described(fields: Mapping[str, Field], groups: Mapping[str, str]) -> str:
 
     Args:
         fields: The options by their names.
-        groups: Headings, each by the name of the first option after it.
+        groups: Headings, each by the name of the first option below it.
     """
     lines = []
     for name, field in fields.items():
@@ -137,17 +137,16 @@ _CHECKS: dict[str, Check] = {
     "texts": _check.texts,
     "numbers": _numbers,
     "switch": _check.switch,
-    "": lambda name, value: value,  # whoever makes it of the value checks it
+    "": lambda name, value: value,  # checked where it is converted
 }
 
 
 def completed(table: Any) -> Any:
-    """Return a TypedDict of options as it is.
+    """Return a TypedDict of options unchanged, so that jedi can complete its keys.
 
     Pyright and others complete a method's options from `**options: Unpack[Table]`. jedi, which
-    completes in IPython and Jupyter, does not read that. But it follows `**options` to what the
-    method calls with it, `Table(**options)`, and it takes a class for a dataclass, whose fields it
-    completes, if its decorator returns one by any way. (An annotated return type would win, so it
-    is Any.)
+    completes in IPython and Jupyter, does not read that. But it follows `**options` to the call
+    `Table(**options)` in the method, and it completes the fields of a class whose decorator may
+    return a dataclass. (An annotated return type would take precedence, so it is Any.)
     """
     return dataclass(table) if table is None else table

@@ -1,4 +1,4 @@
-"""Files that a user names: to read, or to write at the end of a long run."""
+"""Files named by the user: to read, or to write at the end of a long run."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import BinaryIO
 from specllama.errors import ArgumentError, SpecllamaError
 
 _HANDED_OVER = ("/dev/std", "/dev/fd/", "/proc/self/fd/")
-"""Prefixes of paths to files that the process was started with, among them a shell's <(...) and
->(...): such a file is open already, and somebody is at its other end."""
+"""Prefixes of paths to files that were open when the process started, e.g. a shell's <(...) and
+>(...). Another process is at the other end."""
 
 STANDARD_INPUT = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
-"""Names of standard input: what options take for it, and its paths."""
+"""Names of standard input in options, and its paths."""
 
 _MOST = 100_000_000
-"""Most bytes that are read: a longer text most likely has no end. The same as in spec-cli."""
+"""Most bytes that are read, as in spec-cli: a longer text probably never ends."""
 
 
 @contextmanager
@@ -30,8 +30,8 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file to read.
 
     Raises:
-        ArgumentError: It cannot be read (the sentence says why); or it is a pipe, which may keep a
-            reader waiting, or a device, which may have no end.
+        ArgumentError: It cannot be read (the message says why); or it is a pipe, which may block
+            the reader, or a device, which may never end.
     """
     handed_over = is_handed_over(path)
     # Without O_NONBLOCK, opening a pipe would wait for its writer.
@@ -46,41 +46,40 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def read(path: str | os.PathLike[str]) -> bytes:
-    """Return the content of a file. Raises as `opened`, and if it has more than 100 MB."""
+    """Return the content of a file. Raises the errors of `opened`, and ArgumentError for more than
+    100 MB."""
     with opened(path) as file:
         return _all(file)
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """Return the text of a file in UTF-8, with plain newlines and no byte order mark. Raises as
-    `read`, and if it is not UTF-8."""
+    """Return the text of a file in UTF-8, with plain newlines and without a byte order mark. Raises
+    the errors of `read`, and ArgumentError if it is not UTF-8."""
     with _reading(path):
         return read(path).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_prompt(path: str) -> str:
     """Return the text of a file, or of standard input if `path` is "-", without a byte order mark
-    and a final line end, as spec-cli does. Other line ends of Windows are kept, and noted on
-    stderr. Raises as `read_text`."""
+    and a final line end, as spec-cli does. Other Windows line ends are kept, with a note on stderr.
+    Raises the errors of `read_text`."""
     piped = path == "-"
     name = "standard input" if piped else path
     with _reading(name):
         text = (_read_input() if piped else read(path)).decode("utf-8-sig")
     text = text.removesuffix("\n").removesuffix("\r")
     if "\r\n" in text:
-        print(
-            f"Note: {name} has the line ends of Windows (CR LF), which are kept.", file=sys.stderr
-        )
+        print(f"Note: {name} has Windows line ends (CR LF), which are kept.", file=sys.stderr)
     return text
 
 
 def check_writable(path: str) -> None:
-    """Check before the run that a file can be written. An existing file keeps its content; a
-    missing one is not left behind.
+    """Check before a run that a file can be written. An existing file keeps its content; a new one
+    is removed again.
 
     Raises:
-        SpecllamaError: It cannot be written (the sentence says why); or it is a pipe, which may
-            keep a writer waiting, or a disk, which would be damaged.
+        SpecllamaError: It cannot be written (the message says why); or it is a pipe, which may
+            block the writer, or a disk, which would be damaged.
     """
     with _writing(path):
         named = Path(path)
@@ -94,8 +93,8 @@ def check_writable(path: str) -> None:
 
 
 def write(path: str, text: str) -> None:
-    """Write a text in UTF-8, replacing the file's content. What is no file (a terminal, a pipe) is
-    written to. Raises as `check_writable` and `replacing`."""
+    """Write a text in UTF-8, replacing the file's content. A terminal or a pipe is written to.
+    Raises the errors of `check_writable` and `replacing`."""
     if os.path.isfile(path) or not os.path.lexists(path):
         with replacing(Path(path)) as fresh:
             fresh.write_text(text, encoding="utf-8")
@@ -106,15 +105,14 @@ def write(path: str, text: str) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give the path of an empty file to write to. If all goes well it replaces the file at `path`,
-    else nothing of it stays, so `path` never holds half a file. A link stays: the file that it
-    leads to is replaced.
+    """Give the path of an empty file to write to. At the end it replaces the file at `path`; after
+    an error it is removed. So `path` is never incomplete. If `path` is a link, its target is
+    replaced.
 
-    On Linux the file has no name until it is complete, so a process that is killed leaves nothing.
+    On Linux the file has no name until it is complete, so a killed process leaves nothing behind.
 
     Raises:
-        SpecllamaError: `path` cannot be written, or is something else than a file; its old content
-            is still there.
+        SpecllamaError: `path` cannot be written, or is not a regular file; its old content is kept.
     """
     with _writing(path):
         place = Path(os.path.realpath(path))
@@ -146,7 +144,8 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def _unnamed(folder: Path) -> int | None:
-    """Open a new file that has no name; None: this system, or this folder's, has none such."""
+    """Open a new file without a name; None if this system, or the folder's file system, does not
+    support it."""
     if not hasattr(os, "O_TMPFILE") or not os.path.isdir("/proc/self/fd"):
         return None
     try:
@@ -158,13 +157,12 @@ def _unnamed(folder: Path) -> int | None:
 
 
 def is_handed_over(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path names a file that the process was started with."""
+    """Return whether a path names a file that was open when the process started."""
     return os.fspath(path).startswith(_HANDED_OVER)
 
 
 def input_is_piped() -> bool:
-    """Return whether standard input is a pipe or a file that is not empty; spec-cli decides
-    alike."""
+    """Return whether standard input is a pipe or a non-empty file. spec-cli uses the same rule."""
     try:
         kind = os.fstat(0)
     except OSError:  # it is closed
@@ -196,8 +194,8 @@ def _reading(path: str | os.PathLike[str]) -> Iterator[None]:
         raise ArgumentError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise ArgumentError(f"{path} cannot be read: it is not UTF-8.") from None
-    except ValueError:  # the path holds a NUL
-        raise ArgumentError(f"{str(path)!r} cannot be read: it is no path.") from None
+    except ValueError:  # the path has a NUL
+        raise ArgumentError(f"{str(path)!r} cannot be read: it is not a path.") from None
 
 
 @contextmanager
@@ -208,5 +206,5 @@ def _writing(path: str | os.PathLike[str]) -> Iterator[None]:
         raise
     except OSError as error:
         raise SpecllamaError(f"{path} cannot be written: {error.strerror}.") from None
-    except ValueError:  # the path holds a NUL
-        raise SpecllamaError(f"{path} cannot be written: it is no path.") from None
+    except ValueError:  # the path has a NUL
+        raise SpecllamaError(f"{path} cannot be written: it is not a path.") from None

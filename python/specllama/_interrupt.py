@@ -1,4 +1,4 @@
-"""Ctrl-C while results are being kept."""
+"""Ctrl-C that ends work but keeps its results."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing_extensions import Self
 
 
 class Interrupt:
-    """While a `with` statement lasts, Ctrl-C calls a function, for example one that ends a
-    generation, instead of raising KeyboardInterrupt at any point of the code that keeps results.
+    """Within a `with` statement, Ctrl-C calls a function, e.g. one that ends a generation. It does
+    not raise KeyboardInterrupt, which could interrupt the code that keeps results.
 
-    Where Ctrl-C is ignored, as under nohup, it still is.
+    If Ctrl-C is ignored, as under nohup, it stays ignored.
 
     Args:
         end: The function to call; it must be quick.
-        patience: Seconds after the first Ctrl-C from which another one raises KeyboardInterrupt:
-            `end` has failed to end the work.
+        patience: Seconds after the first Ctrl-C. A later Ctrl-C raises KeyboardInterrupt, because
+            `end` has not ended the work.
 
     Attributes:
         came: Whether Ctrl-C was pressed.

@@ -1,5 +1,5 @@
-"""The libraries in other packages that the extension uses: libllama, of the version that it was
-built against, and llguidance."""
+"""Finds the libraries of other packages that the extension uses: llguidance, and libllama in the
+version against which the extension was built."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def check_version() -> None:
     """Raise `ImportError` unless the installed llama-cpp-python is the one built against."""
     if not LLAMA_CPP_PYTHON:  # llama.cpp is linked into the extension
         return
-    # What pip writes next to the package; `metadata` takes longer than all other imports.
+    # pip writes this folder next to the package. `metadata` takes longer than all other imports.
     if (_package().parent / f"llama_cpp_python-{LLAMA_CPP_PYTHON}.dist-info").is_dir():
         return
     from importlib import metadata
@@ -33,8 +33,8 @@ def check_version() -> None:
 
 
 def load() -> None:
-    """Load libllama before the extension asks for it, so that the process maps one copy of it: the
-    file that llama_cpp loads, without llama_cpp, which takes ten times as long."""
+    """Load libllama before the extension, so that the process maps one copy of it: the same file
+    that llama_cpp loads. Importing llama_cpp itself takes ten times as long."""
     check_version()
     if not LLAMA_CPP_PYTHON:
         return
@@ -48,7 +48,7 @@ def load() -> None:
 
 
 def _package() -> Path:
-    """Return the folder of llama_cpp; one that does not exist if it is not installed."""
+    """Return the folder of llama_cpp; a folder that does not exist if it is not installed."""
     spec = util.find_spec("llama_cpp")
     folders = None if spec is None else spec.submodule_search_locations
     return Path(*folders[:1]) if folders else Path("llama_cpp")
@@ -64,10 +64,10 @@ def _library() -> Path:
 
 
 def brief_spinning() -> dict[str, str]:
-    """Return environment variables with which GNU's OpenMP, when it is loaded, lets threads sleep
-    that have waited for others for some microseconds. By default they spin for milliseconds, which
-    keeps the others from running where other programs use the processor, too. Empty if the user has
-    set such a variable."""
+    """Return environment variables for GNU OpenMP, which it reads when it is loaded. With them,
+    threads that wait for others sleep after some microseconds. By default they spin for
+    milliseconds, which slows down the others if other programs also use the CPU. Empty if the user
+    has set such a variable."""
     if {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
         return {}
     return {"GOMP_SPINCOUNT": "1000"}

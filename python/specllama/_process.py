@@ -1,4 +1,4 @@
-"""The process that a session belongs to, and what forking it does."""
+"""The process that owns a session, and the effects of forking it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _SOFT = 1
 
 
 class ProcessGuard:
-    """The process in which something was made. A process forked from it has its memory, but not
-    its threads, and would wait for them for ever."""
+    """The process in which an object was made. A forked process has a copy of the memory but not
+    the threads, and would wait for them for ever."""
 
     _ends = False
 
     @classmethod
     def end(cls) -> None:
-        """Have `check` refuse from now on, because the process ends."""
+        """Let `check` raise from now on, because the process ends."""
         cls._ends = True
 
     def __init__(self) -> None:
@@ -37,20 +37,19 @@ class ProcessGuard:
             raise ClosedError("The session is closed, because the process ends.")
         if not self.is_here:
             raise ClosedError(
-                "The session belongs to the process that this one was forked from; open another "
-                "one here."
+                "The session belongs to the parent process, from which this one was forked; open "
+                "another one here."
             )
 
 
 def release_helpers_at_fork() -> None:
-    """Have a thread that forks release the threads that help it with decodes, which start anew when
-    it decodes again. The forked process does not have them, but GCC's OpenMP would wait for them
-    there: a session that was opened there would hang. (`multiprocessing` forks by default on Linux
-    before Python 3.14.)
+    """End a thread's OpenMP helper threads before it forks; they start again with its next decode.
+    The forked process does not have them, but GCC's OpenMP would wait for them, so a session opened
+    there would hang. (`multiprocessing` forks by default on Linux before Python 3.14.)
 
-    Nothing happens if llama.cpp does without OpenMP, or with one older than 5.0.
+    Does nothing if llama.cpp was built without OpenMP, or with one older than 5.0.
     """
-    runtime = ctypes.CDLL(_core.__file__)  # in which what it was linked to is found, too
+    runtime = ctypes.CDLL(_core.__file__)  # also finds symbols of the libraries it links
     pause = getattr(runtime, "omp_pause_resource_all", None)
     if pause is not None and hasattr(os, "register_at_fork"):
         os.register_at_fork(before=lambda: pause(_SOFT))

@@ -15,17 +15,17 @@ from specllama.errors import ArgumentError
 
 
 def bar(**options: Any) -> Any:
-    """Return a bar of tqdm that vanishes at its end: a notebook's own in a notebook; else one on
-    stderr, if that is a terminal.
+    """Return a tqdm bar that disappears at its end: a notebook bar in a notebook, else one on
+    stderr if that is a terminal.
 
     Args:
-        **options: As tqdm has them.
+        **options: Options of tqdm.
     """
     if not _in_notebook():
         from tqdm import tqdm
     else:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that one without ipywidgets has bars of text
+            warnings.simplefilter("ignore")  # of text bars if ipywidgets is missing
             from tqdm.auto import tqdm
     return tqdm(leave=False, **({"disable": False if _in_notebook() else None} | options))
 
@@ -39,8 +39,7 @@ def _is_seen() -> bool:
 
 
 class Progress:
-    """Reports progress in the way the user asked for: not at all, by a bar on stderr, or to a
-    function.
+    """Reports progress as the user chose: not at all, by a bar on stderr, or to a function.
 
     Args:
         wish: False, True, or a function of the stage and the fraction done.
@@ -57,8 +56,8 @@ class Progress:
 
     @contextmanager
     def load(self) -> Iterator[Callable[[float], None] | None]:
-        """Give the function to call while loading; None if nobody wants to know. A bar is gone at
-        the end of the `with` statement, whatever ends it."""
+        """Give the function to call while loading; None for no reports. A bar is removed at the end
+        of the `with` statement, also after an error."""
         report = self._reporter("load", delay=0.3)
         try:
             yield report
@@ -67,7 +66,7 @@ class Progress:
                 report.close()
 
     def prefill(self) -> Callable[[float], None] | None:
-        """Return the function to call during a prefill; None if nobody wants to know."""
+        """Return the function to call during a prefill; None for no reports."""
         return self._reporter("prefill", delay=1.0)
 
     def _reporter(self, stage: str, delay: float) -> Callable[[float], None] | None:
@@ -82,7 +81,7 @@ class Progress:
 
 
 def _takes_both(function: Callable[..., object]) -> bool:
-    """Whether the function can be called with a stage and a fraction, as far as one can tell."""
+    """Whether the function can be called with a stage and a fraction; True if unknown."""
     try:
         declared = signature(function)
     except (TypeError, ValueError):  # some built-in functions have no signature
@@ -95,8 +94,8 @@ def _takes_both(function: Callable[..., object]) -> bool:
 
 
 class _Bar:
-    """A tqdm bar over fractions: it appears after `delay` seconds and closes itself at 1. Before,
-    and where nobody would see it, tqdm is not imported."""
+    """A tqdm bar for fractions. It appears after `delay` seconds and closes itself at 1. Before
+    that, and without a terminal or notebook, tqdm is not imported."""
 
     def __init__(self, stage: str, delay: float) -> None:
         self._stage = stage

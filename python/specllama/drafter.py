@@ -18,18 +18,19 @@ ProposedToken: TypeAlias = int | MatchedToken | Prediction
 class Drafter(ABC):
     """Proposes tokens for the target to verify. Subclass it and pass it as `draft=`.
 
-    The output of a session does not depend on its drafter, only the speed does. If a drafter raises
-    an Exception, or proposes too many tokens or ids that are no tokens of the model, the round goes
-    without a draft and `Stats.drafter_errors` counts it. (KeyboardInterrupt, SystemExit and
-    anything else that is no Exception ends the requests of the round.) Within a request the tokens
-    of a sequence only grow. A drafter must not call its own session.
+    The drafter changes only the speed of a session, not its output. If a drafter raises an
+    Exception, or proposes too many tokens or ids that the model does not have, the round runs
+    without a draft and `Stats.drafter_errors` counts it. (KeyboardInterrupt, SystemExit and others
+    that are not an Exception end the requests of the round.) During a request, tokens are only
+    appended to its sequence. A drafter must not call its own session.
     """
 
     def begin(self, sequence: int, prompt: NDArray[np.int32]) -> None:  # noqa: B027
-        """Hear of a new request.
+        """Called when a request begins.
 
         Args:
-            sequence: Its id; anything known of an earlier request with this id is void.
+            sequence: Id of the request. Discard what was stored for an earlier request with this
+                id.
             prompt: Its token ids, shape [n_prompt].
         """
 
@@ -37,7 +38,7 @@ class Drafter(ABC):
     def propose(
         self, sequence: int, tokens: NDArray[np.int32], max_tokens: int
     ) -> Iterable[ProposedToken] | Iterable[Sequence[ProposedToken]] | None:
-        """Propose what follows `tokens`.
+        """Propose the tokens that follow `tokens`.
 
         Args:
             sequence: Id of the request.
@@ -46,26 +47,27 @@ class Drafter(ABC):
             max_tokens: Most tokens that may be proposed, at least 1.
 
         Returns:
-            Token ids, at most `max_tokens` of them; none, or None, for a round without a draft.
-            Ids may be replaced by what `MatchFinder.predict` or `NGramPredictor.predict` returned:
-            with spec_length="auto" the session then knows how long the match is, or how frequent
-            the token, and drafts as far as that pays.
-            Or several guesses at how the text goes on, each a sequence as above, the likeliest
-            first, at most 64: with `spec_tree` all of them are verified at once, otherwise only the
-            first (docs/internals/trees.md).
+            At most `max_tokens` token ids; an empty sequence or None for a round without a draft.
+            Instead of ids, results of `MatchFinder.predict` or `NGramPredictor.predict` may be
+            returned: with spec_length="auto" the session then uses the length of the match or the
+            frequency of the token to decide how many tokens pay.
+            Or up to 64 alternative continuations, each a sequence as above, the likeliest first.
+            With `spec_tree` all of them are verified at once, otherwise only the first
+            (docs/internals/trees.md).
         """
 
     def observe(  # noqa: B027
         self, sequence: int, draft: NDArray[np.int32], n_accepted: int, next_token: int
     ) -> None:
-        """Hear what the target made of a draft. Not called for the draft that ends a request.
+        """Called with the result of verifying a draft. Not called for the draft that ends a
+        request.
 
         Args:
             sequence: Id of the request.
-            draft: The proposed token ids, shape [n_draft]; of several guesses, the first.
-            n_accepted: How many of these, counted from the first, the target agreed with.
-            next_token: The token that the target put after them; it may be from another guess.
+            draft: The proposed token ids, shape [n_draft]; of several continuations, the first.
+            n_accepted: How many of these tokens, from the first on, the target accepted.
+            next_token: The target's token after them; another continuation may have proposed it.
         """
 
     def end(self, sequence: int) -> None:  # noqa: B027
-        """Hear that a request is over, finished or not."""
+        """Called when a request is over, finished or not."""

@@ -1,11 +1,11 @@
-"""The errors of specllama. Each derives from `SpecllamaError`, and its one sentence says what was
-wrong and what to do."""
+"""The errors of specllama. Each derives from `SpecllamaError`. Its message says what is wrong and
+what to do."""
 
 from __future__ import annotations
 
 
 class SpecllamaError(Exception):
-    """The base of every error of this package."""
+    """Base class of all errors of this package."""
 
 
 class ArgumentError(SpecllamaError, ValueError):
@@ -18,7 +18,7 @@ class ModelError(SpecllamaError, ValueError):
 
 
 class HubError(SpecllamaError, OSError):
-    """The Hugging Face Hub cannot be reached, or a download breaks off or cannot be stored."""
+    """The Hugging Face Hub cannot be reached; or a download breaks off or cannot be stored."""
 
 
 class RemoteError(SpecllamaError, ConnectionError):
@@ -30,7 +30,7 @@ class OutOfMemoryError(SpecllamaError, MemoryError):
 
 
 class DecodeError(SpecllamaError, RuntimeError):
-    """llama.cpp could not decode, or gave logits that are not numbers."""
+    """llama.cpp could not decode, or returned NaN or infinite logits."""
 
 
 class ClosedError(SpecllamaError, RuntimeError):
@@ -43,4 +43,4 @@ class BusyError(SpecllamaError, RuntimeError):
 
 
 class QueueFullError(SpecllamaError, RuntimeError):
-    """The queue is full: as many requests run and wait as the session allows."""
+    """The session's queue of waiting requests is full (`max_queue`)."""

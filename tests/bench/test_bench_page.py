@@ -158,7 +158,7 @@ def test_bench_page_has_a_table_and_a_plot_for_each_workload(
     [
         ("/no/such/folder/bench.html", "cannot be written: No such file or directory."),
         ("/", "/ cannot be written: Is a directory."),
-        ("\0", "cannot be written: it is no path."),
+        ("\0", "cannot be written: it is not a path."),
     ],
 )
 def test_an_unwritable_bench_page_is_refused_before_anything_is_measured(

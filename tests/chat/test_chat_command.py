@@ -143,8 +143,8 @@ def test_chat_template_file_replaces_the_models_template(
 
 
 def test_chat_drafting_can_be_switched_off(chat: Run, model: Path) -> None:
-    for nobody in (("--draft", "none"), ("--no-spec",)):
-        assert "Drafting: nobody" in chat("-m", str(model), *nobody, lines="/draft\n").err
+    for nothing in (("--draft", "none"), ("--no-spec",)):
+        assert "Drafting: none" in chat("-m", str(model), *nothing, lines="/draft\n").err
 
 
 def test_chat_uses_colours_only_on_terminals_unless_requested(chat: Run, scripted: Script) -> None:
@@ -213,7 +213,7 @@ def test_chat_draft_command_changes_the_drafter(
     said = chat("-m", str(model), lines=lines)
     assert said.out == ":abcd\n" * 3
     drafters = [line for line in said.err.splitlines() if line.startswith("Drafting: ")]
-    assert drafters == ["Drafting: nobody", "Drafting: n-grams", "Drafting: n-grams"]
+    assert drafters == ["Drafting: none", "Drafting: n-grams", "Drafting: n-grams"]
     assert "All answers: 10 tokens in " in said.err
     assert "accepted: nothing was drafted" in said.err
     # A model with another vocabulary cannot draft.
@@ -232,7 +232,7 @@ def test_chat_draft_auto_uses_the_models_mtp_layers_or_ngrams(
     layers = "the model's own layers of multi-token prediction"
     assert re.findall("rafting: (.*)", said) == [layers, layers, "n-grams", layers, layers]
     said = chat("-m", str(bundled_model), *options, lines="/draft\n/draft none\n/draft auto\n").err
-    assert re.findall("rafting: (.*)", said) == ["n-grams", "nobody", "n-grams"]
+    assert re.findall("rafting: (.*)", said) == ["n-grams", "none", "n-grams"]
 
 
 def test_chat_help_lists_every_command(chat: Run, model: Path) -> None:
@@ -257,14 +257,14 @@ def test_docs_list_every_chat_command() -> None:
         ("/\n", "There is no command /;"),
         ("/file\n", "/file needs a PATH"),
         ("/file no/such/file\n", "no/such/file cannot be read: No such file"),
-        ("/file *.nothing\n", r"No file fits *.nothing"),
+        ("/file *.nothing\n", r"No file matches *.nothing"),
         ("/file .\n", "Is a directory"),
-        ("/file a\0b\n", "it is no path"),
+        ("/file a\0b\n", "it is not a path"),
         ("/file /dev/zero\n", "it is not a regular file"),
         ("/file /dev/stdin\n", "/dev/stdin cannot be read during a conversation; name a file"),
         ("/load /dev/fd/0\n", "/dev/fd/0 cannot be read during a conversation; name a file"),
         ("/load no/such/file\n", "cannot be read"),
-        ("/clear all\n", "/clear takes nothing behind it"),
+        ("/clear all\n", "/clear takes no argument"),
         ("/color blue\n", "takes on or off, not 'blue'"),
         ("/regen\n", "There is nothing to answer"),
         ("/stats\n", "There is no answer yet"),
@@ -283,7 +283,7 @@ def test_bad_chat_commands_end_a_script_with_one_sentence(
 
 
 @pytest.mark.parametrize(
-    ("path", "why"), [("no/such/folder/file", "No such file"), ("a\0b", "it is no path")]
+    ("path", "why"), [("no/such/folder/file", "No such file"), ("a\0b", "it is not a path")]
 )
 def test_an_unwritable_conversation_file_ends_a_script(
     chat: Run, model: Path, path: str, why: str

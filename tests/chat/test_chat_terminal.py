@@ -92,13 +92,13 @@ def test_ctrl_c_ends_an_answer_but_not_the_chat(endless: Path, tmp_path: Path, k
         ready(terminal)
         path = tmp_path / "talk.json"
         terminal.type(f"/save {path}\r")
-        terminal.wait_for("4 messages are in")
+        terminal.wait_for("4 messages saved in")
         said = [one["content"] for one in json.loads(path.read_text())]
         assert said[0] == said[2] == "u"
         assert said[1].startswith(":abcdu:abcdu")
         ready(terminal)
         terminal.type(CTRL_C)
-        terminal.wait_for("Ctrl-C again, or Ctrl-D, ends the conversation.")
+        terminal.wait_for("Press Ctrl-C again, or Ctrl-D, to end the conversation.")
         ready(terminal)
         terminal.type(CTRL_C)
         assert terminal.wait() == 0
@@ -135,7 +135,7 @@ def test_chat_messages_of_several_lines_can_be_typed_and_pasted(
             terminal.wait_for("tokens/s")
         ready(terminal)
         terminal.type(f"/save {path}\r")
-        terminal.wait_for("8 messages are in")
+        terminal.wait_for("8 messages saved in")
     asked = [one["content"] for one in json.loads(path.read_text()) if one["role"] == "user"]
     assert asked == ["u\na"] * 4
 
@@ -162,7 +162,7 @@ def test_the_chat_history_is_kept_in_a_private_file(model: Path, tmp_path: Path)
         terminal.type("/sa\t")
         terminal.wait_for("ve")  # completed
         terminal.type(f" {path}\r")
-        terminal.wait_for("2 messages are in")
+        terminal.wait_for("2 messages saved in")
     assert json.loads(path.read_text())[0]["content"] == "u\na"
 
 

@@ -56,11 +56,11 @@ def test_a_saved_conversation_loads_unchanged(tmp_path: Path, system: str | None
     [
         ("", "it is not JSON"),
         ("[" * 100_000, "it is not JSON"),
-        ("9" * 5000, "it is not JSON|no list of messages"),
-        ("{}", "no list of messages"),
-        ('"hello"', "no list of messages"),
-        ("[1]", "message 1 has no role of system, user, assistant"),
-        ('[{"role": "tool", "content": ""}]', "message 1 has no role"),
+        ("9" * 5000, "it is not JSON|not a list of messages"),
+        ("{}", "not a list of messages"),
+        ('"hello"', "not a list of messages"),
+        ("[1]", "the role of message 1 is not one of system, user, assistant"),
+        ('[{"role": "tool", "content": ""}]', "the role of message 1"),
         ('[{"role": "user", "content": [{"type": "image_url"}]}]', "message 1 has no text"),
         ('[{"role": "user"}]', "message 1 has no text"),
         ('[{"role": "user", "content": "\\ud800"}]', "lone surrogate"),
@@ -85,7 +85,7 @@ def test_files_without_a_conversation_are_refused_and_change_nothing(
 def test_saving_a_conversation_does_not_overwrite_other_files(tmp_path: Path) -> None:
     path = tmp_path / "thesis.txt"
     path.write_text("chapter one")
-    with pytest.raises(ArgumentError, match="holds no conversation; choose another name"):
+    with pytest.raises(ArgumentError, match="is not a conversation; choose another name"):
         talk().save(str(path))
     assert path.read_text() == "chapter one"
     for place in (tmp_path, tmp_path / "no" / "folder"):

@@ -127,7 +127,7 @@ def test_a_marker_in_a_message_stays_text(session: SpecSession) -> None:
             "must have a data URL",
         ),
         ({"type": "image_url"}, "must have a data URL"),
-        ({"type": "audio", "audio": "/nowhere.wav"}, "hears none"),
+        ({"type": "audio", "audio": "/nowhere.wav"}, "does not accept sounds"),
         ({"type": "input_audio", "input_audio": {}}, "must be a str"),
         ({"type": "video", "video": "x"}, "must have a text"),
     ],
@@ -179,9 +179,9 @@ def test_a_model_without_a_projector_refuses_images(open_session: Any) -> None:
     session = open_session(chat_template=TEMPLATE)
     assert not session.sees
     assert not session.hears
-    with pytest.raises(ArgumentError, match="the model sees none; use a model that does"):
+    with pytest.raises(ArgumentError, match="does not accept images; use a model that does"):
         session.chat(asked({"type": "image", "image": picture(1)}))
-    with pytest.raises(ArgumentError, match="the model sees none"):
+    with pytest.raises(ArgumentError, match="the model does not accept images"):
         session.generate(MARKER, media=[picture(1)])
 
 

@@ -373,7 +373,7 @@ def test_bad_alpha_options_give_one_sentence(
         (["-md", str(tmp_path / "empty")], "could draft for"),
         (["-md", str(tmp_path / "none.gguf")], "none.gguf"),
         (["-f", str(tmp_path / "none.txt")], "cannot be read: No such file"),
-        (["-f", "\0"], "it is no path"),
+        (["-f", "\0"], "it is not a path"),
         (["-f", str(tmp_path / "latin")], "it is not UTF-8"),
         (["-f", write("short", "a b c")], "too few for two prompts"),
         (["-n", "8192"], "together must be at most 8192"),

@@ -103,7 +103,7 @@ def test_n_gives_several_choices_of_a_chat(model: Path, open_session: Open) -> N
         (5, "template_args must map names to values, not 5"),
         ([], r"template_args must map names to values, not \[\]"),
         ({5: 1}, "template_args must have names, not 5"),
-        ({"messages": []}, "template_args may not have messages, which is settled"),
+        ({"messages": []}, "template_args may not have messages, which is reserved"),
         ({"bos_token": 5}, "template_args may not have bos_token"),
     ],
 )
@@ -131,7 +131,7 @@ def test_a_model_without_a_template_cannot_chat(open_session: Open) -> None:
 
 def test_a_broken_template_is_refused(scripted: Script, open_session: Open) -> None:
     session = open_session(scripted(PIECES, chat_template="{% if %}"), kv_type="f16")
-    with pytest.raises(ModelError, match="chat template cannot be read"):
+    with pytest.raises(ModelError, match="chat template cannot be parsed"):
         session.chat([user("u")])
 
 
@@ -155,7 +155,7 @@ def test_chat_template_replaces_the_models_template(
     [
         (
             {"chat_template": "chatml.jinja"},
-            "chat_template has no Jinja in it; give a template, or",
+            "chat_template has no Jinja in it; give the template, or",
         ),
         (
             {"chat_template": Path("/nowhere")},
@@ -169,7 +169,7 @@ def test_chat_template_replaces_the_models_template(
             {"chat_template": Path("/dev/zero")},
             "/dev/zero cannot be read: it is not a regular file",
         ),
-        ({"chat_template": "{% if %}"}, r"^chat_template cannot be read: .*[^.]\.$"),
+        ({"chat_template": "{% if %}"}, r"^chat_template cannot be parsed: .*[^.]\.$"),
         ({"chat_template": 5}, "chat_template must be a str, not int"),
         ({"template_args": 5}, "template_args must map names to values, not 5"),
         ({"template_args": {"messages": []}}, "template_args may not have messages"),

@@ -34,7 +34,7 @@ def test_arguments_of_other_libraries_are_translated(argument: str, advice: str)
         ("llama3:8b", "`specllama models` lists those"),
         ("Qwen/Qwen2.5-0.5B-Instruct-GGUF", "name it hf://Qwen/Qwen2.5-0.5B-Instruct-GGUF, or use"),
         ("user/repo:Q4_K_M", "name it hf://user/repo:Q4_K_M, or use -hf"),
-        ("https://example.com/model.gguf", "It looks like an address"),
+        ("https://example.com/model.gguf", "It looks like a URL"),
         ("missing.gguf", "give the path of a GGUF file"),
     ],
 )

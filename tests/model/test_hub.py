@@ -98,11 +98,11 @@ def test_a_hub_name_without_a_quant_prefers_smaller_weights() -> None:
     ("name", "files", "message"),
     [
         ("a/b:Q2_K", FILES, r"No file of a/b is of type Q2_K; it has big/m-Q6_K-00001.*, mmproj"),
-        ("a/b/*Q9*", FILES, r'No file of a/b fits "\*Q9\*"; it has '),
+        ("a/b/*Q9*", FILES, r'No file of a/b matches "\*Q9\*"; it has '),
         (
             "a/b/*F16.gguf",
             FILES,
-            r'"\*F16.gguf" fits 2 files of a/b: m-BF16.gguf, m-F16.gguf; name',
+            r'"\*F16.gguf" matches 2 files of a/b: m-BF16.gguf, m-F16.gguf; name',
         ),
         ("a/b", ["README.md"], "a/b has no GGUF files"),
         ("a/b", ["x-00001-of-00003.gguf", "x-00003-of-00003.gguf"], "lacks x-00002-of-00003.gguf"),
@@ -121,16 +121,16 @@ def test_a_hub_name_without_a_matching_file_is_refused(
     ["", "a", "/b", "a/", "a/b:", "a/b/", "a/b:Q8_0/x.gguf", "a b/c", "a/b\n", "../b", "a/../b"],
 )
 def test_bad_hub_names_are_refused(name: str) -> None:
-    with pytest.raises(ArgumentError, match="names no model of the Hub"):
+    with pytest.raises(ArgumentError, match="is not a name of a model on the Hub"):
         HubName.parse(name)
 
 
 def test_hub_names_are_checked_before_anything_is_loaded() -> None:
-    with pytest.raises(ArgumentError, match="names no model of the Hub"):
+    with pytest.raises(ArgumentError, match="is not a name of a model on the Hub"):
         SpecSession("hf://nonsense")
-    with pytest.raises(ArgumentError, match="names no model of the Hub"):
+    with pytest.raises(ArgumentError, match="is not a name of a model on the Hub"):
         SpecSession(draft="hf://nonsense")
-    with pytest.raises(ArgumentError, match="names no model of the Hub"):
+    with pytest.raises(ArgumentError, match="is not a name of a model on the Hub"):
         SpecSession.from_pretrained("a/b:Q8_0", filename="x.gguf")
     with pytest.raises(ArgumentError, match="repo_id must be a str"):
         SpecSession.from_pretrained(5)  # type: ignore[arg-type]
@@ -176,7 +176,7 @@ def test_a_file_is_downloaded_once_and_works_offline(run: Run, hub: HubServer) -
     assert message.startswith("HubError: HF_HUB_OFFLINE is set and the cache has no such file")
     message = refusal(run, "org/pair/target-Q8_0.gguf", HF_ENDPOINT=nobody)
     assert message.startswith("HubError: Asking for the files of org/pair failed (")
-    assert message.endswith(f"see to the connection to {nobody} and try again.")
+    assert message.endswith(f"check the connection to {nobody} and try again.")
 
 
 def test_all_parts_of_a_split_model_are_downloaded(run: Run, hub: HubServer) -> None:
@@ -219,9 +219,9 @@ def test_refusals_of_the_hub_name_the_cause(run: Run, hub: HubServer) -> None:
         "org/nothing": f"ModelError: There is no repository org/nothing at {hub.endpoint}, or it",
         "org/text": "ModelError: org/text has no GGUF files",
         "org/pair:Q5_K_M": "ModelError: No file of org/pair is of type Q5_K_M; it has draft-Q8_0",
-        "org/pair/*.gguf": 'ModelError: "*.gguf" fits 2 files of org/pair: draft-Q8_0.gguf, target',
+        "org/pair/*.gguf": 'ModelError: "*.gguf" matches 2 files of org/pair: draft-Q8_0.gguf, ',
         "org/pair": f"ModelError: org/pair is gated; ask for access at {hub.endpoint}/org/pair",
-        "org/a..b": 'ArgumentError: "org/a..b" names no repository: ',
+        "org/a..b": 'ArgumentError: "org/a..b" is not a name of a repository: ',
     }.items():
         assert refusal(run, name).startswith(message)
     message = refusal(run, "org/draft-GGUF", HF_TOKEN="hf_wrong")
@@ -286,7 +286,7 @@ def test_spec_cli_prints_help_without_the_hub(run: Run, hub: HubServer) -> None:
     ("arguments", "message"),
     [
         (["-hf", "org/nothing", "-p", "x"], "There is no repository org/nothing"),
-        (["-hf", "nonsense", "-p", "x"], '"nonsense" names no model of the Hub'),
+        (["-hf", "nonsense", "-p", "x"], '"nonsense" is not a name of a model on the Hub'),
         (["-p", "x", "-hf"], "-hf needs a value"),
     ],
 )

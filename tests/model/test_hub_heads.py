@@ -78,7 +78,7 @@ def test_a_large_head_is_downloaded_if_requested(run: Run, hub: HubServer) -> No
     process = run("-c", SESSION, "hf://auto")
     assert process.returncode == 0, process.stderr
     assert sorted(downloaded(hub)) == ["eagle3-some-F32.gguf", "some-F32.gguf"]
-    assert "specllama: Downloads eagle3-some-F32.gguf" in process.stderr
+    assert "specllama: Downloading eagle3-some-F32.gguf" in process.stderr
     assert "used to draft for it" in process.stderr
     # From the cache, no download is reported.
     process = run("-c", SESSION)
@@ -95,7 +95,7 @@ def test_a_small_head_is_downloaded_with_its_model(
     process = run("-c", SESSION)
     assert process.returncode == 0, process.stderr
     assert sorted(downloaded(hub)) == ["eagle3-some-F32.gguf", "some-F32.gguf"]
-    assert "specllama: Downloads eagle3-some-F32.gguf of org/some (" in process.stderr
+    assert "specllama: Downloading eagle3-some-F32.gguf of org/some (" in process.stderr
 
 
 @pytest.mark.parametrize("draft", ["ngram", "mtp"])

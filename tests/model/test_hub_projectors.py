@@ -38,7 +38,7 @@ def test_a_projector_is_downloaded_with_its_model(run: Run, hub: HubServer) -> N
     process = run("-c", SESSION)
     assert process.stdout == "sees\n", process.stderr
     assert downloaded(hub) == ["mmproj-BF16.gguf", "some-F32.gguf"]
-    assert "specllama: Downloads mmproj-BF16.gguf of org/some (" in process.stderr
+    assert "specllama: Downloading mmproj-BF16.gguf of org/some (" in process.stderr
     assert "--no-mmproj leaves it out" in process.stderr
     process = run("-c", SESSION)  # from the cache
     assert process.stdout == "sees\n", process.stderr
@@ -65,7 +65,7 @@ def test_a_projector_next_to_a_model_is_found_and_reported(
     options = {"n_gpu_layers": 0, "n_threads": 1}
     with SpecSession(model.text, None, **options) as session:  # type: ignore[arg-type]
         assert session.sees
-    assert f"sees or hears with {model.projector}; --no-mmproj" in capfd.readouterr().err
+    assert f"Using the projector {model.projector}; --no-mmproj" in capfd.readouterr().err
     for left_out in ({"mmproj": None}, {"mmproj": "none"}, {"exact": True}):
         with SpecSession(model.text, None, **options, **left_out) as session:  # type: ignore[arg-type]
             assert not session.sees

@@ -160,7 +160,7 @@ def test_a_template_that_does_not_end_is_stopped(
 
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_unparsable_templates_are_refused(name: str) -> None:
-    with pytest.raises(ModelError, match="chat template cannot be read: "):
+    with pytest.raises(ModelError, match="chat template cannot be parsed: "):
         ChatTemplate(UNREADABLE[name], bos="", eos="")
 
 

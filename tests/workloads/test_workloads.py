@@ -296,7 +296,7 @@ def test_replay_files_are_read_from_jsonl(tmp_path: Path) -> None:
         (b'{"reference": "a"}', ', line 2 has no "prompt".'),
         (b'{"prompt": 1, "reference": "b"}', ', line 2: "prompt" must be a str, not int.'),
         (b'{"prompt": "a", "reference": ""}', ', line 2: "reference" must not be empty.'),
-        (b'{"prompt": "\\ud800", "reference": "b"}', ', line 2: "prompt" holds a lone surrogate'),
+        (b'{"prompt": "\\ud800", "reference": "b"}', ', line 2: "prompt" has a lone surrogate'),
         (b'{"prompt": "a", "reference": "b", "name": null}', ', line 2: "name" must be a str'),
         (b'{"prompt": 1' + b"0" * 5000 + b"}", ", line 2"),
     ],
@@ -320,5 +320,5 @@ def test_unreadable_replay_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("\n")
     with pytest.raises(ArgumentError, match=r"empty\.jsonl holds no text\."):
         workloads.read_jsonl(tmp_path / "empty.jsonl")
-    with pytest.raises(ArgumentError, match="cannot be read: it is no path"):
+    with pytest.raises(ArgumentError, match="cannot be read: it is not a path"):
         workloads.read_jsonl("a\0b")

@@ -1,1 +1,1 @@
-"""A conversation in the terminal: reading what is typed, showing answers, executing commands."""
+"""A conversation in the terminal: reads input, shows answers, executes commands."""

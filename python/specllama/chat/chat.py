@@ -15,7 +15,7 @@ from specllama.errors import ArgumentError
 from specllama.requests.options import GenerateOptions
 
 _PATIENCE = 1.0
-"""Seconds for an answer to end after Ctrl-C; from then on, another Ctrl-C breaks it off."""
+"""Seconds for an answer to end after Ctrl-C. A later Ctrl-C raises KeyboardInterrupt."""
 
 
 class Chat:
@@ -26,14 +26,14 @@ class Chat:
         system: The system message, if any.
         options: Options of every answer.
         interactive: Whether Ctrl-C ends only the answer, not the program.
-        colored: Whether accepted drafts are green, and the figures after answers dim.
+        colored: Show accepted drafts in green, and the figures after answers dimmed.
 
     Attributes:
         model: As given.
         conversation: The messages so far.
         interactive: As given.
         colored: As given; may be changed.
-        ended: Whether the conversation is over; to be set.
+        ended: Whether the conversation is over; may be set.
         past: The statistics of all answers, in order.
     """
 
@@ -57,18 +57,19 @@ class Chat:
         self._images: list[str] = []  # data URLs
 
     def ask(self, text: str) -> None:
-        """Send a message, with the waiting files and images before it, and show the answer. If the
-        answer breaks off before its first word, whatever the reason, the message is taken back, and
-        its files wait for the next one, unless the message is refused.
+        """Send a message, with the attached files and images before it, and show the answer. If the
+        answer is interrupted before its first word, the message is removed from the conversation,
+        and its files stay attached for the next one. If the message is refused, its files are
+        dropped.
 
         Raises:
-            ArgumentError: The message does not fit.
-            DecodeError: llama.cpp failed; the answer up to then is kept.
+            ArgumentError: The message is refused, e.g. because it does not fit into the context.
+            DecodeError: llama.cpp failed; the answer so far is kept.
         """
         self.conversation.ask("\n".join([*self._files, text]), self._images)
         try:
             self._answer()
-        except ArgumentError:  # the next message would be refused for the same files
+        except ArgumentError:  # with the same files, the next message would be refused, too
             if (self._files or self._images) and self.interactive:
                 self.say("The message is refused, and its files are dropped.")
             self._drop_files()
@@ -78,8 +79,8 @@ class Chat:
                 self._drop_files()
 
     def ask_again(self) -> bool:
-        """Have the last message answered again; False: there is none. If the answer breaks off
-        before its first word, nothing changes. Raises as `ask`."""
+        """Answer the last message again; False if there is none. If the answer is interrupted
+        before its first word, nothing changes. Raises the errors of `ask`."""
         before = self.conversation.take_back("assistant")
         asked = self.conversation.asks
         try:
@@ -91,17 +92,17 @@ class Chat:
         return asked
 
     def attach(self, name: str) -> list[str]:
-        """Put a file, or all files that fit a pattern, before the next message, and return their
-        paths. Raises ArgumentError if one cannot be read; then none is put there."""
+        """Attach a file, or all files that match a pattern, to the next message, and return their
+        paths. Raises ArgumentError if one cannot be read; then none is attached."""
         paths = files.found(name)
         for text in [files.quoted(path) for path in paths]:
             self.put_before(text)
         return paths
 
     def attach_image(self, name: str) -> list[str]:
-        """Put an image file, or all files that fit a pattern, before the next message, and return
-        their paths. Raises ArgumentError if the model does not see, or one cannot be used; then
-        none is put there."""
+        """Attach an image file, or all files that match a pattern, to the next message, and return
+        their paths. Raises ArgumentError if the model does not accept images, or one cannot be
+        used; then none is attached."""
         paths = files.found(name)
         for path in paths:
             self.model.session.media_reader().check_sees(path)
@@ -109,11 +110,11 @@ class Chat:
         return paths
 
     def put_before(self, text: str) -> None:
-        """Put a text before the next message, as it is."""
+        """Put a text before the next message, unchanged."""
         self._files.append(text)
 
     def clear(self) -> None:
-        """Forget the messages, and the waiting files."""
+        """Forget the messages and the attached files."""
         self.conversation.clear()
         self._drop_files()
 
@@ -122,12 +123,12 @@ class Chat:
         self._images.clear()
 
     def say(self, text: str) -> None:
-        """Print something that is no part of the conversation."""
+        """Print a text that is not part of the conversation."""
         print(text, file=sys.stderr)
 
     def _answer(self) -> None:
-        """Show the answer, and add it to the conversation unless it broke off before its first
-        word."""
+        """Show the answer, and add it to the conversation unless it was interrupted before its
+        first word."""
         stream = self.model.session.stream_chat(self.conversation.messages, **self._options)
         with Interrupt(stream.cancel, patience=_PATIENCE) if self.interactive else nullcontext():
             try:
@@ -142,7 +143,7 @@ class Chat:
                     self.conversation.answer(result.text)
                 print(flush=True)
         if not result.text and result.finish_reason == "stop":
-            self.say("The model ended its answer at once, so there is none.")
+            self.say("The answer is empty: the model ended it at once.")
         self.say(painted(_brief(result.stats), DIM, self.colored))
 
 

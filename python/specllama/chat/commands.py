@@ -1,4 +1,4 @@
-"""Commands of the chat: what begins with a slash."""
+"""Commands of the chat, which begin with a slash."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Command:
     """A command.
 
     Attributes:
-        names: Its name, then names that it has in other programs.
-        argument: What follows the name, in brackets if it is optional; "": nothing.
-        brief: What it does.
-        run: Executes it, with the text after the name.
+        names: Its name, then its names in other programs.
+        argument: The argument, in brackets if it is optional; "": none.
+        brief: A short description.
+        run: Executes it with the text after the name.
     """
 
     names: tuple[str, ...]
@@ -31,54 +31,54 @@ class Command:
 
     @property
     def usage(self) -> str:
-        """How it is typed: the name with its argument, and the other names."""
+        """The name with its argument, and the other names."""
         first, *others = self.names
         usage = f"{first} {self.argument}".strip()
         return f"{usage} ({', '.join(others)})" if others else usage
 
 
 def execute(chat: Chat, text: str) -> None:
-    """Execute a command. Raises ArgumentError if there is no such command, or its argument is
-    wrong, and whatever the command raises."""
+    """Execute a command. Raises ArgumentError if the command does not exist or its argument is
+    wrong, and the errors of the command."""
     name, rest = [*text.split(maxsplit=1), ""][:2]
     command = next((one for one in COMMANDS if name in one.names), None)
     if command is None:
         raise ArgumentError(
-            f"There is no command {name}; /help lists them, and a blank before the slash makes it "
-            "a message."
+            f"There is no command {name}; /help lists them. To send it as a message, put a blank "
+            "before the slash."
         )
     argument = typed.message(rest)
     if argument and not command.argument:
-        raise ArgumentError(f"{name} takes nothing behind it.")
+        raise ArgumentError(f"{name} takes no argument.")
     if not argument and command.argument and not command.argument.startswith("["):
         raise ArgumentError(f"{name} needs a {command.argument}.")
     command.run(chat, argument)
 
 
 def completions() -> dict[str, bool]:
-    """Return all names, and for each whether a path follows it."""
-    return {name: one.argument in ("PATH", "[WHO]") for one in COMMANDS for name in one.names}
+    """Return all names, and for each whether a path may follow it."""
+    return {name: one.argument in ("PATH", "[DRAFTER]") for one in COMMANDS for name in one.names}
 
 
 def _help(chat: Chat, _: str) -> None:
     width = max(len(one.usage) for one in COMMANDS)
     chat.say("\n".join(f"{one.usage:<{width}}  {one.brief}" for one in COMMANDS))
     chat.say(
-        'Alt-Enter, or a backslash at its end, begins another line; """ stands before and after a '
-        "message of several.\nCtrl-C ends an answer, Ctrl-D the conversation."
+        'Several lines: Alt-Enter, a backslash at the end of a line, or """ before and after the '
+        "message.\nCtrl-C ends an answer, Ctrl-D the conversation."
     )
 
 
 def _file(chat: Chat, name: str) -> None:
     _check_named(name)
     for path in chat.attach(name):
-        chat.say(f"{path} goes with the next message.")
+        chat.say(f"Attached to the next message: {path}")
 
 
 def _image(chat: Chat, name: str) -> None:
     _check_named(name)
     for path in chat.attach_image(name):
-        chat.say(f"{path} goes with the next message.")
+        chat.say(f"Attached to the next message: {path}")
 
 
 def _system(chat: Chat, text: str) -> None:
@@ -100,19 +100,19 @@ def _regenerate(chat: Chat, _: str) -> None:
 def _save(chat: Chat, path: str) -> None:
     path = os.path.expanduser(path)
     chat.conversation.save(path)
-    chat.say(f"{len(chat.conversation)} messages are in {path}.")
+    chat.say(f"{len(chat.conversation)} messages saved in {path}.")
 
 
 def _load(chat: Chat, path: str) -> None:
     _check_named(path)
     path = os.path.expanduser(path)
     chat.conversation.load(path)
-    chat.say(f"{len(chat.conversation)} messages from {path}.")
+    chat.say(f"{len(chat.conversation)} messages loaded from {path}.")
 
 
 def _check_named(path: str) -> None:
-    """Raise ArgumentError if a path names what the chat was started with: reading standard input
-    would take the messages that are still to come, or keep a terminal waiting."""
+    """Raise ArgumentError for standard input and other files that were open at the start: reading
+    standard input would consume the next messages, or wait for the terminal."""
     if _files.is_handed_over(path):
         raise ArgumentError(
             f"{path} cannot be read during a conversation; name a file, or give it with -f at the "
@@ -120,9 +120,9 @@ def _check_named(path: str) -> None:
         )
 
 
-def _draft(chat: Chat, who: str) -> None:
-    if who:
-        chat.model.redraft(who)
+def _draft(chat: Chat, drafter: str) -> None:
+    if drafter:
+        chat.model.redraft(drafter)
     chat.say(f"Drafting: {chat.model.drafter}")
 
 
@@ -143,7 +143,7 @@ def _stats(chat: Chat, _: str) -> None:
     length = last.prompt_tokens + last.generated_tokens
     lines = [
         f"Last answer: {'; '.join(in_words(last))}",
-        f"Its prompt: {last.prompt_tokens} tokens, {last.reused_tokens} of them known; the others "
+        f"Its prompt: {last.prompt_tokens} tokens, {last.reused_tokens} of them reused; the others "
         f"at {last.prompt_tokens_per_second:.1f} tokens/s",
         f"All answers: {n_tokens} tokens in {n_rounds} rounds, {n_accepted} drafted and accepted",
         f"Context: {length} of {chat.model.session.n_ctx} tokens; seed {last.seed}; "
@@ -159,25 +159,25 @@ def _exit(chat: Chat, _: str) -> None:
 COMMANDS = (
     Command(("/help", "/?"), "", "list the commands", _help),
     Command(
-        ("/file", "/read", "/glob"), "PATH", "put a file, or all that fit a pattern, into the "
+        ("/file", "/read", "/glob"), "PATH", "attach a file, or all that match a pattern, to the "
         "next message", _file,
     ),
-    Command(("/image",), "PATH", "show an image, or all that fit a pattern, with the next message",
+    Command(("/image",), "PATH", "attach an image, or all that match a pattern, to the next message",
             _image),
     Command(("/regen",), "", "answer the last message again", _regenerate),
     Command(("/clear", "/reset"), "", "forget all but the system message", _clear),
-    Command(("/system",), "[TEXT]", "show or set the system message; none: there is none", _system),
-    Command(("/save",), "PATH", "keep the conversation in a file", _save),
-    Command(("/load",), "PATH", "go on with one from a file", _load),
+    Command(("/system",), "[TEXT]", "show or set the system message (none: remove it)", _system),
+    Command(("/save",), "PATH", "save the conversation in a file", _save),
+    Command(("/load",), "PATH", "load a conversation from a file", _load),
     Command(
-        ("/draft",), "[WHO]", "show or set who drafts: auto, ngram, mtp, none, or a smaller GGUF",
-        _draft,
+        ("/draft",), "[DRAFTER]", "show or set the drafter: auto, ngram, mtp, none, or a smaller "
+        "GGUF", _draft,
     ),
     Command(
-        ("/color",), "[on|off]", "have accepted drafts in green, or not; alone: the other way",
+        ("/color",), "[on|off]", "show accepted drafts in green, or not (without argument: toggle)",
         _color,
     ),
-    Command(("/stats",), "", "what the last answer took, and all of them", _stats),
+    Command(("/stats",), "", "show the statistics of the last answer and of all", _stats),
     Command(("/exit", "/quit", "/bye"), "", "end the conversation", _exit),
 )  # fmt: skip
 """In the order of `/help`."""

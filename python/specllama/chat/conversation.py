@@ -1,4 +1,4 @@
-"""The messages so far."""
+"""The messages of a conversation."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Conversation:
         """Write the messages to a file, as JSON in the shape of the OpenAI API.
 
         Raises:
-            ArgumentError: A file of that name exists and holds something else.
+            ArgumentError: A file of that name exists and is not a conversation.
             SpecllamaError: The file cannot be written.
         """
         if os.path.isfile(path) and os.path.getsize(path) > 0:
@@ -74,7 +74,7 @@ class Conversation:
                 _read(path)
             except ArgumentError:
                 raise ArgumentError(
-                    f"{path} is there and holds no conversation; choose another name."
+                    f"{path} exists and is not a conversation; choose another name."
                 ) from None
         text = json.dumps(self.messages, ensure_ascii=False, indent=2)
         with _files.replacing(Path(path)) as fresh:
@@ -84,7 +84,7 @@ class Conversation:
         """Replace the messages by those of a file.
 
         Raises:
-            ArgumentError: The file cannot be read, or holds no conversation; then nothing changes.
+            ArgumentError: The file cannot be read, or is not a conversation; then nothing changes.
         """
         messages = _read(path)
         has_system = bool(messages) and messages[0]["role"] == "system"
@@ -101,20 +101,21 @@ def _read(path: str) -> list[dict[str, Any]]:
     try:
         held = json.loads(text.removeprefix("\N{BYTE ORDER MARK}"))
     except (ValueError, RecursionError):  # ValueError also for numbers with too many digits
-        raise ArgumentError(f"{path} holds no conversation: it is not JSON.") from None
+        raise ArgumentError(f"{path} is not a conversation: it is not JSON.") from None
     messages = held.get("messages") if isinstance(held, dict) else held
     if not isinstance(messages, list):
-        raise ArgumentError(f"{path} holds no conversation: it is no list of messages.")
+        raise ArgumentError(f"{path} is not a conversation: it is not a list of messages.")
     read = []
     for i, message in enumerate(messages):
         roles = ("system", *_ROLES) if i == 0 else _ROLES
         if not isinstance(message, dict) or message.get("role") not in roles:
             raise ArgumentError(
-                f"{path} holds no conversation: message {i + 1} has no role of {', '.join(roles)}."
+                f"{path} is not a conversation: the role of message {i + 1} is not one of "
+                f"{', '.join(roles)}."
             )
         said = _content(message.get("content"))
         if said is None:
-            raise ArgumentError(f"{path} holds no conversation: message {i + 1} has no text.")
+            raise ArgumentError(f"{path} is not a conversation: message {i + 1} has no text.")
         if isinstance(said, str):
             _check.text(f"{path}: message {i + 1}", said)
         read.append({**message, "content": said})
@@ -122,8 +123,8 @@ def _read(path: str) -> list[dict[str, Any]]:
 
 
 def _content(content: Any) -> str | list[Any] | None:
-    """Return the content of a message: as one text, or if it has images, as its parts; None: it
-    has something else."""
+    """Return the content of a message: its parts if it has images, else one text; None if it has
+    other parts."""
     parts = content if isinstance(content, list) else [{"text": content}]
     if not all(isinstance(part, dict) for part in parts):
         return None

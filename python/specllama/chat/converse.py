@@ -12,21 +12,21 @@ from specllama.errors import ArgumentError, SpecllamaError
 
 
 class Reader(Protocol):
-    """Reads what is typed: `Lines` or `Editor`."""
+    """Reads input: `Lines` or `Editor`."""
 
     def read(self) -> str:
         """Return the next message or command.
 
         Raises:
-            EOFError: There are no more.
+            EOFError: The input has ended.
             KeyboardInterrupt: Ctrl-C was pressed.
         """
 
 
 def converse(chat: Chat, reader: Reader, worded: Callable[[str], str]) -> None:
-    """Answer what is read until the input ends. An interactive chat prints errors, in the words
-    that `worded` makes of their messages, and ends at the second Ctrl-C in a row; otherwise errors
-    and Ctrl-C are raised."""
+    """Answer messages until the input ends. An interactive chat prints errors, with their messages
+    changed by `worded`, and ends at the second Ctrl-C in a row. Otherwise errors and Ctrl-C are
+    raised."""
     leaving = False
     while not chat.ended:
         try:
@@ -41,7 +41,7 @@ def converse(chat: Chat, reader: Reader, worded: Callable[[str], str]) -> None:
             if leaving:
                 return
             leaving = True
-            chat.say("Ctrl-C again, or Ctrl-D, ends the conversation.")
+            chat.say("Press Ctrl-C again, or Ctrl-D, to end the conversation.")
         except SpecllamaError as error:
             if not chat.interactive:
                 raise
@@ -52,7 +52,7 @@ def _respond(chat: Chat, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ArgumentError("What was typed is not UTF-8.") from None
+        raise ArgumentError("The message is not UTF-8.") from None
     if typed.is_command(text):
         execute(chat, text)
     elif message := typed.message(text):

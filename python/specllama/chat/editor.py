@@ -1,4 +1,4 @@
-"""Reads what is typed at a terminal, by prompt_toolkit: several lines, a history, completion."""
+"""Reads input at a terminal with prompt_toolkit: several lines, a history, completion."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from specllama.chat.typed import CONTINUES, is_open
 
 
 class Editor:
-    """Reads messages and commands, which may have several lines. It draws on stderr, since stdout
+    """Reads messages and commands, which may have several lines. It draws on stderr, because stdout
     is for answers.
 
     Args:
-        history: The file that keeps the typed texts from run to run; None: they are kept in memory.
-        commands: Names of commands, and whether a path follows each: for completion.
+        history: The file for the history of inputs; None: it is kept in memory.
+        commands: Names of commands, and whether a path may follow each, for completion.
     """
 
     def __init__(self, history: Path | None, commands: Mapping[str, bool]) -> None:
@@ -82,7 +82,7 @@ def _keys() -> KeyBindings:
 
 
 class _CommandCompleter(Completer):
-    """Completes names of commands, and paths after those that take one."""
+    """Completes names of commands, and paths after commands that take one."""
 
     def __init__(self, commands: Mapping[str, bool]) -> None:
         self._commands = commands
@@ -99,12 +99,12 @@ class _CommandCompleter(Completer):
 
 
 _LONGEST_HISTORY = 10_000_000
-"""Bytes of a history file; a longer one is left as it is."""
+"""Most bytes of a history file; a longer one is not used."""
 
 
 class _LenientHistory(FileHistory):
-    """A history file that only its owner may read. A text that cannot be written to it stays in
-    memory until the end."""
+    """A history file that only its owner may read. A text that cannot be written to it is kept in
+    memory."""
 
     def store_string(self, string: str) -> None:
         with suppress(OSError, UnicodeEncodeError):

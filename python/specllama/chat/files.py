@@ -1,4 +1,4 @@
-"""Files that go into a message."""
+"""Files attached to a message."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from specllama.errors import ArgumentError
 
 
 def found(name: str) -> list[str]:
-    """Return the path that a name means, or all files that fit it as a pattern. Raises
-    ArgumentError if no file fits."""
+    """Return the path of a name, or all files that match it as a pattern. Raises ArgumentError if
+    no file matches."""
     path = os.path.expanduser(name)
     if os.path.exists(path) or not glob.has_magic(path):
         return [path]
     fitting = sorted(one for one in glob.glob(path, recursive=True) if os.path.isfile(one))
     if not fitting:
-        raise ArgumentError(f"No file fits {name}.")
+        raise ArgumentError(f"No file matches {name}.")
     return fitting
 
 
 def image_url(path: str) -> str:
-    """Return an image file as a data URL. Raises as `_files.read`, and ArgumentError if it is no
-    image, or is too large."""
+    """Return an image file as a data URL. Raises the errors of `_files.read`, and ArgumentError if
+    it is not an image, or is too large."""
     from specllama.media.image import load_image
     from specllama.media.image_file import kind_of
 
@@ -35,7 +35,7 @@ def image_url(path: str) -> str:
 
 
 def quoted(path: str) -> str:
-    """Return a file's name and text in the form they have in a message. Raises as
+    """Return a file's name and text in the form for a message. Raises the errors of
     `_files.read_text`, and ArgumentError if the name is not UTF-8."""
     try:
         path.encode()
@@ -45,7 +45,7 @@ def quoted(path: str) -> str:
 
 
 def fenced(name: str, text: str) -> str:
-    """Return a text with its name, in the form they have in a message."""
+    """Return a text with its name, in the form for a message."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     end = "" if text.endswith("\n") else "\n"

@@ -1,4 +1,4 @@
-"""Reads what is typed from standard input as it is: a pipe, or a terminal without an editor."""
+"""Reads input from standard input: a pipe, or a terminal without an editor."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from specllama.chat.typed import CONTINUES, is_open
 
 
 class Lines:
-    """Reads messages, mostly of one line; quotes or a backslash at the end continue one.
+    """Reads messages of one line, or of several with quotes or a backslash at the end of a line.
 
     Args:
-        prompts: Whether to show a prompt, since somebody sits at the terminal.
+        prompts: Show a prompt, for a terminal.
     """
 
     def __init__(self, *, prompts: bool) -> None:
         self._prompts = prompts
-        if isinstance(sys.stdin, TextIOWrapper):  # bad UTF-8 is reported later, not raised here
+        if isinstance(sys.stdin, TextIOWrapper):  # bad UTF-8 is reported later
             sys.stdin.reconfigure(errors="surrogateescape")
 
     def read(self) -> str:
         """Return the next message or command.
 
         Raises:
-            EOFError: There are no more.
+            EOFError: The input has ended.
             KeyboardInterrupt: Ctrl-C was pressed.
         """
         text = self._line("> ")

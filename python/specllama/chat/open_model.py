@@ -1,4 +1,4 @@
-"""A model, and the drafter that drafts for it."""
+"""A model and its drafter, which can be changed."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from specllama.model.loaded_model import path_of
 from specllama.model.opening import automatic_draft
 from specllama.session import SpecSession
 
-_NOBODY = "none"
+_NO_DRAFTER = "none"
 _IN_WORDS = {
-    None: "nobody",
+    None: "none",
     "ngram": "n-grams",
     "mtp": "the model's own layers of multi-token prediction",
 }
 
 
 class OpenModel(Closing):
-    """A session that is opened again when another drafter is wanted.
+    """A session that is opened again to change the drafter.
 
     Args:
         options: Options of SpecSession.
 
     Attributes:
-        drafter: Who drafts in it, in words.
+        drafter: The current drafter, in words.
 
-    Raises what SpecSession does, and ModelError if the model has no chat template.
+    Raises the errors of SpecSession, and ModelError if the model has no chat template.
     """
 
     def __init__(self, options: Mapping[str, Any]) -> None:
@@ -36,8 +36,8 @@ class OpenModel(Closing):
 
     @property
     def session(self) -> SpecSession:
-        """The session; another one after `redraft`. Where that failed, it is opened again now, and
-        raises what SpecSession does."""
+        """The session; a new one after `redraft`. If that failed, the session is opened again here,
+        which raises the errors of SpecSession."""
         if self._session is None:
             self._session = self._open(self._options)
         return self._session
@@ -46,10 +46,10 @@ class OpenModel(Closing):
         """Change the drafter: "none", or "auto", "mtp", "ngram" or a draft model as for
         SpecSession.
 
-        Raises what SpecSession does; then the old drafter stays. The KV memory is lost either
-        way, and the conversation is decoded again with the next prompt.
+        Raises the errors of SpecSession; then the old drafter is kept. In both cases the KV memory
+        is lost, and the conversation is decoded again with the next prompt.
         """
-        options = {**self._options, "draft": None if draft == _NOBODY else draft}
+        options = {**self._options, "draft": None if draft == _NO_DRAFTER else draft}
         self.close()  # so that only one session takes memory at a time
         self._session = self._open(options)
         self._options = options

@@ -1,12 +1,12 @@
-"""Messages as they are typed, in one line or several."""
+"""Typed messages, in one line or several."""
 
 from __future__ import annotations
 
 QUOTES = '"""'
-"""Stand before and after a message of several lines."""
+"""Put before and after a message of several lines."""
 
 CONTINUES = "\\"
-"""Stands at the end of a line to continue it with the next one."""
+"""Put at the end of a line to continue it with the next one."""
 
 
 def is_open(text: str) -> bool:
@@ -18,7 +18,7 @@ def is_open(text: str) -> bool:
 
 def is_command(text: str) -> bool:
     """Whether the text begins with a command: a slash and a word without another slash. A path is
-    none, nor is a text with a blank before or after its first slash."""
+    not a command, and neither is a text with a blank before or after its first slash."""
     name = text[1:].split(maxsplit=1)[:1]
     return text.startswith("/") and (not name or "/" not in name[0]) and text[1:2] != " "
 

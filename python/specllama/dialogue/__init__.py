@@ -1,2 +1,1 @@
-"""What a model is asked in a conversation, and what its answer consists of: thoughts, content and
-calls of tools."""
+"""Conversations with tools: prompts, and answers split into thoughts, content and tool calls."""

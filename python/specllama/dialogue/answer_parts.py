@@ -1,4 +1,4 @@
-"""The parts that an answer is made of."""
+"""The parts of an answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Thought:
-    """A part of what the model thinks before it answers."""
+    """A part of the model's thought (reasoning) before the answer."""
 
     text: str
 

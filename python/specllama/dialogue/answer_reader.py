@@ -1,4 +1,4 @@
-"""Splits a model's answer into parts as it comes."""
+"""Splits a model's answer into parts while it is generated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specllama.dialogue.tools.reader import CallReader
 
 
 class WrapperReader:
-    """Leaves out texts around content, as it comes. Text that may become one of them is held back.
+    """Removes the texts around content. Text that may become one of them is held back.
 
     Args:
         wrappers: The texts, at least one.
@@ -25,7 +25,7 @@ class WrapperReader:
         self._text = ""
 
     def push(self, text: str) -> list[Content]:
-        """Take more of the text; return the parts that are certain."""
+        """Read more of the text; return the parts that are final."""
         self._text = self._pattern.sub("", self._text + text)
         n = len(self._text)
         first = max(n - self._longest + 1, 0)
@@ -51,9 +51,9 @@ class AnswerReader:
         thoughts: Reader that finds thoughts; None: thoughts are not separated.
         calls: Reader that finds calls; None: there are no tools.
         marks: Texts of special tokens that chunks do not show, by token.
-        wrappers: Reader that leaves out texts around content; None: there are none.
-        calls_in_thoughts: Whether a call may begin inside a thought, as a grammar takes over at its
-            opening.
+        wrappers: Reader that removes texts around content; None: there are no such texts.
+        calls_in_thoughts: Whether a call may begin inside a thought, because a grammar starts at
+            the call's opening.
 
     Attributes:
         n_thinking: Number of tokens of thoughts so far.
@@ -80,7 +80,7 @@ class AnswerReader:
 
     @property
     def called(self) -> bool:
-        """Whether the answer has a call so far."""
+        """Whether the answer so far has a call."""
         return self._calls is not None and self._calls.n_calls > 0
 
     @property
@@ -93,7 +93,7 @@ class AnswerReader:
         return [part for chunk in chunks for part in self.push(chunk)] + self.finish()
 
     def push(self, chunk: Chunk) -> list[Part]:
-        """Take the next chunk; return the parts that are certain."""
+        """Read the next chunk; return the parts that are final."""
         before = self._thinks
         text = chunk.text
         thinks = self._thoughts is not None and not self._thoughts.ended
@@ -118,7 +118,7 @@ class AnswerReader:
 
 
 def _read(reader: _Reader, parts: Iterable[Part]) -> list[Part]:
-    """Have a reader split the parts that are still content; others pass unchanged."""
+    """Split the parts that are content with a reader; other parts are unchanged."""
     found: list[Part] = []
     for part in parts:
         found += reader.push(part.text) if isinstance(part, Content) else [part]

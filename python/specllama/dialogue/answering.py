@@ -1,4 +1,4 @@
-"""Conversations with tools, as `SpecSession.chat` has them."""
+"""Conversations with tools, for `SpecSession.chat`."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class ToolRequest:
     """A conversation in which the model may call tools, as a request.
 
     Attributes:
-        prompt: Its prompt.
-        options: Those that were given, and what holds the answer to the tools.
-        readers: One for each choice.
+        prompt: The prompt.
+        options: The given options, with the grammar for calls.
+        readers: A reader for each choice.
     """
 
     prompt: list[int]
@@ -55,7 +55,7 @@ class ToolRequest:
         options: GenerateOptions,
         n: int = 1,
     ) -> ToolRequest:
-        """Arguments and errors are those of `SpecSession.chat`."""
+        """Prepare the request. Arguments and errors are those of `SpecSession.chat`."""
         choice = _chosen(_tools(tools), tool_choice)
         _ = session.chat_template  # raises now if there is none
         reader = session.media_reader()
@@ -77,7 +77,7 @@ class ToolRequest:
         return cls(prompt, options, readers)
 
     def queued(self, session: BackgroundRequests) -> Handle:
-        """Queue it; see `SpecSession.submit`."""
+        """Queue the request; see `SpecSession.submit`."""
         jobs = prepared(session, [self.prompt], len(self.readers), self.options)
         for job, reader in zip(jobs, self.readers, strict=True):
             job.request = replace(job.request, reader=reader)
@@ -85,7 +85,7 @@ class ToolRequest:
 
 
 class ToolMessageReader:
-    """Reads an answer that may have calls; see `MessageReader`."""
+    """Parses an answer that may have calls; see `MessageReader`."""
 
     def __init__(self, reader: AnswerReader) -> None:
         self._reader = reader
@@ -93,12 +93,12 @@ class ToolMessageReader:
         self._ended = False
 
     def push(self, chunks: Sequence[Chunk]) -> None:
-        """Take the next chunks."""
+        """Read the next chunks."""
         for chunk in chunks:
             self._parts += self._reader.push(chunk)
 
     def finish(self) -> None:
-        """Take what was held back. Calling it twice is fine."""
+        """Read the text that was held back. Calling it twice is allowed."""
         if not self._ended:
             self._ended = True
             self._parts += self._reader.finish()
@@ -171,8 +171,8 @@ def _chosen(tools: Sequence[Tool], choice: str | Mapping[str, Any]) -> ToolChoic
 
 
 def _readable(message: Message) -> Message:
-    """Return a message in the form that formats of calls take: arguments of calls as objects, and
-    the texts of parts as one text."""
+    """Return a message with the arguments of calls as objects, and the texts of its parts joined:
+    the form that `CallFormat` takes."""
     if not isinstance(message, Mapping):
         return message  # the template's checks refuse it
     found = dict(message)

@@ -1,4 +1,4 @@
-"""Conversations, as `SpecSession` has them."""
+"""The methods of `SpecSession` for conversations."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ class Chats(AsyncRequests):
         n: int = 1,
         **options: Unpack[GenerateOptions],
     ) -> Generation:
-        """Answer the last message of a conversation, by the model's own chat template.
+        """Answer the last message of a conversation, with the model's own chat template.
 
         Args:
-            messages: As {"role": "user", "content": "..."}; the whole conversation, every time.
-                The part that is in the KV memory already is not decoded again. A content may be a
+            messages: The whole conversation, in every call: {"role": "user", "content": "..."}.
+                The part that is already in the KV memory is not decoded again. A content may be a
                 list of parts: {"type": "text", "text": "..."}, and for models that see or hear
-                {"type": "image", "image": a path, bytes, an image of Pillow's or an array},
+                {"type": "image", "image": a path, bytes, a Pillow image or an array},
                 {"type": "image_url", "image_url": {"url": "data:image/png;base64,..."}},
                 {"type": "audio", "audio": path or bytes of a WAV file} or OpenAI's "input_audio".
             tools: Functions that the model may call, as in the OpenAI API: {"type": "function",
                 "function": {"name": "...", "description": "...", "parameters": a JSON schema}}.
-                Calls are held to the schemas. The result's `message` goes into the conversation,
+                Calls must follow the schemas. Append the result's `message` to the conversation,
                 and after it, for each of its `tool_calls`, {"role": "tool", "tool_call_id": its
-                id, "content": the result as text}. None: there are none.
-            tool_choice: "auto"; "none": no tool is called; "required": at least one; or the name of
-                the one to call.
-            template_args: Passed to the template, e.g. {"enable_thinking": False}.
+                id, "content": the result as text}. None: no tools.
+            tool_choice: "auto": the model decides; "none": no call; "required": at least one call;
+                or the name of the tool to call.
+            template_args: Arguments for the template, e.g. {"enable_thinking": False}.
             n: As for `generate`.
             **options: As for `generate`.
 
@@ -99,7 +99,7 @@ class Chats(AsyncRequests):
     ) -> Handle:
         """Queue a request to answer the last message of a conversation. Arguments are those of
         `chat`; for the rest see `submit`. With tools, chunks have the text as the model writes it,
-        calls included; the result's `message` has the calls apart."""
+        calls included; the result's `message` has the calls separately."""
         given = GenerateOptions(**options)
         if tools is None:
             return self.submit(self.render_chat(messages, template_args), n=n, **given)
@@ -110,7 +110,7 @@ class Chats(AsyncRequests):
     def _continued(
         self, prompt: str | Iterable[int], n: int, options: GenerateOptions
     ) -> Generation:
-        """Continue one prompt and return the whole."""
+        """Continue one prompt and return the whole result."""
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""A conversation with tools: its prompt, constraints on the answer, and how that is read."""
+"""A conversation with tools: its prompt, and the constraints and the reader of the answer."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from specllama.requests.options import GenerateOptions
 from specllama.requests.schema.schema_grammar import SchemaGrammar
 
 _CONSTRAINTS = frozenset({"grammar", "json_schema", "regex"})
-"""Options that hold an answer to a form."""
+"""Options that constrain an answer."""
 
 template_format = lru_cache(maxsize=8)(call_format)
-"""Returns the format of calls of a chat template, which takes a while to find out."""
+"""Returns the format of calls of a chat template. Finding it out takes a while."""
 
 
 def described_format(model: LoadedModel) -> dict[str, Any]:
-    """Return how the model writes calls and thoughts; {} if it has no chat template."""
+    """Describe how the model writes calls and thoughts; {} if it has no chat template."""
     if not model.has_chat_template:
         return {}
     calls, thinking = template_format(model.chat_template), model.chat_template.thinking
@@ -44,16 +44,18 @@ def described_format(model: LoadedModel) -> dict[str, Any]:
 
 
 class Conversation:
-    """Messages that a model is to answer, and the tools that it may call.
+    """Messages for a model to answer, and the tools that it may call.
 
     Args:
-        model: The model. Raises ModelError if it has no chat template.
+        model: The model.
         messages: Messages in the form that `read_messages` returns.
         choice: The tools.
         template_args: Further arguments of the model's chat template.
         separates_thoughts: Whether thoughts are separated from content.
-        media: The images and sounds for which there are texts in the messages; None: there are
-            none.
+        media: The images and sounds whose placeholders the messages contain; None: no media.
+
+    Raises:
+        ModelError: The model has no chat template.
     """
 
     def __init__(
@@ -78,20 +80,20 @@ class Conversation:
         self._media = media or Placeholders()
 
     def prompt(self) -> list[int]:
-        """Return the token ids of the prompt. Raises what `ChatTemplate.render` and
-        `LoadedModel.tokenize_prompt` raise."""
+        """Return the token ids of the prompt. Raises the errors of `ChatTemplate.render` and
+        `LoadedModel.tokenize_prompt`."""
         return self._model.tokenize_prompt(self.text, self._media)
 
     @property
     def shown(self) -> str:
-        """The prompt as text, with llama.cpp's marker for each image and sound. Raises what
-        `ChatTemplate.render` raises."""
+        """The prompt as text, with llama.cpp's marker for each image and sound. Raises the errors
+        of `ChatTemplate.render`."""
         return self._media.shown(self.text)
 
     @cached_property
     def text(self) -> str:
-        """The prompt as text, with that of `media` for images and sounds. Raises what
-        `ChatTemplate.render` raises."""
+        """The prompt as text, with the placeholders of images and sounds. Raises the errors of
+        `ChatTemplate.render`."""
         return self._model.chat_template.render(*self._for_template())
 
     def _for_template(self) -> tuple[Sequence[Message], dict[str, Any]]:
@@ -104,12 +106,13 @@ class Conversation:
         return messages, arguments
 
     def constrained(self, options: GenerateOptions) -> GenerateOptions:
-        """Return a request's options, and what this conversation adds to them.
+        """Return a request's options with the constraints of this conversation.
 
-        That is a grammar that holds calls to their schemas. It applies from the start if there must
-        be a call, or if the answer has a schema too; else from where a call begins. If the prompt
-        has begun a thought, "the start" is the end of that thought. An answer held to a grammar or
-        schema may also copy texts in the form that it must write. Raises ArgumentError.
+        A grammar makes calls follow their schemas. It applies from the start of the answer if a
+        call is required or the answer has a schema; else from the beginning of a call. If the
+        prompt has begun a thought, the answer starts at the end of that thought. For an answer with
+        a grammar or schema, `reference` also gets texts of the conversation in the form that the
+        answer must write. Raises ArgumentError.
         """
         found = self._with_grammar(options)
         if found.keys() & _CONSTRAINTS and (
@@ -146,7 +149,7 @@ class Conversation:
         """Return a reader that splits one answer into parts.
 
         Args:
-            options: What `constrained` has returned.
+            options: The result of `constrained`.
         """
         triggers = options.get("grammar_triggers") or ()
         # A grammar without triggers leaves no room for the end of a thought.
@@ -166,13 +169,13 @@ class Conversation:
 
     @cached_property
     def _closing(self) -> str:
-        """The closing of the thought that the prompt has begun; "" if it has begun none."""
+        """The closing of the thought that the prompt has begun; "" if it has not."""
         opened = self._model.chat_template.opened_thought(self.text)
         return "" if opened is None else opened.closing
 
     @property
     def warnings(self) -> list[str]:
-        """What calls are not held to, or in another way."""
+        """The restrictions of the tools' schemas that are not enforced, or in another way."""
         marked = self._format.shapes[0].parameters is not None
         loose = too_many(self._choice.tools)
         return [
@@ -192,8 +195,8 @@ class Conversation:
 
     @cached_property
     def _tokens(self) -> dict[int | None, str]:
-        """The tags of calls and thoughts that are single tokens, by token: these may be special
-        tokens, whose text chunks do not show."""
+        """The tags of calls and thoughts that are single tokens, by token. They may be special
+        tokens, whose text is not in chunks."""
         marks = list(self._format.marks) if self._choice.tools else []
         if self._marks.thinking is not None:
             marks += [self._marks.thinking.opening, self._marks.thinking.closing]

@@ -1,4 +1,4 @@
-"""Splits a model's text, as it comes, into its thought and the content after it."""
+"""Splits a model's text, while it is generated, into its thought and the content after it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from specllama.model.thinking import Thinking
 
 
 class ThoughtReader:
-    """Splits a text as it comes into a thought, if it begins with one, and content. Text that may
-    become the opening or closing of the thought is held back. So are the blanks beside these, which
-    are part of neither.
+    """Splits a growing text into a thought, if it begins with one, and content. Text that may
+    become the opening or closing of the thought is held back, as are the blanks next to these,
+    which belong to neither part.
 
     Args:
         tags: The opening and the closing of a thought.
@@ -37,7 +37,7 @@ class ThoughtReader:
         return self._read == self._read_rest
 
     def push(self, text: str) -> list[Thought | Content]:
-        """Take more of the text; return the parts that are certain."""
+        """Read more of the text; return the parts that are final."""
         self._text += text
         parts: list[Thought | Content] = []
         before: object = None
@@ -89,7 +89,7 @@ class ThoughtReader:
         self._text = ""
 
     def _n_open(self) -> int:
-        """Return the index at which an incomplete closing may begin; the text's length if none."""
+        """Return where an incomplete closing may begin; the text's length if nowhere."""
         n, closing = len(self._text), self._tags.closing
         first = max(n - len(closing) + 1, 0)
         return next((i for i in range(first, n) if closing.startswith(self._text[i:])), n)

@@ -1,2 +1,2 @@
-"""Images and sounds: read from files, data URLs, arrays and Pillow's images, and their places in a
+"""Images and sounds: read from files, data URLs, arrays and Pillow images; their positions in a
 conversation."""

@@ -1,4 +1,4 @@
-"""Data URLs, by which requests carry images and sounds."""
+"""Data URLs, which contain the images and sounds of requests."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _BLANKS = re.compile(r"[ \t\r\n]+")
 
 
 def content(name: str, url: str) -> bytes:
-    """Return the bytes of a data URL. Its media type is ignored: the bytes say what they are.
+    """Return the bytes of a data URL. Its media type is ignored, because the bytes show their type.
 
     Raises:
-        ArgumentError: It is no data URL, or its data are not base64. The sentence begins with
+        ArgumentError: It is not a data URL, or its data are not base64. The message begins with
             `name`.
     """
     head, comma, data = url.partition(",")
@@ -33,8 +33,8 @@ def content(name: str, url: str) -> bytes:
 
 
 def from_base64(name: str, data: str) -> bytes:
-    """Return the bytes that base64 stands for; blanks and line ends in it are ignored, and padding
-    may be missing. Raises ArgumentError."""
+    """Decode base64. Blanks and line ends are ignored, and padding may be missing. Raises
+    ArgumentError."""
     packed = _BLANKS.sub("", data).rstrip("=")
     try:
         return base64.b64decode(packed + "=" * (-len(packed) % 4), validate=True)

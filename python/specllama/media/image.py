@@ -1,4 +1,4 @@
-"""Images from whatever a caller has."""
+"""Loads images from files, bytes, data URLs, Pillow images and arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 ImageSource: TypeAlias = Union[str, os.PathLike[str], bytes, "Image", NDArray[np.uint8]]
-"""A path, a data URL, the bytes of a file, an image of Pillow's, or an array."""
+"""A path, a data URL, the bytes of a file, a Pillow image, or an array."""
 
 
 def load_image(source: ImageSource, name: str = "image") -> NDArray[np.uint8]:
@@ -27,19 +27,19 @@ def load_image(source: ImageSource, name: str = "image") -> NDArray[np.uint8]:
 
     Args:
         source: The path of a PNG, JPEG, WebP, GIF or BMP file, its bytes, or a data URL with them;
-            an image of Pillow's; or an array of uint8 of shape (height, width), (height, width, 1),
-            (height, width, 3) or (height, width, 4): grey, RGB or RGBA. Images are turned as their
-            EXIF data say, what is transparent is over white, and of an animated file the first
-            frame is taken.
-        name: What error messages call it, if it is not a file.
+            a Pillow image; or an array of uint8 of shape (height, width), (height, width, 1),
+            (height, width, 3) or (height, width, 4): grey, RGB or RGBA. Images are turned by their
+            EXIF orientation, transparent pixels are put over white, and only the first frame of an
+            animated file is used.
+        name: Its name in error messages, if it is not a file.
 
     Returns:
-        RGB, of shape (height, width, 3): at most 50 million pixels, with no side more than 200
+        RGB, of shape (height, width, 3): at most 50 million pixels, and neither side more than 200
         times the other.
 
     Raises:
-        ArgumentError: It cannot be read, is too large, or no such image; or Pillow, which decodes
-            files, is not installed.
+        ArgumentError: It cannot be read, is too large, or is not such an image; or Pillow, which
+            decodes files, is not installed.
     """
     if isinstance(source, np.ndarray):
         return _of_array(name, source)
@@ -53,7 +53,7 @@ def load_image(source: ImageSource, name: str = "image") -> NDArray[np.uint8]:
     if _is_of_pillow(source):
         return _of_pillow(name, source)
     raise ArgumentError(
-        f"{name} must be a path, a data URL, bytes, an image of Pillow's or an array, not "
+        f"{name} must be a path, a data URL, bytes, a Pillow image or an array, not "
         f"{_check.quoted(source)}."
     )
 
@@ -76,7 +76,7 @@ def _of_array(name: str, array: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _is_of_pillow(source: object) -> bool:
-    """Whether it is an image of Pillow's, which is not loaded if nobody has used it yet."""
+    """Whether it is a Pillow image. Pillow is not imported for this check."""
     pillow = sys.modules.get("PIL.Image")
     return pillow is not None and isinstance(source, pillow.Image)
 
@@ -85,6 +85,6 @@ def _of_pillow(name: str, image: Image) -> NDArray[np.uint8]:
     check_size(name, *image.size)
     try:
         return rgb(image)
-    except Exception as error:  # files are decoded only now, and decoders raise whatever they meet
+    except Exception as error:  # Pillow decodes files only here, and decoders may raise anything
         why = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         raise ArgumentError(f"{name} cannot be used: {why:.120}.") from None

@@ -1,4 +1,4 @@
-"""Image files, decoded by Pillow within bounds."""
+"""Image files, decoded by Pillow with limits on size and time."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MOST_BYTES = 50_000_000
 """Most bytes of a file."""
 
 _MOST_SCANS = 20
-"""Most scans of a JPEG of MOST_PIXELS pixels. Each passes over all pixels, however few its bytes
-are; real files have about ten."""
+"""Most scans of a JPEG of MOST_PIXELS pixels. Each scan passes over all pixels, even if it has few
+bytes; real files have about ten."""
 
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "PNG"),
@@ -37,19 +37,19 @@ _WITH_ALPHA = ("LA", "PA", "RGBA", "RGBa")
 
 
 def decoded(name: str, data: bytes) -> NDArray[np.uint8]:
-    """Return the pixels of an image file: PNG, JPEG, WebP, GIF or BMP. Of an animated file it is
-    the first frame.
+    """Return the pixels of an image file: PNG, JPEG, WebP, GIF or BMP. Only the first frame of an
+    animated file is used.
 
     Args:
-        name: What error messages call it.
+        name: Its name in error messages.
         data: The file.
 
     Returns:
         As `load_image`.
 
     Raises:
-        ArgumentError: It is too large, damaged, or no such file; or Pillow is not installed. What
-            the header says is checked before anything is decoded.
+        ArgumentError: It is too large, damaged, or not such a file; or Pillow is not installed. The
+            size in the header is checked before anything is decoded.
     """
     if len(data) > MOST_BYTES:
         raise ArgumentError(
@@ -58,17 +58,17 @@ def decoded(name: str, data: bytes) -> NDArray[np.uint8]:
     kind = kind_of(data)
     if kind is None:
         raise ArgumentError(f"{name} is not a PNG, JPEG, WebP, GIF or BMP file; convert it.")
-    if kind == "WebP":  # Pillow lets libwebp take the memory for all pixels at once
+    if kind == "WebP":  # opening it allocates the memory for all pixels at once
         check_size(name, *_webp_size(name, data))
     opener = _opener(kind)
     try:
         image = opener(io.BytesIO(data))
         width, height = image.size
-    except Exception as error:  # decoders raise whatever they meet
+    except Exception as error:  # decoders may raise anything
         raise _damaged(name, kind, error) from None
     check_size(name, width, height)
     if kind == "JPEG" and data.count(b"\xff\xda") * width * height > _MOST_SCANS * MOST_PIXELS:
-        raise ArgumentError(f"{name} is a JPEG file of too many scans; save it anew.")
+        raise ArgumentError(f"{name} is a JPEG file with too many scans; save it again.")
     try:
         image.load()
         return rgb(image)
@@ -77,12 +77,12 @@ def decoded(name: str, data: bytes) -> NDArray[np.uint8]:
 
 
 def rgb(image: Image) -> NDArray[np.uint8]:
-    """Return the pixels of an image of Pillow's, turned as its EXIF data say, with what is
-    transparent over white. Raises ValueError for pixels that are no colours."""
+    """Return the pixels of a Pillow image, turned by its EXIF orientation, with transparent pixels
+    over white. Raises ValueError for pixels that are not colours."""
     from PIL.Image import new
 
     image = _turned(image)
-    if image.mode.startswith("I"):  # 16 bits; Pillow would cut values off, not scale them
+    if image.mode.startswith("I"):  # 16 bits; Pillow would clip the values, not scale them
         grey = np.clip(np.asarray(image).astype(np.int64) >> 8, 0, 255).astype(np.uint8)
         return np.repeat(grey[:, :, np.newaxis], 3, axis=2)
     if image.mode not in _PLAIN:
@@ -104,22 +104,22 @@ def _turned(image: Image) -> Image:
         8: Transpose.ROTATE_90,
     }  # fmt: skip
     orientation = None
-    with suppress(Exception):  # an image with damaged EXIF data is an image
+    with suppress(Exception):  # damaged EXIF data are ignored
         orientation = image.getexif().get(_ORIENTATION)
     turn = turns.get(orientation) if isinstance(orientation, int) else None
     return image if turn is None else image.transpose(turn)
 
 
 def kind_of(data: bytes) -> str | None:
-    """Return the kind of an image file by its first bytes; None: it is none that is read here."""
+    """Return the kind of an image file by its first bytes; None if it is not supported."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "WebP"
     return next((kind for begin, kind in _SIGNATURES if data.startswith(begin)), None)
 
 
 def _opener(kind: str) -> Callable[[io.BytesIO], Any]:
-    """Return what opens a file of a kind. `Image.open` would try more kinds, and warn of sizes that
-    are refused here anyway. Raises ArgumentError."""
+    """Return the function that opens a file of a kind. `Image.open` would try more kinds, and warn
+    about sizes that are refused here anyway. Raises ArgumentError."""
     try:
         from PIL.BmpImagePlugin import BmpImageFile
         from PIL.GifImagePlugin import GifImageFile
@@ -137,7 +137,7 @@ def _opener(kind: str) -> Callable[[io.BytesIO], Any]:
 
 
 def _webp_size(name: str, data: bytes) -> tuple[int, int]:
-    """Return the width and height that a WebP file's first chunk says."""
+    """Return the width and height from the first chunk of a WebP file."""
     chunk, body = data[12:16], data[20:30]
     with suppress(struct.error, IndexError):
         if chunk == b"VP8X":
@@ -156,4 +156,4 @@ def _webp_size(name: str, data: bytes) -> tuple[int, int]:
 
 def _damaged(name: str, kind: str, error: Exception) -> ArgumentError:
     why = " ".join(str(error).split()).rstrip(".") or type(error).__name__
-    return ArgumentError(f"{name} is a damaged {kind} file ({why:.120}); save it anew.")
+    return ArgumentError(f"{name} is a damaged {kind} file ({why:.120}); save it again.")

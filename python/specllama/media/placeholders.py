@@ -1,4 +1,4 @@
-"""Texts that stand for the media of a conversation until its prompt is tokenized."""
+"""Texts that replace the media of a conversation until its prompt is tokenized."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Generic, TypeVar
 from specllama.errors import ArgumentError
 
 MARKER = "<__media__>"
-"""What stands for a medium where people see a prompt, as in llama.cpp."""
+"""The text for a medium in prompts shown to users, as in llama.cpp."""
 
 _LONGEST = 80
-"""Characters of a text that stands for a medium."""
+"""More characters than a placeholder has."""
 
 T = TypeVar("T")
 
 
 class Placeholders(Generic[T]):
-    """The media of a conversation. In the messages a text stands for each, which chat templates
-    take for a part of the message. It has random digits, so that nobody can write it in a message:
-    the marker of llama.cpp's in a user's text is that text.
+    """The media of a conversation. In the messages each is replaced by a text (a placeholder) that
+    chat templates treat as a part of the message. It has random digits, so that a user cannot write
+    it in a message; llama.cpp's marker in a user's message is plain text.
 
     Attributes:
         media: The media in the order in which they were added.
@@ -35,13 +35,13 @@ class Placeholders(Generic[T]):
         self._at_end = re.compile(rf"{self._pattern.pattern}\Z")
 
     def add(self, medium: T) -> str:
-        """Return the text that stands for a medium from now on."""
+        """Add a medium and return its placeholder."""
         self.media.append(medium)
         return self._form.format(len(self.media) - 1)
 
     def joined(self, parts: Sequence[str]) -> str:
-        """Return the parts of a message as one text: each in a line of its own, but, as llama.cpp
-        has it, with nothing before and after a medium."""
+        """Join the parts of a message: each on a new line, but, as in llama.cpp, without line ends
+        before and after a medium."""
         text = ""
         for i, part in enumerate(parts):
             beside = self._pattern.match(part) or self._at_end.search(text, len(text) - _LONGEST)
@@ -53,11 +53,11 @@ class Placeholders(Generic[T]):
         return self._pattern.sub(MARKER, text)
 
     def left_out(self, text: str) -> str:
-        """Return a text with nothing for each medium."""
+        """Return a text without the placeholders."""
         return self._pattern.sub("", text)
 
     def split(self, prompt: str, text: Callable[[str], list[int]]) -> list[list[int] | T]:
-        """Return the parts of a rendered prompt in their order: tokens of texts, and media.
+        """Return the parts of a rendered prompt in order: tokens of texts, and media.
 
         Args:
             prompt: The prompt.

@@ -1,4 +1,4 @@
-"""Sounds from WAV files, in the form that models hear."""
+"""Sounds from WAV files, in the form for models."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ SoundSource = str | os.PathLike[str] | bytes
 MOST_SECONDS = 600
 _MOST_CHANNELS = 8
 _WIDEST = 4
-"""Bytes of a sample."""
+"""Most bytes of a sample."""
 _LOWEST_RATE, _HIGHEST_RATE = 4_000, 192_000
 _LOBES = 16
-"""Zero crossings on each side of the low-pass filter that goes before a lower rate."""
+"""Zero crossings on each side of the low-pass filter before a reduction of the rate."""
 
 
 def load_sound(source: SoundSource, rate: int, name: str = "audio") -> NDArray[np.float32]:
-    """Return the samples of a sound, its channels mixed.
+    """Return the samples of a sound, with its channels mixed.
 
     Args:
-        source: The path of a WAV file of PCM with 8, 16, 24 or 32 bits, its bytes, or a data URL
+        source: The path of a WAV file (PCM with 8, 16, 24 or 32 bits), its bytes, or a data URL
             with them.
-        rate: Samples per second of the result.
-        name: What error messages call it, if it is not a file.
+        rate: Sample rate of the result in Hz.
+        name: Its name in error messages, if it is not a file.
 
     Returns:
         Samples from -1 to 1; at most 10 minutes.
 
     Raises:
-        ArgumentError: It cannot be read, is too long, or no such file.
+        ArgumentError: It cannot be read, is too long, or is not such a file.
     """
     if isinstance(source, (bytes, bytearray)):
         return _resampled(*_samples(name, bytes(source)), rate)
@@ -53,18 +53,20 @@ def load_sound(source: SoundSource, rate: int, name: str = "audio") -> NDArray[n
 
 
 def _samples(name: str, data: bytes) -> tuple[NDArray[np.float32], int]:
-    """Return the samples of a WAV file and how many a second has."""
+    """Return the samples of a WAV file and their rate in Hz."""
     if not (data.startswith(b"RIFF") and data[8:12] == b"WAVE"):
-        raise ArgumentError(f"{name} is not a WAV file; convert it (MP3 and FLAC are not read).")
+        raise ArgumentError(
+            f"{name} is not a WAV file; convert it (MP3 and FLAC are not supported)."
+        )
     try:
         with wave.open(io.BytesIO(data)) as file:
             rate, n_channels, width = file.getframerate(), file.getnchannels(), file.getsampwidth()
             usual = n_channels <= _MOST_CHANNELS and width <= _WIDEST
             if not (usual and _LOWEST_RATE <= rate <= _HIGHEST_RATE):
                 raise ArgumentError(
-                    f"{name} has {n_channels} channels of {rate} samples per second with "
-                    f"{8 * width} bits; at most {_MOST_CHANNELS} of {_LOWEST_RATE} to "
-                    f"{_HIGHEST_RATE} with up to {8 * _WIDEST} are read."
+                    f"{name} has {n_channels} channels, {rate} Hz and {8 * width} bits; at most "
+                    f"{_MOST_CHANNELS} channels, {_LOWEST_RATE} to {_HIGHEST_RATE} Hz and "
+                    f"{8 * _WIDEST} bits are supported."
                 )
             frames = file.readframes(MOST_SECONDS * rate + 1)
     except (wave.Error, EOFError, RuntimeError, OverflowError) as error:
@@ -74,7 +76,7 @@ def _samples(name: str, data: bytes) -> tuple[NDArray[np.float32], int]:
         ) from None
     n = len(frames) // (width * n_channels)
     if n == 0:
-        raise ArgumentError(f"{name} has no samples; give a sound that has some.")
+        raise ArgumentError(f"{name} has no samples; give another sound.")
     if n > MOST_SECONDS * rate:
         raise ArgumentError(f"{name} is longer than {MOST_SECONDS} seconds; cut it.")
     raw = np.frombuffer(frames, np.uint8, n * n_channels * width).reshape(-1, width)
@@ -89,8 +91,8 @@ def _samples(name: str, data: bytes) -> tuple[NDArray[np.float32], int]:
 
 
 def _resampled(samples: NDArray[np.float32], before: int, rate: int) -> NDArray[np.float32]:
-    """Return samples at another rate, by linear interpolation, without what lies above half of
-    it."""
+    """Return samples at another rate, by linear interpolation, without the frequencies above half
+    of that rate."""
     if before == rate:
         return samples
     if before > rate:

@@ -1,2 +1,1 @@
-"""A model before anybody generates with it: finding, fetching and loading it, its texts and tokens.
-Imports `formats`."""
+"""Finding, downloading and loading a model; its tokenizer and chat template. Imports `formats`."""

@@ -1,4 +1,4 @@
-"""Chat: from messages to a prompt, by the model's own template."""
+"""Renders messages to a prompt with the model's chat template."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from specllama.model.tainted_text import joined, plain_ranges, tainted
 from specllama.model.thinking import AnswerMarks, Thinking, answer_marks
 
 Message = Mapping[str, Any]
-"""One message: {"role": "user", "content": "..."}, and whatever else the template reads. A content
-may also be a list of parts, {"type": "text", "text": "..."}, or None. (Images and sounds are
-texts by then: see `MediaReader`.)"""
+"""One message: {"role": "user", "content": "..."}, and other fields that the template reads. A
+content may also be a list of parts, {"type": "text", "text": "..."}, or None. (`MediaReader` has
+replaced images and sounds by texts.)"""
 
 
 _SETTLED = frozenset((
     "messages", "add_generation_prompt", "bos_token", "eos_token", "raise_exception",
     "strftime_now", "self",
 ))  # fmt: skip
-"""Names that every template is given in any case."""
+"""Names of the values that every template gets."""
 
 _ROLES = ("system", "user", "assistant", "tool")
 
 _THINKS = {"enable_thinking": True, "thinking": True}
-"""Arguments by which templates have the model think."""
+"""Arguments that turn on thinking in templates."""
 
 _PROBE = "\ufdd4"
-"""A content that no template has by itself."""
+"""A content that does not occur in any template."""
 
 _UNUSED = ("functions", "function_call", "tools", "tool_choice")
-"""Names that are None for a template where they are not given."""
+"""Names whose value for a template is None if they are not given."""
 
 
 class ChatTemplate:
@@ -41,18 +41,18 @@ class ChatTemplate:
 
     Args:
         source: The template; None if the model has none.
-        bos: Text of the model's BOS token, "" if it has none.
-        eos: Text of the EOS token, "" likewise.
-        begins_with_bos: Whether every text is to begin with BOS, also where the template leaves it
-            out.
+        bos: Text of the model's BOS token; "" if it has none.
+        eos: Text of the EOS token; "" if it has none.
+        begins_with_bos: Whether every prompt must begin with BOS, even if the template does not
+            write it.
         arguments: Passed to the template in every call.
 
     Attributes:
-        begin: What every prompt begins with, as the model wants it: the text of BOS, or "".
+        begin: The required beginning of every prompt: the text of BOS, or "".
         eos: The text of EOS, or "".
 
     Raises:
-        ModelError: There is no template, or it cannot be read.
+        ModelError: There is no template, or it cannot be parsed.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class ChatTemplate:
 
     @property
     def thinking(self) -> Thinking | None:
-        """The texts around the model's thoughts; None: the template mentions none."""
+        """The texts around the model's thoughts; None: the template has no thoughts."""
         return self.marks.thinking
 
     @property
@@ -96,25 +96,30 @@ class ChatTemplate:
     def render(
         self, messages: Sequence[Message], arguments: Mapping[str, Any] | None = None
     ) -> str:
-        """Return the prompt, special tokens included as text, to be tokenized by
-        `LoadedModel.tokenize_prompt`: it knows which parts of the text came from the messages and
-        the arguments, and no control tokens are read there. If the template refuses a
-        conversation, it is made simpler, step by step: messages without a content get an empty one;
-        all system messages are joined into one at the front; neighbouring turns of the same side
-        are joined, and a user's message after the result of a tool becomes a part of that; calls
-        whose arguments are no JSON lose them.
+        """Return the prompt, with special tokens as text, for `LoadedModel.tokenize_prompt`. The
+        text records which of its parts came from the messages and arguments; control tokens written
+        there are read as plain text.
+
+        If the template refuses a conversation, it is simplified step by step:
+
+        - Messages without a content get an empty one.
+        - All system messages are joined into one at the front.
+        - Consecutive messages of the same role are joined; a user's message after the result of a
+          tool is joined with it.
+        - Calls whose arguments are not JSON lose them.
+        - The thought and the content of messages with calls are joined.
 
         Args:
-            messages: The conversation. The model is to answer the last message; if that is the
-                assistant's, and not the only one, it is the beginning of the answer, and the model
-                continues it. If it is empty, it is left out.
+            messages: The conversation. The model answers the last message. If that is the
+                assistant's and not the only one, it is the beginning of the answer, and the model
+                continues it; if it is empty, it is left out.
             arguments: Passed to the template, e.g. {"enable_thinking": False}; they override those
                 of the constructor.
 
         Raises:
             ArgumentError: There are no messages, or the template refuses them; or the arguments
-                have no names, or a name that is in use.
-            ModelError: The template takes too long, or makes too long a text.
+                have no names, or a reserved name.
+            ModelError: The template takes too long, or makes a text that is too long.
         """
         if isinstance(messages, (str, Mapping)) or not isinstance(messages, Sequence):
             raise ArgumentError("messages must be a list of messages.")
@@ -147,8 +152,8 @@ class ChatTemplate:
             raise ArgumentError(f"The chat template refuses these messages: {why:.500}.") from None
 
     def _check_role(self, name: str, role: Any) -> None:
-        """Raise ArgumentError for a role that is not a usual one and that the template does not
-        mention: it would leave the message out, or write what the model has never seen."""
+        """Raise ArgumentError for an unusual role that the template does not mention: the template
+        would leave out the message, or write a text unknown to the model."""
         if role in _ROLES or any(f"{mark}{role}{mark}" in self._source for mark in "'\""):
             return
         known = ", ".join(f'"{one}"' for one in _ROLES)
@@ -158,7 +163,7 @@ class ChatTemplate:
         )
 
     def _with_thought(self, message: Message) -> Message:
-        """Return a message whose thought is where the template looks for it."""
+        """Return a message with its thought in the field that the template reads."""
         thought = message.get("reasoning_content")
         if not thought or self.thinking is None or message["role"] != "assistant":
             return message
@@ -173,7 +178,7 @@ class ChatTemplate:
         return self._tried([self._with_parts(one) for one in messages], begins)
 
     def _tried(self, messages: Sequence[Message], begins: bool = True) -> str | None:
-        """Return what the template makes of messages as they are; None if it raises."""
+        """Render messages without changes; None if the template raises."""
         with suppress(Exception):  # a template may raise anything
             given = {**dict.fromkeys(_UNUSED), **_THINKS, **self._arguments, **self._tokens}
             values = {"messages": list(messages), "add_generation_prompt": begins}
@@ -182,8 +187,8 @@ class ChatTemplate:
 
     @cached_property
     def _wants_parts(self) -> bool:
-        """Whether the template shows only contents that are lists of parts, as some of models that
-        see do."""
+        """Whether the template shows only contents that are lists of parts, as some templates of
+        vision models do."""
         text, parts = (
             self._tried([{"role": "user", "content": content}]) or ""
             for content in (_PROBE, [{"type": "text", "text": _PROBE}])
@@ -206,36 +211,36 @@ class ChatTemplate:
         return prompt if is_begun else joined((self.begin, prompt))
 
     def _tainted(self, message: Message) -> Message:
-        """Return a message with all texts tainted except its role; and except the marks of the
-        thought with which an answer begins, as these may be control tokens."""
+        """Return a message with all texts tainted, except its role and the marks of the thought
+        with which an answer begins: these may be control tokens."""
         found = {key: one if key == "role" else tainted(one) for key, one in message.items()}
         if message["role"] == "assistant" and isinstance(said := message.get("content"), str):
             found["content"] = self._said(said)
         return found
 
     def _said(self, said: str) -> str:
-        """Return what the assistant has said, tainted except for the marks of a thought with which
-        it begins."""
+        """Return an answer, tainted except for the marks of a thought at its beginning."""
         if self.thinking is None or not said.lstrip().startswith(self.thinking.opening):
             return joined((tainted(said),))
         begin, opening, rest = said.partition(self.thinking.opening)
         return joined((begin, opening, self._thought(rest)))
 
     def _thought(self, text: str) -> str:
-        """Return the rest of a thought and what follows it, tainted except for the mark between."""
+        """Return the rest of a thought and the text after it, tainted except for the mark
+        between."""
         assert self.thinking is not None
         thought, closing, after = text.partition(self.thinking.closing)
         return joined((tainted(thought), closing, tainted(after)))
 
     def opened_thought(self, prompt: str) -> Thinking | None:
-        """Return the texts around a thought if the prompt ends with the opening one, else None."""
+        """Return the texts around a thought if the prompt ends with the opening; else None."""
         if self.thinking is not None and prompt.rstrip().endswith(self.thinking.opening):
             return self.thinking
         return None
 
     def _begun(self, prompt: str, message: Message | None) -> str:
-        """Return a prompt with the beginning of the answer and the thought before it, unless the
-        prompt has the thought already."""
+        """Return a prompt with the beginning of the answer, and with the thought before it unless
+        the prompt already has one."""
         if message is None:
             return prompt
         said = self._said(str(message["content"]))
@@ -264,13 +269,13 @@ def template_arguments(value: Any) -> Mapping[str, Any]:
             raise ArgumentError(f"template_args must have names, not {_check.quoted(name)}.")
         if name in _SETTLED:
             raise ArgumentError(
-                f"template_args may not have {name}, which is settled; leave it out."
+                f"template_args may not have {name}, which is reserved; leave it out."
             )
     return value
 
 
 def _says_nothing(conversation: Sequence[Message]) -> bool:
-    """Whether the last message is the assistant's and empty: templates would end that turn."""
+    """Whether the last message is an empty one of the assistant: templates would end its turn."""
     last = conversation[-1]
     said = any(last.get(key) for key in ("content", "tool_calls", "reasoning_content"))
     return len(conversation) > 1 and last["role"] == "assistant" and not said

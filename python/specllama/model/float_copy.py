@@ -16,17 +16,19 @@ from specllama.errors import SpecllamaError
 
 @contextmanager
 def float_copy(model: Path) -> Iterator[Path]:
-    """Give the path of a copy in the temporary folder, which is deleted afterwards, also if SIGTERM
-    or SIGHUP ends the process. For the main thread, as only that may handle signals.
+    """Give the path of a copy in the temporary folder. The copy is deleted afterwards, even if
+    SIGTERM or SIGHUP ends the process. Only the main thread may call this, because it handles
+    signals.
 
-    The copy has the same weights, rounded to 11 significant bits. It shows what the layout of the
-    weights does: that decides what a decode of several tokens costs, compared with one token.
+    The copy has the same weights, rounded to 11 significant bits. It shows the effect of the layout
+    of the weights, which decides how much more a decode of several tokens costs than one of one
+    token.
 
     Raises:
         SpecllamaError: It cannot be made: the model is damaged, the disk is full, or there is no
             temporary folder.
     """
-    import llama_cpp  # here, as it takes a while
+    import llama_cpp  # here: importing it takes a while
 
     _core.set_verbose(False)  # else llama.cpp prints a line for every tensor
     options = llama_cpp.llama_model_quantize_default_params()
@@ -35,7 +37,7 @@ def float_copy(model: Path) -> Iterator[Path]:
     with _leaving_in_order(), _temporary_folder() as folder:
         copy = Path(folder) / model.with_suffix(".f16.gguf").name
         if llama_cpp.llama_model_quantize(os.fsencode(model), os.fsencode(copy), options) != 0:
-            raise SpecllamaError(f"No copy of {model} with F16 weights can be made in {folder}.")
+            raise SpecllamaError(f"A copy of {model} with F16 weights cannot be made in {folder}.")
         yield copy
 
 
@@ -44,14 +46,14 @@ def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
         return tempfile.TemporaryDirectory(prefix="specllama-")
     except OSError as error:
         raise SpecllamaError(
-            f"No folder for a copy with F16 weights can be made: {error.strerror}."
+            f"A folder for a copy with F16 weights cannot be made: {error.strerror}."
         ) from None
 
 
 @contextmanager
 def _leaving_in_order() -> Iterator[None]:
-    """While it lasts, the first signal that would end the process raises SystemExit instead, with a
-    shell's exit code for that; those after it are ignored."""
+    """Within this context, the first signal that would end the process raises SystemExit instead,
+    with the exit code that a shell uses; later signals are ignored."""
     ending = [
         one
         for one in (signal.SIGTERM, signal.SIGHUP)

@@ -1,4 +1,4 @@
-"""Arguments by which other libraries open a model, and what SpecSession calls them."""
+"""Arguments of other libraries for opening a model, and their names in SpecSession."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _SAY_INSTEAD = {
     **dict.fromkeys(("lora_path", "lora_base", "lora_scale", "adapter"), "give lora="),
     **dict.fromkeys(("flash_attention", "attn_implementation"), "give flash_attn="),
     **dict.fromkeys(("chat_format", "chat_handler"),
-                    "the model's own template is used; give another as chat_template="),
+                    "the model's own template is used; give another one as chat_template="),
     **dict.fromkeys(("num_pred_tokens", "draft_max", "num_speculative_tokens", "num_draft_tokens"),
                     "give spec_length="),
     **dict.fromkeys(("repo_id", "filename"), "call SpecSession.from_pretrained"),
     "rope_freq_scale": "give rope_scale=, its inverse",
     "n_ubatch": "give n_batch=",
     "logits_all": "leave it out; generate(..., logprobs=5) has log-probabilities",
-    "embedding": "there are no embeddings here",
+    "embedding": "embeddings are not supported",
 }  # fmt: skip
 
 
 def advice(name: str, known: Collection[str]) -> str:
-    """Return what to give instead of an argument that SpecSession does not have."""
+    """Return advice for an argument that SpecSession does not have."""
     if said := _SAY_INSTEAD.get(name):
         return said
     if name in {option.name for option in _core.generate_options()}:

@@ -20,10 +20,10 @@ class Found:
 
     Attributes:
         path: The file of the model; the first part if it is split.
-        file: What the file says about the model; None if it cannot be used.
-        error: Why it cannot be used.
-        known_as: What another program calls it; "": by its file.
-        projector: The file next to it with which it sees or hears; None: there is none.
+        file: Data of the model from its file; None if the file cannot be used.
+        error: Why the file cannot be used.
+        known_as: Its name in another program; "": it has none.
+        projector: The projector next to it; None if there is none.
     """
 
     path: Path
@@ -34,15 +34,15 @@ class Found:
 
     @property
     def name(self) -> str:
-        """The name on the Hub, for a file that was downloaded from there, else the path, and what
-        another program calls it."""
+        """The name on the Hub for a downloaded file; else the path, with its name in another
+        program."""
         if snapshot := _SNAPSHOT.search(self.path.as_posix()):
             return f"{SCHEME}{snapshot[1]}/{snapshot[2]}/{snapshot[3]}"
         return f"{self.path} ({self.known_as})" if self.known_as else str(self.path)
 
     def could_draft_for(self, target: Found) -> bool:
-        """Whether it has the same vocabulary as the target and is smaller, in weights and in bytes;
-        or is a head for such a target."""
+        """Whether it has the target's vocabulary and fewer weights and bytes than the target; or is
+        a head for the target."""
         mine, theirs = self.file, target.file
         if mine is None or theirs is None or mine.vocabulary != theirs.vocabulary:
             return False
@@ -64,7 +64,7 @@ def _fits(head: Path, target: Path) -> bool:
 
 
 def look(path: Path, known_as: str = "") -> Found:
-    """Return what a file says about its model."""
+    """Read the data of a model from its file."""
     file, why = None, None
     try:
         file = _core.read_model_file(_check.path(repr(str(path)), path))

@@ -1,8 +1,8 @@
 """Models by name: GGUF files of the Hugging Face Hub, downloaded by huggingface_hub into its cache.
 
 A name is `hf://user/repo`, `hf://user/repo:quant` or `hf://user/repo/file.gguf`; the file may be a
-glob pattern. A quant means the file that llama.cpp's `-hf` would take: the first whose name
-contains the quant, in upper or lower case. Without a quant: Q4_K_M, else Q8_0, else the first file.
+glob pattern. A quant selects the same file as llama.cpp's `-hf`: the first whose name contains the
+quant, in upper or lower case. Without a quant: Q4_K_M, else Q8_0, else the first file.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from specllama.errors import ArgumentError, HubError, ModelError, SpecllamaError
 from specllama.model.projector import best_projector
 
 SCHEME = "hf://"
-"""Prefix of a name, where the path of a file may be given as well."""
+"""Prefix of a name; without it, the text is the path of a file."""
 
 DRAFT_OF_THE_REPOSITORY = SCHEME + "auto"
 """As a draft: the head in the model's own repository, whatever its size, else draft="auto"."""
 
 Heads = Literal["none", "small", "any"]
-"""Which head of a model's repository is fetched with the model. small: one of less than a tenth of
-the model's size."""
+"""Which head of a model's repository is downloaded with the model. small: one smaller than a tenth
+of the model."""
 
 _LEAST_RATIO = 10
-"""Of a model's bytes to those of a head that is fetched with it."""
+"""Smallest ratio of a model's bytes to those of a head that "small" downloads."""
 
 _DEFAULT_QUANTS = ("Q4_K_M", "Q8_0")
 _CANNOT_WRITE = {
@@ -44,7 +44,7 @@ _CANNOT_WRITE = {
 
 @dataclass(frozen=True)
 class HubName:
-    """A repository, and which of its files.
+    """A repository, and the selection of one of its files.
 
     Attributes:
         repo: "user/repo".
@@ -58,7 +58,7 @@ class HubName:
 
     @classmethod
     def parse(cls, text: str) -> HubName:
-        """Return the name that `text` means, with or without hf://. Raises ArgumentError."""
+        """Parse a name, with or without hf://. Raises ArgumentError."""
         match = re.fullmatch(
             r"(?P<repo>\w[\w.-]*/\w[\w.-]*)(:(?P<quant>[\w.-]+)|/(?P<pattern>.+))?",
             text.removeprefix(SCHEME),
@@ -66,7 +66,7 @@ class HubName:
         )
         if match is None:
             raise ArgumentError(
-                f'"{text}" names no model of the Hub; give user/repo, user/repo:quant or '
+                f'"{text}" is not a name of a model on the Hub; give user/repo, user/repo:quant or '
                 "user/repo/file.gguf."
             )
         return cls(**match.groupdict())
@@ -78,13 +78,13 @@ class HubName:
         return f"{text}/{self.pattern}" if self.pattern else text
 
     def choose(self, files: Sequence[str]) -> list[str]:
-        """Return the file that this name means: all parts in order if it is split.
+        """Return the file that this name selects; if it is split, all parts in order.
 
         Args:
             files: Paths of all files of the repository.
 
         Raises:
-            ModelError: No file fits, several do, or a part is missing.
+            ModelError: No file or several files match, or a part is missing.
         """
         firsts = [file for file in sorted(files) if is_first_gguf(file)]
         models = [file for file in firsts if not is_beside_models(file)]
@@ -94,7 +94,7 @@ class HubName:
                 found = [file for file in found if file in models]
             if len(found) > 1:
                 raise ModelError(
-                    f'"{self.pattern}" fits {len(found)} files of {self.repo}: {_some(found)}; '
+                    f'"{self.pattern}" matches {len(found)} files of {self.repo}: {_some(found)}; '
                     "name one."
                 )
         else:
@@ -103,7 +103,7 @@ class HubName:
             if not self.quant:
                 found += models
         if not found:
-            wish = f'fits "{self.pattern}"' if self.pattern else f"is of type {self.quant}"
+            wish = f'matches "{self.pattern}"' if self.pattern else f"is of type {self.quant}"
             raise ModelError(
                 f"No file of {self.repo} {wish}; it has {_some(firsts)}."
                 if firsts
@@ -116,8 +116,8 @@ class HubName:
         return parts
 
     def choose_head(self, files: Sequence[str], model: str) -> str | None:
-        """Return the file of a head for the file of a model: of the model's quant if there is one,
-        else Q8_0, else the first; None: the repository has none."""
+        """Return the file of a head for the file of a model: that of the model's quant, else Q8_0,
+        else the first; None if the repository has no head."""
         heads = [file for file in sorted(files) if is_first_gguf(file) and is_head(file)]
         quant = re.search(r"(?<![A-Za-z0-9])(I?Q\d\w*|BF16|F16|F32)[./-]", model, re.IGNORECASE)
         quants = [*([quant[1]] if quant else []), "Q8_0"]
@@ -132,18 +132,18 @@ def local_path(
     *,
     projector: bool = False,
 ) -> str:
-    """Return the path of the GGUF file that an argument, a path or a name, means; see `fetch`.
+    """Return the path of the GGUF file for an argument, which is a path or a name; see `fetch`.
 
     Raises:
-        ArgumentError: `value` is neither; or as for `fetch`. Or it is a path, and `heads` is "any".
+        ArgumentError: `value` is neither; or it is a path, and `heads` is "any"; or as for `fetch`.
     """
     path = _check.path(name, value)
     if path.startswith(SCHEME):
         return fetch(path, heads, projector=projector)
     if heads == "any":
         raise ArgumentError(
-            f'The draft "{DRAFT_OF_THE_REPOSITORY}" is the one in the repository of a model that '
-            f'is named {SCHEME}...; next to the file {path}, draft="auto" finds it.'
+            f'draft="{DRAFT_OF_THE_REPOSITORY}" needs a model named {SCHEME}..., not the file '
+            f'{path}; give draft="auto", which finds a head next to the file.'
         )
     if not os.path.lexists(path) and (hint := _hint(path)):
         raise ModelError(f"There is no file {path}. {hint}")
@@ -151,32 +151,32 @@ def local_path(
 
 
 def _hint(path: str) -> str:
-    """Return what a name that is no file's may mean, and how to say that; "": nothing known."""
+    """Return advice for a path without a file, if it looks like something else; else ""."""
     if re.match("https?://", path):
-        return "It looks like an address: download the file, or name a model of the Hub as hf://..."
+        return "It looks like a URL: download the file, or name a model of the Hub as hf://..."
     if re.fullmatch(r"[\w.-]+/[\w.-]+(:[\w.-]+)?", path) and not path.endswith(".gguf"):
         return f"If it is a model of the Hugging Face Hub, name it {SCHEME}{path}, or use -hf."
     if re.fullmatch(r"[\w.:-]+", path) and not path.endswith(".gguf"):
-        return "A model is named by its GGUF file; `specllama models` lists those on this machine."
+        return "Give the path of a GGUF file; `specllama models` lists those on this machine."
     return ""
 
 
 def fetch(name: str, heads: Heads = "none", *, projector: bool = False) -> str:
-    """Return the path of a model file, downloaded if the cache does not have it.
+    """Return the path of a model file. It is downloaded if the cache does not have it.
 
     Without network, or with HF_HUB_OFFLINE=1, only cached files are found. All parts of a split
-    model are fetched. HF_ENDPOINT, HF_HOME, HF_TOKEN and the other variables of huggingface_hub
+    model are downloaded. HF_ENDPOINT, HF_HOME, HF_TOKEN and the other variables of huggingface_hub
     apply; its progress bars appear on a terminal.
 
     Args:
-        name: As described in the module.
-        heads: Which head of the repository is fetched, too, for draft="auto" to find it next to the
-            model. A line on standard error names it with its size.
-        projector: Whether the repository's projector is fetched, too, for mmproj="auto" to find it.
+        name: As described in the module's docstring.
+        heads: Which head of the repository to download as well, so that draft="auto" finds it next
+            to the model. A line on standard error shows its name and size.
+        projector: Also download the repository's projector, so that mmproj="auto" finds it.
 
     Raises:
-        ArgumentError: `name` is no name of a model.
-        ModelError: There is no such repository or file, or no access to it; or `heads` is "any",
+        ArgumentError: `name` does not have the form of a name.
+        ModelError: The repository or file does not exist or may not be read; or `heads` is "any",
             and the repository has no head.
         HubError: The Hub cannot be reached, the download breaks off or cannot be stored, or
             huggingface_hub is not installed.
@@ -189,7 +189,7 @@ def fetch(name: str, heads: Heads = "none", *, projector: bool = False) -> str:
             "Models by name need the package huggingface_hub (pip install huggingface_hub)."
         ) from None
     api = huggingface_hub.HfApi(library_name="specllama", library_version=_core.version)
-    # The exceptions of huggingface_hub differ between versions and with the HTTP library beneath.
+    # The exceptions of huggingface_hub differ between its versions and HTTP libraries.
     try:
         info = api.model_info(
             wanted.repo,
@@ -234,7 +234,7 @@ def _fetch_head(
     *,
     is_new: bool,
 ) -> None:
-    """Download the head of a model's repository if there is one and its size is fine. is_new: the
+    """Download the head of a model's repository, if it has one of an allowed size. is_new: the
     model has just been downloaded."""
     file = name.choose_head(list(sizes), model[0])
     if file is None:
@@ -253,7 +253,7 @@ def _fetch_head(
         if is_new:
             print(f"specllama: Not downloaded: {said}; -hfd auto downloads it.", file=sys.stderr)
         return
-    print(f"specllama: Downloads {said}; --draft ngram leaves it out.", file=sys.stderr)
+    print(f"specllama: Downloading {said}; --draft ngram leaves it out.", file=sys.stderr)
     try:
         for part in parts:
             _download(api, name.repo, part)
@@ -269,8 +269,8 @@ def _fetch_projector(api: Any, name: HubName, model: str, sizes: Mapping[str, in
     if file is None or _is_cached(name.repo, [file]):
         return
     print(
-        f"specllama: Downloads {file} of {name.repo} ({sizes[file] / 1e6:.0f} MB), with which the "
-        "model sees or hears; --no-mmproj leaves it out.",
+        f"specllama: Downloading {file} of {name.repo} ({sizes[file] / 1e6:.0f} MB), the projector "
+        "for images or sounds; --no-mmproj leaves it out.",
         file=sys.stderr,
     )
     try:
@@ -280,7 +280,7 @@ def _fetch_projector(api: Any, name: HubName, model: str, sizes: Mapping[str, in
 
 
 def _cached(api: Any, name: HubName) -> str | None:
-    """Return the path of the cached file that `name` means, None if there is none."""
+    """Return the path of the cached file that `name` selects; None if there is none."""
     try:
         folder = Path(api.snapshot_download(name.repo, local_files_only=True))
     except Exception as error:
@@ -296,11 +296,11 @@ def _cached(api: Any, name: HubName) -> str | None:
 
 
 def _refusal(error: Exception, repo: str, action: str) -> SpecllamaError:
-    """Return our error for an error of huggingface_hub."""
+    """Convert an error of huggingface_hub."""
     from huggingface_hub import constants, errors
 
     if isinstance(error, errors.HFValidationError):
-        return ArgumentError(f'"{repo}" names no repository: {_line(error)}.')
+        return ArgumentError(f'"{repo}" is not a name of a repository: {_line(error)}.')
     if isinstance(error, errors.GatedRepoError):
         return ModelError(
             f"{repo} is gated; ask for access at {constants.ENDPOINT}/{repo}, then give your token "
@@ -327,7 +327,7 @@ def _refusal(error: Exception, repo: str, action: str) -> SpecllamaError:
     # If there was no connection, the reason is the error's cause.
     cause = error.__cause__ if isinstance(error, errors.LocalEntryNotFoundError) else None
     return HubError(
-        f"{action} failed ({_line(cause or error)}); see to the connection to {constants.ENDPOINT} "
+        f"{action} failed ({_line(cause or error)}); check the connection to {constants.ENDPOINT} "
         "and try again."
     )
 
@@ -339,7 +339,7 @@ def _line(error: BaseException) -> str:
 
 
 def _has_quant(file: str, quant: str) -> bool:
-    # Only at the beginning of a word: BF16 is not F16.
+    # Only at the beginning of a word: BF16 must not match F16.
     return bool(re.search(rf"(?<![a-z0-9]){re.escape(quant)}[./-]", file, re.IGNORECASE))
 
 

@@ -1,4 +1,4 @@
-"""Filling in the middle of a text: prompts for models that have tokens for it."""
+"""Fill-in-the-middle prompts, for models that have the tokens for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SNIPPET = "\n\n--- snippet ---\n\n"
 
 
 class FimTokens(NamedTuple):
-    """A vocabulary's tokens for filling in; -1 for one that it does not have."""
+    """The fill-in-the-middle tokens of a vocabulary; -1 for a missing one."""
 
     prefix: int
     suffix: int
@@ -30,7 +30,7 @@ class Infill:
 
     Attributes:
         tokens: The prompt.
-        left_out: Tokens of the texts that had no room in the prompt.
+        left_out: Tokens of the texts that did not fit into the prompt.
     """
 
     tokens: list[int]
@@ -42,12 +42,12 @@ class InfillPrompts:
     before the gap, the text after it, each after its special token.
 
     Args:
-        fim: The model's tokens for filling in.
-        bos: Tokens that every prompt begins with, if any.
-        tokenize: Returns the tokens of a text, with nothing added.
+        fim: The model's tokens for filling in the middle.
+        bos: Tokens with which every prompt begins, if any.
+        tokenize: Returns the tokens of a text, without special tokens.
 
     Raises:
-        ModelError: The model has no such tokens.
+        ModelError: The model does not have these tokens.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class InfillPrompts:
         Args:
             prefix, suffix: The text before and after the gap.
             files: Names and texts of other files that may help, the most important last.
-            most: Most tokens of the prompt. What is farthest from the gap is left out: first other
-                files, from the first on; then the ends of this text. The part after the gap may
-                take a quarter, or what the part before it leaves free.
+            most: Most tokens of the prompt. Text farthest from the gap is left out: first other
+                files, beginning with the first; then the outer ends of this text. The text after
+                the gap gets a quarter of the room, or more if the text before it leaves more free.
         """
         before, after = self._tokenize(prefix), self._tokenize(suffix)
         room = max(0, most - len(self._bos) - 3)
@@ -85,7 +85,7 @@ class InfillPrompts:
         return Infill(tokens, left_out + far + after[n_after:])
 
     def _others(self, files: Iterable[tuple[str, str]], room: int) -> tuple[list[int], list[int]]:
-        """Return the tokens of the last files, as many as fit, and the tokens of the others."""
+        """Return the tokens of as many of the last files as fit, and the tokens of the others."""
         written = [self._file(name, text) for name, text in files]
         if not written:
             return [], []

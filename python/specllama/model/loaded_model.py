@@ -1,4 +1,4 @@
-"""A model in memory: its texts and tokens, its chat template, what it is."""
+"""A model in memory: tokenizing, chat template, properties."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from specllama.model.template_options import TemplateOptions
 
 
 class LoadedModel:
-    """The model of a session: everything about it except how to generate. May be used from any
-    thread; after `close`, and in a forked process, everything raises ClosedError."""
+    """The model of a session: everything except generating. May be used from any thread; after
+    `close`, and in a forked process, everything raises ClosedError."""
 
     def __init__(self, backend: _core.Session, path: str, template: TemplateOptions) -> None:
         self._process = ProcessGuard()
@@ -54,10 +54,10 @@ class LoadedModel:
 
         Args:
             text: Any text.
-            add_special: Put the model's BOS, if it wants one, before the text; never its EOS.
-            parse_special: Read the texts of special tokens as those tokens.
-            plain: Parts of the text, as pairs of begin and end in bytes of UTF-8, in order, in
-                which no control token is read.
+            add_special: Add the model's BOS before the text, if the model uses one; never its EOS.
+            parse_special: Read special tokens written in the text as those tokens.
+            plain: Parts of the text in which control tokens are read as plain text: pairs of begin
+                and end in bytes of UTF-8, in order.
 
         Returns:
             Always a list. (Methods that take token ids also take int32 arrays.)
@@ -73,51 +73,51 @@ class LoadedModel:
         self, prompt: str, media: Placeholders[_core.Media] | None = None
     ) -> list[int]:
         """Return the token ids of a prompt that the chat template has rendered; a `MediaPrompt` if
-        the conversation has `media`. Nothing is added, as the template writes the special tokens
-        itself; what came from messages is read as plain text: control tokens that are written there
-        are none. Raises ArgumentError if the template has left a medium out."""
+        the conversation has `media`. No token is added, because the template writes the special
+        tokens itself. Control tokens written in messages are read as plain text. Raises
+        ArgumentError if the template has left out a medium."""
         if media is not None and media.media:
             return self.media_prompt(media.split(prompt, self.tokenize_prompt))
         return self.tokenize(prompt, add_special=False, plain=plain_ranges(prompt))
 
     def media_prompt(self, parts: Sequence[list[int] | _core.Media]) -> MediaPrompt:
-        """Return the prompt that token ids, images and sounds make in their order. Raises
-        ArgumentError if one of these is not for this model."""
+        """Return the prompt made of token ids, images and sounds in this order. Raises
+        ArgumentError if one of these does not fit this model."""
         return MediaPrompt(self._backend.media_prompt(parts), parts)
 
     def media_reader(self) -> MediaReader:
-        """Return what reads the images and sounds of a conversation."""
+        """Return the reader for the images and sounds of a conversation."""
         return MediaReader(sees=self.sees, audio_rate=self.audio_rate)
 
     def detokenize(self, tokens: Iterable[int], *, special: bool = False) -> str:
-        """Return the text of token ids, with U+FFFD for bytes that are no UTF-8.
+        """Return the text of token ids, with U+FFFD for bytes that are not UTF-8.
 
         Args:
-            tokens: Token ids; where a prompt has images and sounds, there is nothing.
-            special: Show the texts of special tokens, too.
+            tokens: Token ids. Images and sounds of a prompt have no text.
+            special: Include the texts of special tokens.
         """
         tokens = without_media(tokens)
         return self._backend.detokenize(_check.tokens("tokens", tokens), special=bool(special))
 
     def token_text(self, token: int) -> str:
-        """Return the text that a token adds, also that of special tokens, with U+FFFD for bytes
-        that are no UTF-8 by themselves."""
+        """Return the text that a token adds, with U+FFFD for bytes that are not UTF-8 by
+        themselves. Special tokens have their texts."""
         return piece(self._backend, _check.integer("token", token))
 
     def token_bytes(self, token: int) -> bytes:
-        """Return the bytes that a token adds, also those of special tokens. They may begin or end
-        inside a character."""
+        """Return the bytes that a token adds. They may begin or end inside a character. Special
+        tokens have the bytes of their texts."""
         return self._backend.piece(_check.integer("token", token))
 
     def render_chat(
         self, messages: Sequence[Message], template_args: Mapping[str, Any] | None = None
     ) -> list[int]:
         """Return the token ids of the prompt that `chat` continues; a `MediaPrompt` if there are
-        images or sounds. Control tokens that are written in messages are read as plain text.
+        images or sounds. Control tokens written in messages are read as plain text.
 
         Args:
-            messages: As `chat` takes them; the whole conversation.
-            template_args: Passed to the template, e.g. {"enable_thinking": False}.
+            messages: The whole conversation, as for `chat`.
+            template_args: Arguments for the template, e.g. {"enable_thinking": False}.
 
         Raises:
             ModelError: The model has no chat template.
@@ -130,7 +130,7 @@ class LoadedModel:
 
     @property
     def chat_template(self) -> ChatTemplate:
-        """The chat template. Raises ModelError if the model has none, and none was given."""
+        """The chat template. Raises ModelError if the model has none and none was given."""
         if self._chat_template is None:
             bos, eos = (
                 self.detokenize([token], special=True) if token >= 0 else ""
@@ -144,13 +144,13 @@ class LoadedModel:
 
     @property
     def _begin(self) -> list[int]:
-        """The BOS token, if the model wants every text to begin with it."""
+        """The BOS token, if every text of the model begins with it; else empty."""
         begin = self.tokenize("")[:1]
         return begin if begin == [self._backend.bos] else []
 
     @property
     def chat_template_source(self) -> str | None:
-        """The chat template as Jinja source, even if it cannot be parsed; None: there is none."""
+        """The chat template as Jinja source, even if it cannot be parsed; None if there is none."""
         own = self._backend.chat_template
         return own if self._template.source is None else self._template.source
 
@@ -173,11 +173,11 @@ class LoadedModel:
 
         Raises:
             ModelError: The model has no tokens for filling in the middle.
-            ArgumentError: A name or a text is no str.
+            ArgumentError: A name or a text is not a str.
         """
         if self._infill_prompts is None:
             fim = FimTokens(*self._backend.fim)
-            # A method of the session here would make a reference cycle.
+            # A method of the session would make a reference cycle here.
             self._infill_prompts = InfillPrompts(
                 fim, self._begin, partial(_plain_tokens, self._backend)
             )
@@ -190,10 +190,10 @@ class LoadedModel:
         return self._infill_prompts.make(*texts, others, most)
 
     def save_state(self, path: str | os.PathLike[str], *, slot: int | None = None) -> int:
-        """Save what the generation that ended last left in the KV memory: its tokens and their
-        state, so that another session need not compute it again.
+        """Save the KV memory of the generation that ended last (its tokens and their state), so
+        that another session need not compute it again.
 
-        The file is written beside `path` and then moved there, so `path` never holds half a file.
+        The file is written next to `path` and then renamed, so `path` is never incomplete.
 
         Args:
             path: The file.
@@ -201,10 +201,10 @@ class LoadedModel:
                 ended last.
 
         Returns:
-            How many tokens were saved.
+            Number of tokens saved.
 
         Raises:
-            ArgumentError: Nothing has been generated yet, or there is no such slot.
+            ArgumentError: Nothing has been generated yet, or the slot does not exist.
             BusyError: The slot is in use.
             SpecllamaError: The file cannot be written.
         """
@@ -215,94 +215,100 @@ class LoadedModel:
         return len(tokens)
 
     def load_state(self, path: str | os.PathLike[str], *, slot: int | None = None) -> int:
-        """Load what `save_state` saved: of prompts that begin with the same tokens, only the rest
-        is decoded. The model, the type of the KV memory, flash attention, exactness, llama.cpp's
-        version and, if the memories of requests lie apart, n_seq must be the same.
+        """Load a state saved by `save_state`. Prompts that begin with its tokens then decode only
+        their other tokens. The model, the type of the KV memory, flash attention, exactness and the
+        version of llama.cpp must be the same; n_seq, too, if each request has its own part of the
+        memory.
 
-        The state goes to `slot`, or (None) to the one that has been without a request for the
-        longest, but only after all checks: a refused file changes nothing. A forged file cannot
-        harm the process, but it can make the model continue as after another text: load only files
-        that you trust.
+        The file is checked completely before anything changes. A forged file cannot harm the
+        process, but it can make the model continue as if after another text: load only files that
+        you trust.
+
+        Args:
+            path: The file.
+            slot: The slot of the memory to load into, 0 to n_seq - 1. None: the one that has been
+                unused for the longest time.
 
         Returns:
-            How many tokens were loaded.
+            Number of tokens loaded.
 
         Raises:
-            ArgumentError: The file is missing, damaged, or of another kind of session; or there is
-                no such slot.
-            BusyError: The slot is in use, or all are.
+            ArgumentError: The file is missing, damaged, or from another kind of session; or the
+                slot does not exist.
+            BusyError: The slot is in use; with None, all are.
         """
         saved = state_file.read(Path(_check.path("path", path)), state_file.fingerprint(self._path))
         self._free_backend.load(*saved, slot=_slot(slot))
         return len(saved[1])
 
     def erase_slot(self, slot: int) -> int:
-        """Empty a slot of the KV memory, 0 to n_seq - 1. Copies in main memory (`cache_ram`) stay.
+        """Empty a slot of the KV memory, 0 to n_seq - 1. Copies in main memory (`cache_ram`) are
+        kept.
 
         Returns:
-            How many tokens it held.
+            Number of tokens it held.
 
         Raises:
-            ArgumentError: There is no such slot.
+            ArgumentError: The slot does not exist.
             BusyError: The slot is in use.
         """
         return self._free_backend.erase(_check.integer("slot", slot, low=0))
 
     @property
     def has_chat_template(self) -> bool:
-        """Whether the model can `chat`."""
+        """Whether the model supports `chat`."""
         return bool(self.chat_template_source)
 
     @property
     def has_infill(self) -> bool:
-        """Whether the model can `infill`."""
+        """Whether the model supports `infill`."""
         return min(FimTokens(*self._backend.fim)[:3]) >= 0
 
     @property
     def sees(self) -> bool:
-        """Whether the model sees images: it was opened with a projector for them (`mmproj`)."""
+        """Whether the model accepts images: it was opened with a projector for them (`mmproj`)."""
         return self._backend.sees
 
     @property
     def hears(self) -> bool:
-        """Whether the model hears sounds."""
+        """Whether the model accepts sounds."""
         return self.audio_rate > 0
 
     @property
     def audio_rate(self) -> int:
-        """Samples per second of the sounds that the model hears (Hz); 0: it hears none."""
+        """Sample rate of the model's sounds in Hz; 0 if it does not accept sounds."""
         return self._backend.audio_rate
 
     @property
     def n_ctx(self) -> int:
-        """Most tokens of one request, prompt and generation together."""
+        """Most tokens of one request, prompt and generated text together."""
         return self._backend.n_ctx
 
     @property
     def n_seq(self) -> int:
-        """Requests that are worked at together."""
+        """Most requests that run at the same time."""
         return self._backend.n_seq
 
     @property
     def n_vocab(self) -> int:
-        """Number of tokens the model knows."""
+        """Number of tokens in the vocabulary."""
         return self._backend.n_vocab
 
     @property
     def n_threads(self) -> int:
-        """Threads that compute."""
+        """Number of CPU threads that compute."""
         return self._backend.n_threads
 
     @property
     def model_description(self) -> str:
-        """What the model file says it is: architecture, size and weight type."""
+        """Architecture, size and weight type of the model, as in its file."""
         return self._backend.model_description
 
     @property
     def cpu_kernels(self) -> str:
-        """Which of llama.cpp's CPU kernels multiply which share of the weights, e.g. "AMX 76 %,
-        plain 24 %". AMX: by its tiles; repacked: weights repacked for the processor; plain: weights
-        as they are in the file. "" if a GPU holds weights."""
+        """The kinds of CPU kernels and the share of the weights that each multiplies, e.g. "AMX
+        76 %, plain 24 %". AMX: tiles of Intel AMX; repacked: weights repacked for the processor;
+        plain: weights as in the file. "" if a GPU holds weights."""
         return self._backend.cpu_kernels
 
 
@@ -311,7 +317,7 @@ def _slot(slot: int | None) -> int:
 
 
 def backend_of(model: LoadedModel) -> _core.Session:
-    """Return what a session is built on."""
+    """Return the backend of a session."""
     return model._backend
 
 

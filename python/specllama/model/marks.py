@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 
 NAME, INDEX, ID, KEY = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3"
-"""What a mark has where a tool's name, a call's number, its id or a parameter's name is written:
-characters that no text has."""
+"""Placeholders in a mark for a tool's name, a call's number, its id and a parameter's name. No text
+has these characters."""
 
 TAG = re.compile(r"<[^<>\s][^<>\n]*>|\[/?[A-Z_]+\]")
-"""A tag, or a token of Mistral's."""
+"""A tag, or a control token in Mistral's form."""
 
 _UNIT = re.compile(rf"{TAG.pattern}|\d+|[^\W\d]+|```|.", re.DOTALL)
 _OPENERS, _CLOSERS = ("{", "[", "```"), ("}", "]", "```")
@@ -48,7 +48,7 @@ class Repeated:
         rest = between[: len(between) - _length(begin, between)]
         end = common_beginning(rest, last)
         separator, after = rest[len(end) :], last[len(end) :]
-        # What comes before every item and after the last one belongs to the ends of items.
+        # Text before every item and after the last one belongs to the ends of items.
         while begin and not separator and after.startswith(unit := units(begin)[0]):
             if not (unit.isspace() or TAG.fullmatch(unit)):
                 break
@@ -73,8 +73,8 @@ def common_beginning(one: str, other: str) -> str:
 
 
 def _common_end(first: str, second: str) -> str:
-    """Return the units with which both texts end; INDEX stands for a number that is one more in the
-    second text."""
+    """Return the units with which both texts end; INDEX replaces a number that is larger by one in
+    the second text."""
     found: list[str] = []
     for one, other in zip(reversed(units(first)), reversed(units(second)), strict=False):
         if one.isdigit() and other.isdigit() and int(other) == int(one) + 1:
@@ -87,19 +87,19 @@ def _common_end(first: str, second: str) -> str:
 
 
 def _length(end: str, text: str) -> int:
-    """Return how many characters of a text its common end with another one has."""
+    """Return the length, in characters of `text`, of an end from `_common_end`."""
     n = len(units(end))
     return len("".join(units(text)[-n:])) if n else 0
 
 
 def n_openers(text: str) -> int:
-    """Return how many tags, brackets and fences of a text need one that closes."""
+    """Return how many tags, opening brackets and fences a text has."""
     return sum(bool(TAG.fullmatch(one)) or one in _OPENERS for one in units(text))
 
 
 def closing(text: str, n: int, ends: tuple[str, ...] = ()) -> str:
-    """Return the beginning of a text up to its n-th tag, bracket or fence that closes, or up to
-    one of the texts that end a turn."""
+    """Return the beginning of a text up to its n-th tag, closing bracket or fence, or up to one of
+    `ends`, the texts that end a turn."""
     taken = whole = ""
     for unit in units(text):
         if n == 0 or text.startswith(ends, len(taken)):

@@ -8,13 +8,13 @@ from specllama import _check, _core
 
 
 class MediaPrompt(list[int]):
-    """The token ids of a prompt with images or sounds. Each of these has negative ids, one for each
-    position that it takes; equal ids mean equal content. Made by `SpecSession.render_chat`, and
-    taken wherever a prompt is.
+    """The token ids of a prompt with images or sounds. Each image or sound has negative ids, one
+    for each of its positions; equal ids mean equal content. `SpecSession.render_chat` returns it,
+    and all methods with a prompt accept it.
 
     Attributes:
-        parts: The token ids and media of which it was made.
-        core: The same, as the core takes it.
+        parts: The token ids and media from which it was made.
+        core: The same prompt in the form the core takes.
     """
 
     def __init__(self, core: _core.MediaPrompt, parts: Sequence[list[int] | _core.Media]) -> None:
@@ -24,11 +24,11 @@ class MediaPrompt(list[int]):
 
 
 def without_media(tokens: Iterable[int]) -> Iterable[int]:
-    """Return the token ids of the texts of a prompt."""
+    """Return the token ids of a prompt without those of images and sounds."""
     return [one for one in tokens if one >= 0] if isinstance(tokens, MediaPrompt) else tokens
 
 
 def n_rows(prompt: _check.Tokens) -> int:
-    """Return how many tokens of the context a prompt takes. An image may take more than it has
-    positions."""
+    """Return how many tokens of the context a prompt takes. An image may take more tokens than it
+    has positions."""
     return prompt.core.n_rows if isinstance(prompt, MediaPrompt) else len(prompt)

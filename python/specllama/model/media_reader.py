@@ -1,4 +1,4 @@
-"""Reads images and sounds for a model, as parts of messages have them."""
+"""Reads the images and sounds in the parts of messages."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class MediaReader:
     """Reads the media of a conversation.
 
     Args:
-        sees: Whether the model sees images.
-        audio_rate: Samples per second of the sounds that the model hears; 0: it hears none.
+        sees: Whether the model accepts images.
+        audio_rate: Sample rate of the model's sounds in Hz; 0: it does not accept sounds.
         hold: Called with each medium and its size in bytes.
 
     Attributes:
@@ -38,8 +38,8 @@ class MediaReader:
         self._hold = hold
 
     def messages(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """Return messages with a text for each medium of their parts; what has no media is returned
-        unchanged, right or wrong. Raises ArgumentError."""
+        """Return messages in which a text replaces each medium of their parts. Messages without
+        media are returned unchanged and unchecked. Raises ArgumentError."""
         if isinstance(messages, (str, Mapping)) or not isinstance(messages, Sequence):
             return messages
         return [self._message(f"messages[{i}]", one) for i, one in enumerate(messages)]
@@ -48,11 +48,11 @@ class MediaReader:
         """Return the text that stands for an image.
 
         Args:
-            name: What error messages call it.
-            source: As `load_image` takes it.
+            name: Its name in error messages.
+            source: As for `load_image`.
 
         Raises:
-            ArgumentError: The model does not see; or as `load_image`.
+            ArgumentError: The model does not accept images; or as for `load_image`.
         """
         self.check_sees(name)
         from specllama.media.image import load_image  # loads numpy
@@ -64,16 +64,16 @@ class MediaReader:
         """Return the text that stands for a sound.
 
         Args:
-            name: What error messages call it.
-            source: As `load_sound` takes it.
+            name: Its name in error messages.
+            source: As for `load_sound`.
 
         Raises:
-            ArgumentError: The model does not hear; or as `load_sound`.
+            ArgumentError: The model does not accept sounds; or as for `load_sound`.
         """
         if not self._audio_rate:
             raise ArgumentError(
-                f"{name} is a sound, but the model hears none; use a model and a projector "
-                "(mmproj) for sounds."
+                f"{name} is a sound, but the model does not accept sounds; use a model and a "
+                "projector (mmproj) for sounds."
             )
         from specllama.media.sound import load_sound
 
@@ -85,11 +85,11 @@ class MediaReader:
         return self.placeholders.add(medium)
 
     def check_sees(self, name: str) -> None:
-        """Raise ArgumentError if the model does not see."""
+        """Raise ArgumentError if the model does not accept images."""
         if not self._sees:
             raise ArgumentError(
-                f"{name} is an image, but the model sees none; use a model that does, with its "
-                "projector (mmproj)."
+                f"{name} is an image, but the model does not accept images; use a model that does, "
+                "with its projector (mmproj)."
             )
 
     def _message(self, name: str, message: Message) -> Message:
@@ -123,8 +123,8 @@ def _is_medium(part: Any) -> bool:
 
 
 def _url(name: str, given: Any) -> str:
-    """Return the data URL of a part. A path there is refused: the messages may come from somebody
-    who may not read files."""
+    """Return the data URL of a part. A path is refused, because the author of the messages may not
+    be allowed to read files."""
     url = given.get("url") if isinstance(given, Mapping) else given
     if not isinstance(url, str) or url[:5].lower() != data_url.SCHEME:
         raise ArgumentError(

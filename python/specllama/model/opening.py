@@ -1,5 +1,5 @@
-"""From the arguments of `SpecSession` to a session of the core: finds files, decides who drafts,
-loads."""
+"""Makes a session of the core from the arguments of `SpecSession`: finds files, chooses the
+drafter, loads."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def open_backend(
     elsewhere: Callable[..., _core.Session] | None = None,
 ) -> tuple[_core.Session, str]:
     """Load the models and return the core's session and the target's file. Arguments and errors are
-    those of `SpecSession`, except two.
+    those of `SpecSession`, except for these:
 
     Args:
         progress: Called with the fraction loaded.
-        elsewhere: Makes the session of a target elsewhere, with the arguments of `_core.Session`;
+        elsewhere: Makes the session of a remote target, with the arguments of `_core.Session`;
             None: the target is loaded here.
     """
     values = checked(options)
@@ -69,23 +69,25 @@ def open_backend(
 
 
 def _projector(path: str) -> str:
-    """Return the projector next to a model's file, named on standard error; "": there is none."""
+    """Return the projector next to a model's file, and report it on standard error; "" if there is
+    none."""
     found = projector_beside(path)
     if found is not None:
         print(
-            f"specllama: The model sees or hears with {found}; --no-mmproj leaves it out.",
+            f"specllama: Using the projector {found}; --no-mmproj leaves it out.",
             file=sys.stderr,
         )
     return found or ""
 
 
 def automatic_draft(path: str, *, bundled: bool) -> str:
-    """Return what draft="auto" stands for, for the model in a file; `bundled`: the bundled one."""
+    """Return the drafter that draft="auto" means for a model file. bundled: whether it is the
+    bundled model."""
     return _core.automatic_draft(path, bundled_draft=str(BUNDLED_DRAFT) if bundled else "")
 
 
 def check_draft(draft: Any) -> None:
-    """Raise ArgumentError if `draft` names no drafter."""
+    """Raise ArgumentError if `draft` is of a wrong type."""
     if not (draft is None or isinstance(draft, (str, os.PathLike, Drafter))):
         raise ArgumentError(
             f'draft must be "auto", "mtp", "ngram", the path of a GGUF file, a Drafter or None, '

@@ -1,4 +1,4 @@
-"""The projector of a model: the file with which it sees or hears."""
+"""The projector of a model: the file that encodes its images or sounds."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from specllama.errors import SpecllamaError
 
 _QUANT = re.compile(r"(?<![a-z0-9])(?:ud[-_])?(?:i?q|bf|f|mxfp|tq)(\d+)[a-z0-9_]*", re.IGNORECASE)
 _SNAPSHOTS = "snapshots"
-"""The folder in huggingface_hub's cache whose folders hold a repository each."""
+"""In huggingface_hub's cache: the folder that holds a folder for each version of a repository."""
 
 
 def best_projector(files: Iterable[str], model: str) -> str | None:
-    """Return the projector that llama.cpp takes for a model of a repository: in the model's folder,
-    else in the nearest one above, and there of the nearest number of bits; None: there is none.
+    """Return the projector that llama.cpp would choose for a model of a repository: in the model's
+    folder, else in the nearest folder above, and there the one with the nearest number of bits;
+    None if there is none.
 
     Args:
         files: Paths of the repository's files.
-        model: That of the model.
+        model: Path of the model.
     """
     above = PurePosixPath(model).parents
     bits = _bits(model)
@@ -36,9 +37,9 @@ def best_projector(files: Iterable[str], model: str) -> str | None:
 
 
 def projector_beside(model: str) -> str | None:
-    """Return the projector next to a model's file, or in a folder above in the same repository of
-    huggingface_hub's cache; None: there is none that fits. It fits if its width is the model's and
-    it has the model's name, or no name, and the folder no other model."""
+    """Return the projector next to a model's file, or, in huggingface_hub's cache, in a folder
+    above it in the same repository; None if none fits. A projector fits if it has the model's width
+    and the model's name. One without a name fits if the folder has no other model."""
     path = Path(model)
     folders = [path.parent]
     if _SNAPSHOTS in path.parts:
@@ -56,7 +57,7 @@ def projector_beside(model: str) -> str | None:
 
 
 def _names(projector: str, model: str, files: Sequence[str]) -> bool:
-    """Whether a projector's name says, or leaves open, that it is a model's."""
+    """Whether the name of a projector fits a model."""
     name, own = _stem(projector), _stem(model)
     if name:
         return name in own
@@ -64,7 +65,7 @@ def _names(projector: str, model: str, files: Sequence[str]) -> bool:
 
 
 def _stem(file: str) -> str:
-    """Return a file's name without what says that it is a projector, and of which quant."""
+    """Return a file's name without its quant and the words that mark it as a projector."""
     part = PART.fullmatch(file)
     name = _QUANT.sub("", part[1] if part else file[: -len(".gguf")])
     words = re.split(r"[-_.]+", name.lower())

@@ -19,12 +19,12 @@ Path = str | os.PathLike[str]
 
 
 AUTO = "auto"
-"""The projector that is found next to the model, or in its repository."""
+"""Use the projector found next to the model, or in its repository."""
 
 
 @completed
 class SessionOptions(TypedDict, total=False):
-    """Options of a `SpecSession` that concern the model, its memory, its devices and who drafts."""
+    """Options of a `SpecSession`: the model, its memory, its devices and its drafters."""
 
     n_ctx: int | None
     n_seq: int
@@ -85,12 +85,12 @@ HEADINGS = {
     "spec_length": "Drafting",
     "draft_type": "Draft model",
 }
-"""Headings in the documentation, by the first option after each."""
+"""Headings in the documentation, each by the first option below it."""
 
 
 def _adapters(name: str, lora: Any) -> list[_core.LoraAdapter]:
-    """Return the LoRA adapters that a value means: a path or a name, several of them or of pairs of
-    one and its scale, or scales by path."""
+    """Return the LoRA adapters that a value means: a path or a name; a list of these or of pairs of
+    such and a scale; or a dict with the scale of each."""
     if lora is None:
         return []
     if isinstance(lora, (str, os.PathLike)):
@@ -130,7 +130,7 @@ def _file(name: str, value: Any) -> str:
 
 
 def _projector(name: str, value: Any) -> str:
-    """Return the path of a projector, AUTO, or "" for None and "none": there is none."""
+    """Return the path of a projector, AUTO, or "" (no projector) for None and "none"."""
     if value is None or value == "none":
         return ""
     return AUTO if value == AUTO else hub.local_path(name, value)
@@ -143,12 +143,12 @@ _READ: dict[str, Check] = {
     "memory_file": _file,
     "mmproj": _projector,
 }
-"""How options are read whose type does not say it."""
+"""Readers of the options whose type alone does not decide how they are read."""
 
 _CASCADE = Field(
     "cascade",
     _check.flag,
-    "Share the work between n-grams, matches and a draft model when spec_length is auto.",
+    "Draft with n-grams and matches as well as with the draft model when spec_length is auto.",
     "flag",
     True,
     "on",
@@ -180,7 +180,7 @@ SessionOptions.__doc__ = f"{SessionOptions.__doc__}\n{described(FIELDS, HEADINGS
 
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given options in the form the core takes. Raises ArgumentError for a value of a
-    wrong type, and TypeError for a name that is no option."""
+    wrong type, and TypeError for an unknown name."""
     for name in options:
         if name not in FIELDS:
             raise TypeError(f"SpecSession has no argument {name!r:.80}: {advice(name, FIELDS)}.")

@@ -1,4 +1,4 @@
-"""Texts that know which of their characters came from a message, not from a chat template."""
+"""Texts that record which of their characters came from a message, not from the chat template."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _OURS, _GIVEN = "0", "1"
 
 
 class TaintedText(str):
-    """A text with a mask, which has "1" for each character that came from a message and "0" for
-    each that a template wrote. Its methods return texts with masks, or plain ones where nothing
-    came from a message. Everything else is as with a str.
+    """A str with a mask: "1" for each character that came from a message, "0" for each that the
+    template wrote. Its methods return texts with masks, or a plain str if no character came from a
+    message.
 
     Args:
         text: The text.
-        mask: Its mask; None: all of it came from a message.
+        mask: Its mask; None: all characters came from a message.
     """
 
     mask: str
@@ -54,7 +54,7 @@ class TaintedText(str):
         return joined(texts, self)
 
     def replace(self, old: str, new: str, count: SupportsIndex = -1, /) -> str:
-        """As with a str."""
+        """As `str.replace`."""
         if not old:
             return TaintedText(super().replace(old, new, count))
         parts: list[str] = []
@@ -74,7 +74,7 @@ def _mask_of(text: str) -> str:
 
 
 def _in_place(name: str) -> Callable[..., str]:
-    """Return a method that changes characters and leaves them where they are."""
+    """Return a method that changes characters but not their positions."""
 
     def method(self: TaintedText) -> str:
         result = getattr(super(TaintedText, self), name)()
@@ -84,7 +84,7 @@ def _in_place(name: str) -> Callable[..., str]:
 
 
 def _stripping(name: str) -> Callable[..., str]:
-    """Return a method that leaves characters out at one end or at both."""
+    """Return a method that removes characters at one end or both."""
 
     def method(self: TaintedText, *args: Any) -> str:
         result = getattr(super(TaintedText, self), name)(*args)
@@ -99,8 +99,8 @@ def _stripping(name: str) -> Callable[..., str]:
 
 
 def _splitting(name: str) -> Callable[..., Any]:
-    """Return a method that cuts a text into parts. Each is where it first occurs after the one
-    before: what lies between them is in none of them."""
+    """Return a method that cuts a text into parts. Each part is at its first occurrence after the
+    previous part, because the text between two parts contains no part."""
 
     def method(self: TaintedText, *args: Any, **options: Any) -> Any:
         result = getattr(super(TaintedText, self), name)(*args, **options)
@@ -131,7 +131,7 @@ def joined(texts: Iterable[str], separator: str = "") -> str:
 
 
 def tainted(value: Any) -> Any:
-    """Return a value of JSON's kinds with all its texts tainted, keys included."""
+    """Return a JSON value with all its texts tainted, including keys."""
     if isinstance(value, str):
         return value if isinstance(value, TaintedText) else TaintedText(value)
     if isinstance(value, Mapping):
@@ -142,7 +142,7 @@ def tainted(value: Any) -> Any:
 
 
 def is_tainted(*values: Any) -> bool:
-    """Whether a tainted text is among values, or inside one."""
+    """Whether one of the values is a tainted text, or contains one."""
     waiting = list(values)
     while waiting:
         one = waiting.pop()
@@ -157,12 +157,13 @@ def is_tainted(*values: Any) -> bool:
 
 
 def unlike(text: str, *others: Any) -> str:
-    """Return a text of the template's with a mask, if others that it meets have one."""
+    """Return a text of the template as a tainted text if one of the others has a mask."""
     return TaintedText(text, _mask_of(text)) if is_tainted(*others) else text
 
 
 def written(value: Any) -> str:
-    """Return `str(value)`. Where a value that is no text has a tainted one inside, all is."""
+    """Return `str(value)`. If a value that is not a text contains a tainted one, the whole result
+    is tainted."""
     text = str(value)
     return TaintedText(text) if not isinstance(value, str) and is_tainted(value) else text
 

@@ -1,4 +1,4 @@
-"""What transformers adds to Jinja for chat templates."""
+"""The additions of transformers to Jinja for chat templates."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from jinja2.parser import Parser
 
 
 class GenerationTags(Extension):
-    """Leaves out the tags around what the model has written, which are for training."""
+    """Ignores the tags around the model's answers, which are only for training."""
 
     tags = {"generation"}  # noqa: RUF012
 
     def parse(self, parser: Parser) -> list[nodes.Node]:
-        """Return what is between the tags."""
+        """Return the nodes between the tags."""
         parser.stream.skip(1)
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
@@ -29,7 +29,7 @@ def to_json(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """Return a value as JSON: the filter `tojson`. (Jinja's own one escapes HTML.)"""
+    """The filter `tojson`: return a value as JSON. (Jinja's own filter escapes HTML.)"""
     return json.dumps(
         value,
         ensure_ascii=ensure_ascii,
@@ -40,5 +40,5 @@ def to_json(
 
 
 def now(form: str) -> str:
-    """Return the date and time in a form of `strftime`: the function `strftime_now`."""
+    """The function `strftime_now`: return the date and time in a format of `strftime`."""
     return datetime.now().strftime(form)

@@ -1,4 +1,4 @@
-"""What a chat template may use up while it runs."""
+"""Limits on the time and memory that a chat template uses."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from typing import Any
 from specllama.errors import ModelError
 
 SECONDS = 2.0
-"""Most seconds of a processor that a template may take."""
+"""Most seconds of CPU time that a template may take."""
 
 MOST_BYTES = 1 << 25
 """Most bytes of a text or a list."""
 _MOST_MADE = 1 << 29
-"""Most bytes of all texts and lists together that a template makes of others."""
+"""Most bytes of all texts and lists together that a template makes."""
 MOST_PARTS = 1_000_000
-"""Most values inside a value that is written, compared or sorted; shared ones count each time."""
+"""Most values inside a value that is written, compared or sorted; shared values count every
+time."""
 
 
 class TemplateLimitError(ModelError):
@@ -26,7 +27,8 @@ class TemplateLimitError(ModelError):
 
 
 class Meter(threading.local):
-    """What the template that this thread runs has left: use in a `with` statement."""
+    """The remaining time and bytes of the template that this thread runs. Use in a `with`
+    statement."""
 
     def __enter__(self) -> None:
         self._end = time.thread_time() + SECONDS
@@ -37,22 +39,22 @@ class Meter(threading.local):
         pass
 
     def step(self) -> None:
-        """Count a step that takes no longer than its values are large."""
-        self._n_steps += 1  # asking the clock takes longer than most steps
+        """Count a step. Its time must be at most proportional to the size of its values."""
+        self._n_steps += 1  # reading the clock takes longer than most steps
         if self._n_steps % 16 == 0 and time.thread_time() > self._end:
             raise TemplateLimitError(
                 f"The chat template takes more than {SECONDS:g} s; use another one."
             )
 
     def make(self, n_bytes: int) -> None:
-        """Count a text or a list that is about to be made, or was."""
+        """Count a text or a list, before or after it is made."""
         self.step()
         self._left -= n_bytes
         if n_bytes > MOST_BYTES or self._left < 0:
-            raise TemplateLimitError("The chat template makes too long a text; use another one.")
+            raise TemplateLimitError("The chat template makes a text that is too long.")
 
     def look_into(self, *values: Any) -> int:
-        """Count values with all that is inside; return the bytes that they take when written."""
+        """Count values and all values inside them; return their bytes when written."""
         n_parts = n_bytes = 0
         waiting = list(values)
         while waiting:
@@ -69,7 +71,7 @@ class Meter(threading.local):
 
 
 def _n_written(value: Any) -> int:
-    """Return the bytes that a single value takes when written."""
+    """Return the bytes of a single value when written."""
     if isinstance(value, (str, bytes)):
         return len(value)
     return 8 + (value.bit_length() // 3 if isinstance(value, int) else 0)

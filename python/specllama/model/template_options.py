@@ -1,4 +1,4 @@
-"""A chat template of the user's own, and what every chat passes to it."""
+"""A chat template given by the user, and the arguments that every chat passes to it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from specllama.model.chat_template import ChatTemplate, template_arguments
 
 @dataclass(frozen=True)
 class TemplateOptions:
-    """A chat template of the user's own, and what every chat passes to it.
+    """A chat template given by the user, and the arguments that every chat passes to it.
 
     Attributes:
         source: Jinja source; None: the model's own template.
-        arguments: Values for the template by their names.
+        arguments: Arguments for the template by name.
     """
 
     source: str | None = None
@@ -26,10 +26,10 @@ class TemplateOptions:
 
     @classmethod
     def checked(cls, template: Any, arguments: Any) -> TemplateOptions:
-        """Return the options that a session was given. Raises ArgumentError.
+        """Check the options given to a session. Raises ArgumentError.
 
         Args:
-            template: Jinja source, or the path of a file with it; None: the model's own.
+            template: Jinja source, or the path of its file; None: the model's own.
             arguments: As `template_args` of `SpecSession`.
         """
         source = None if template is None else _source(template)
@@ -49,6 +49,6 @@ def _source(template: Any) -> str:
         source = _check.text("chat_template", template)
     if "{" not in source:  # most likely a path
         raise ArgumentError(
-            "chat_template has no Jinja in it; give a template, or its file as a pathlib.Path."
+            "chat_template has no Jinja in it; give the template, or its path as a pathlib.Path."
         )
     return source

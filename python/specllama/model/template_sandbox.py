@@ -1,4 +1,4 @@
-"""Runs chat templates, which come with downloaded models, within bounds of time and memory."""
+"""Runs chat templates, which come with downloaded models, with limits on time and memory."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from specllama.model.template_additions import GenerationTags, now, to_json
 from specllama.model.template_meter import MOST_BYTES, MOST_PARTS, Meter, TemplateLimitError
 
 MOST_SOURCE = 1 << 17
-"""Most characters of a template. Compiling so many takes two seconds at most, and has no clock."""
+"""Most characters of a template. Compiling these takes at most two seconds; it has no time limit
+itself."""
 
 _MOST_BITS = 1 << 16
 _WIDEST = 1000
-"""Columns of anything that is padded."""
+"""Most columns of padded text."""
 _WIDE = re.compile(r"%(\([^)]*\))?[-#0 +.0-9]*([0-9]{4}|\*)")
 _WIDE_FIELD = re.compile(r"\{[^{}]*([0-9]{4}|\{)")
 
@@ -33,12 +34,12 @@ _LEFT_OUT = (
     "batch", "center", "filesizeformat", "pprint", "random", "slice", "striptags", "urlize",
     "wordwrap", "xmlattr",
 )  # fmt: skip
-"""Filters that no chat template needs, and that would each need a bound of their own."""
+"""Filters that no chat template needs, and each of which would need a limit of its own."""
 _OF_ANY_SIZE = frozenset((
     "abs", "attr", "count", "d", "default", "first", "float", "int", "items", "last", "length",
     "list", "map", "reject", "rejectattr", "reverse", "round", "select", "selectattr",
 ))  # fmt: skip
-"""Filters that do not look into the values in a list."""
+"""Filters that do not read the values inside a list."""
 _OF_LISTS = frozenset(("join", "list", "sort", "unique", "groupby", "sum", "min", "max"))
 _METHODS = frozenset((
     "capitalize", "casefold", "count", "endswith", "find", "format", "format_map", "index",
@@ -47,19 +48,19 @@ _METHODS = frozenset((
     "replace", "rfind", "rindex", "rpartition", "rsplit", "rstrip", "split", "splitlines",
     "startswith", "strip", "swapcase", "title", "upper",
 ))  # fmt: skip
-"""Methods of texts. Others are left out for the same reasons: they pad, encode, or take quadratic
+"""The allowed methods of texts. Others are left out because they pad, encode, or take quadratic
 time."""
 _KEEPING = _OF_ANY_SIZE | {
     "capitalize", "dictsort", "groupby", "lower", "max", "min", "replace", "sort", "trim", "unique",
     "upper",
 }  # fmt: skip
-"""Filters whose results know what of them came from a message: values that they are given, or what
-methods of texts make of these."""
-_LONGEST_DATE = 1000  # characters of its format
+"""Filters whose results keep their masks: they return given values, or results of methods of
+texts."""
+_LONGEST_DATE = 1000  # characters of the format
 
 
 class TemplateSandbox:
-    """A chat template that can be rendered by several threads at once.
+    """A chat template that several threads can render at once.
 
     Args:
         source: The template.
@@ -76,18 +77,18 @@ class TemplateSandbox:
             )
         environment = _Environment()
         try:
-            with environment.meter:  # constants are computed now
+            with environment.meter:  # compiling computes constants
                 self._template = environment.from_string(source)
         except TemplateLimitError:
             raise
-        except Exception as error:  # of Python's compiler, too, if it nests too deep
+        except Exception as error:  # including errors of Python's compiler for deep nesting
             why = " ".join(str(error).split()).rstrip(".") or "it nests too deep"  # MemoryError
-            raise ModelError(f"The model's chat template cannot be read: {why:.300}.") from None
+            raise ModelError(f"The model's chat template cannot be parsed: {why:.300}.") from None
         self._meter = environment.meter
 
     def render(self, values: Mapping[str, Any]) -> str:
-        """Return the text for these values; if some of these are tainted texts, it is one, too.
-        Raises TemplateLimitError, and whatever the template raises."""
+        """Return the text for these values; it is a tainted text if some of them are. Raises
+        TemplateLimitError, and any exception that the template raises."""
         with self._meter:
             return self._template.render(
                 values,
@@ -102,13 +103,13 @@ def _raise(message: str) -> None:
 
 def _now(form: str) -> str:
     if len(form) > _LONGEST_DATE:  # each field may have a width
-        raise TemplateLimitError("The chat template writes too long a date; use another one.")
+        raise TemplateLimitError("The chat template writes a date that is too long.")
     return now(form)
 
 
 class _Environment(ImmutableSandboxedEnvironment):
-    """Jinja as transformers sets it up for chat templates. Loops, calls, and everything that makes
-    longer values of others count their steps and bytes."""
+    """Jinja, configured as in transformers for chat templates. Loops, calls, and all operations
+    that make longer values count their steps and bytes."""
 
     intercepted_binops = frozenset(["+", "*", "**", "%"])
 
@@ -122,7 +123,7 @@ class _Environment(ImmutableSandboxedEnvironment):
             finalize=self._printed,
         )
         self.filters["tojson"] = to_json
-        # Without escapes there is nothing that is safe; text joined to it would be escaped.
+        # Nothing is escaped here. A safe string of Jinja would escape the text joined to it.
         self.filters["safe"] = str
         del self.globals["lipsum"]
         for name in _LEFT_OUT:
@@ -164,7 +165,8 @@ class _Environment(ImmutableSandboxedEnvironment):
         return self._made(super().call(__context, __obj, *args, **kwargs))
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
-        """Return what a template calls as a text's `format`; None if `value` is another method."""
+        """Return the function that replaces a text's `format`; None if `value` is another
+        method."""
         if (wrapped := super().wrap_str_format(value)) is None:
             return None
 
@@ -180,7 +182,7 @@ class _Environment(ImmutableSandboxedEnvironment):
         """Whether a template may use an attribute."""
         if isinstance(obj, (str, bytes, int, float)):
             return isinstance(obj, str) and attr in _METHODS
-        if isinstance(obj, list) and attr in ("append", "pop"):  # of Kimi's templates
+        if isinstance(obj, list) and attr in ("append", "pop"):  # Kimi's templates use these
             return True
         return super().is_safe_attribute(obj, attr, value)
 
@@ -225,7 +227,7 @@ class _Environment(ImmutableSandboxedEnvironment):
 
 
 class _Guards(NodeTransformer):
-    """Puts the environment's own filters around what it could not intercept otherwise."""
+    """Puts the environment's filters around operations that it could not intercept otherwise."""
 
     def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)
@@ -253,13 +255,13 @@ def _filtered(node: Any, name: str) -> nodes.Filter:
 
 
 class _Bounded:
-    """Wraps filters and tests, so that they count what they do."""
+    """Wraps filters and tests, so that they count their steps and bytes."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
 
     def filter(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a filter that is bounded."""
+        """Return a filter with limits."""
         meter = self._meter
         n_skipped = int(hasattr(function, "jinja_pass_arg"))
 
@@ -289,13 +291,13 @@ class _Bounded:
         return bounded
 
     def test(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a test that is bounded."""
+        """Return a test with limits."""
         n_skipped = int(hasattr(function, "jinja_pass_arg"))
 
         @wraps(function)
         def bounded(*args: Any, **kwargs: Any) -> Any:
             self._meter.step()
-            if args[n_skipped + 1 :]:  # others look at a single value, and not into it
+            if args[n_skipped + 1 :]:  # tests without arguments do not read inside the value
                 self._meter.look_into(*args[n_skipped:])
             return function(*args, **kwargs)
 
@@ -303,7 +305,7 @@ class _Bounded:
 
 
 def _tainted_like(name: str, result: str, value: Any, given: list[Any]) -> str:
-    """Return what a filter made of a value, tainted if that, or what else it was given, is."""
+    """Return the result of a filter, tainted if the value or another argument is."""
     if not is_tainted(value, *given):
         return result
     if isinstance(value, str) and result == value:
@@ -314,7 +316,7 @@ def _tainted_like(name: str, result: str, value: Any, given: list[Any]) -> str:
 
 
 def _listed(meter: Meter, values: Any) -> Any:
-    """Return what can be iterated over as a list, but a mapping or nothing as it is."""
+    """Return an iterable as a list; a mapping, and a value that is not iterable, unchanged."""
     if isinstance(values, (list, tuple, Mapping)) or not isinstance(values, Iterable):
         return values
     kept = []
@@ -327,7 +329,7 @@ def _listed(meter: Meter, values: Any) -> Any:
 
 
 def _check_filter(meter: Meter, name: str, value: Any, given: list[Any], size: int) -> None:
-    """Count what a filter is about to make where that may be more than its values' sizes."""
+    """Count the result of a filter in advance if it may be larger than the filter's arguments."""
     if name == "replace" and len(given) > 1:
         _check_replaced(meter, str(value), str(given[0]), str(given[1]))
     elif name == "join":
@@ -350,7 +352,7 @@ def _check_filter(meter: Meter, name: str, value: Any, given: list[Any], size: i
 def _check_method(
     meter: Meter, text: str, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> None:
-    """Count what a method of a text is about to make."""
+    """Count the result of a text's method in advance."""
     given = [*args, *kwargs.values()]
     size = meter.look_into(text, *given)
     if name == "replace" and len(given) > 1:
@@ -365,8 +367,8 @@ def _check_replaced(meter: Meter, text: str, old: str, new: str) -> None:
 
 
 def _check_format(meter: Meter, text: str, values: Any, wide: re.Pattern[str] = _WIDE) -> None:
-    """Count what `text % values` is about to make."""
+    """Count the result of `text % values` in advance."""
     if wide.search(text):
-        raise TemplateLimitError("The chat template formats with too large a width.")
+        raise TemplateLimitError("The chat template formats with a width that is too large.")
     n = meter.look_into(*(values if isinstance(values, tuple) else (values,)))
     meter.make(len(text) + (text.count("%") + text.count("{")) * (n + _WIDEST))

@@ -1,4 +1,4 @@
-"""What a model thinks before it answers, and the texts around it."""
+"""The thoughts (reasoning) that a model writes before its answer, and the texts around them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 from specllama.model.marks import TAG, closing, common_beginning
 
 KEYS = ("reasoning_content", "reasoning", "thinking")
-"""Fields of a message in which templates look for its thought."""
+"""Fields of a message from which templates read its thought."""
 
 _SHORTEST = 8
-"""Fewest characters of an opening that has no tag."""
+"""Fewest characters of an opening without a tag."""
 
 _ASKED, _THOUGHT, _SAID = "Pquestionq", "Pthoughtq", "Pansweredq"
 _FUNCTION = {"name": "Ptoolq", "arguments": {"key": _SAID}}
@@ -25,10 +25,10 @@ class Thinking:
     """The texts around a model's thoughts.
 
     Attributes:
-        opening: The text before a thought; the template may have written it already.
+        opening: The text before a thought; the template may already have written it.
         closing: The text after it; the answer follows.
-        key: The field of a message in which the template looks for its thought; "content": in the
-            text itself, between these texts.
+        key: The field of a message from which the template reads its thought; "content": the
+            thought is in the text itself, between opening and closing.
     """
 
     opening: str
@@ -41,9 +41,9 @@ class AnswerMarks:
     """The texts around the parts of an answer.
 
     Attributes:
-        thinking: Those around thoughts; None: the template mentions none.
-        wrappers: Other texts, which are not part of what is said.
-        header: The one of them that comes between a thought and what follows; "": none does.
+        thinking: Those around thoughts; None: the template has no thoughts.
+        wrappers: Other texts that are not part of the answer.
+        header: The wrapper between a thought and the text after it; "": none.
     """
 
     thinking: Thinking | None
@@ -53,10 +53,10 @@ class AnswerMarks:
 
 _FINAL = "<|channel|>final<|message|>"
 _HARMONY = ("<|channel|>commentary<|message|>", "<|end|>")
-"""What gpt-oss writes around what it says before a call; its template does not show it."""
+"""The texts around what gpt-oss writes before a call; its template does not show them."""
 
 Render = Callable[[Sequence[Mapping[str, Any]], bool], str | None]
-"""Renders messages, and the beginning of an answer if wanted; None: the template refuses them."""
+"""Renders messages, with the beginning of an answer if True; None: the template refuses them."""
 
 _KNOWN = (
     Thinking("<think>", "</think>"),
@@ -68,8 +68,8 @@ _KNOWN = (
 def answer_marks(source: str, render: Render) -> AnswerMarks:
     """Return the texts around the parts of an answer.
 
-    They are found where a template writes a thought that a message has. Many templates mention
-    thoughts only to leave out old ones; of these the tags are known here.
+    They are found by rendering a message with a thought. Many templates only remove old thoughts;
+    their tags are in a list here.
 
     Args:
         source: The chat template.
@@ -98,12 +98,12 @@ def answer_marks(source: str, render: Render) -> AnswerMarks:
 
 @dataclass(frozen=True)
 class _Turn:
-    """What comes before an answer.
+    """The texts before an answer.
 
     Attributes:
-        begun: The text before an answer that the model is to write.
+        begun: The text before an answer that the model will write.
         header: The part of it that is not the end of the user's turn.
-        before: The text before an answer without a thought, in a conversation.
+        before: The text before an earlier answer without a thought.
     """
 
     begun: str
@@ -111,7 +111,7 @@ class _Turn:
     before: str
 
     def rest_of(self, text: str) -> str:
-        """Return what a text between question and answer has after the turn's beginning."""
+        """Return a text between question and answer without the beginning of the turn."""
         if self.begun and text.startswith(self.begun):
             return text.removeprefix(self.begun)
         return text.removeprefix(common_beginning(text, self.begun))
@@ -128,13 +128,13 @@ class _Turn:
         tags = list(TAG.finditer(text))
         if not tags:
             return ""
-        # A tag that comes before other texts, too, needs the one before it.
+        # A tag that occurs more than once is ambiguous without the tag before it.
         several = len(tags) > 1 and (text.count(tags[-1][0]) > 1)
         return text[tags[-2 if several else -1].start() :].strip()
 
 
 def _written(render: Render, turn: _Turn) -> Thinking | None:
-    """Return the texts around a thought that a template writes; None if it writes none."""
+    """Return the texts that a template writes around a thought; None if it writes no thoughts."""
     for key in KEYS:
         for more in ({}, {"content": "", "tool_calls": [_CALL]}):
             messages = [{"role": "user", "content": _ASKED}, {**_said(), key: _THOUGHT, **more}]

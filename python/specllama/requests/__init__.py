@@ -1,2 +1,2 @@
-"""A request from its options to its end: it is read, handed to a thread and streamed. This folder
-imports `model` and `formats`."""
+"""Requests: their options, the worker thread that runs them, and their streamed results. Imports
+`model` and `formats`."""

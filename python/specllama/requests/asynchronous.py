@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class AsyncRequests(BackgroundRequests, Closing):
-    """A loaded model that takes requests from asyncio, without blocking the event loop."""
+    """A loaded model that accepts requests from asyncio without blocking the event loop."""
 
     async def agenerate(
         self, prompt: str | Iterable[int], *, n: int = 1, **options: Unpack[GenerateOptions]
@@ -29,21 +29,21 @@ class AsyncRequests(BackgroundRequests, Closing):
         """Continue a prompt without blocking the event loop. Cancelling the task ends the request.
 
         Args:
-            prompt: As for `generate`, but one only. (For several, gather several calls.)
+            prompt: As for `generate`, but only one. (For several, gather several calls.)
             n: As for `generate`.
             **options: As for `generate`.
 
-        Raises: what `submit` and `Handle.result` raise.
+        Raises the errors of `submit` and `Handle.result`.
         """
         return await self._acontinued(lambda: (prompt, GenerateOptions(**options)), n)
 
     def astream(
         self, prompt: str | Iterable[int], **options: Unpack[GenerateOptions]
     ) -> AsyncGenerator[Chunk, None]:
-        """Continue a prompt, chunk by chunk: `async for chunk in session.astream(...)`.
+        """Continue a prompt in chunks: `async for chunk in session.astream(...)`.
 
-        Arguments and errors are those of `submit`. Leaving the loop, or cancelling the task, ends
-        the request. (After a `break` it ends when the iterator is closed or collected.)
+        Arguments and errors are those of `submit`. Leaving the loop or cancelling the task ends the
+        request. (After a `break` it ends when the iterator is closed or garbage-collected.)
         """
         return self._achunks(lambda: (prompt, GenerateOptions(**options)))
 
@@ -54,7 +54,7 @@ class AsyncRequests(BackgroundRequests, Closing):
         template_args: Mapping[str, Any] | None = None,
         **options: Unpack[GenerateOptions],
     ) -> AsyncGenerator[Chunk, None]:
-        """Answer the last message of a conversation, chunk by chunk: see `astream`."""
+        """Answer the last message of a conversation in chunks: see `astream`."""
         return self._achunks(
             lambda: (self.render_chat(messages, template_args), GenerateOptions(**options))
         )
@@ -82,7 +82,7 @@ class AsyncRequests(BackgroundRequests, Closing):
         files: Mapping[str, str] | None = None,
         **options: Unpack[GenerateOptions],
     ) -> AsyncGenerator[Chunk, None]:
-        """The same as `ainfill`, chunk by chunk: see `astream`."""
+        """As `ainfill`, but in chunks: see `astream`."""
         return self._achunks(
             lambda: self._infill_request(prefix, suffix, files, GenerateOptions(**options))
         )
@@ -98,7 +98,7 @@ class AsyncRequests(BackgroundRequests, Closing):
     async def _acontinued(
         self, make: Callable[[], tuple[str | Iterable[int], GenerateOptions]], n: int
     ) -> Generation:
-        """Do what `agenerate` does. `make` returns prompt and options, in another thread."""
+        """Implement `agenerate`. `make` returns prompt and options; another thread calls it."""
 
         def prepare() -> list[QueuedRequest]:
             prompt, options = make()
@@ -116,7 +116,7 @@ class AsyncRequests(BackgroundRequests, Closing):
     def _achunks(
         self, make: Callable[[], tuple[str | Iterable[int], GenerateOptions]]
     ) -> AsyncGenerator[Chunk, None]:
-        """Do what `astream` does. `make` is as for `_acontinued`."""
+        """Implement `astream`. `make` is as for `_acontinued`."""
         jobs: list[QueuedRequest] = []
 
         def prepare() -> list[QueuedRequest]:
@@ -135,15 +135,15 @@ class AsyncRequests(BackgroundRequests, Closing):
                 self._cancel(jobs)
 
         iterator = chunks()
-        # asyncio closes a collected iterator only when the event loop comes to it: too late for a
-        # call that follows at once.
+        # asyncio closes a collected iterator in a later step of the event loop: too late for a call
+        # that follows at once.
         weakref.finalize(iterator, self._cancel, jobs).atexit = False
         return iterator
 
     async def _aside(self, call: Callable[[], T]) -> T:
-        """Call a function in another thread: tokenizing a long prompt takes a while, and so may a
-        JSON schema. Raises BusyError in a thread that may not wait: the other one would perhaps
-        wait for the drafter that is being asked here."""
+        """Call a function in another thread, because tokenizing a long prompt or reading a JSON
+        schema may take a while. Raises BusyError in a thread that may not wait: the other thread
+        might wait for the drafter that is running here."""
         import asyncio
 
         self._worker.check_may_wait()

@@ -1,4 +1,4 @@
-"""Requests from any thread or from asyncio, run by a thread of the session's own."""
+"""Requests from any thread or from asyncio, run by the session's worker thread."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ MOST_CHOICES = 4096
 
 
 class BackgroundRequests(LoadedModel):
-    """A loaded model that takes requests from any thread, and has its own thread to run them."""
+    """A loaded model that accepts requests from any thread, and runs them in a thread of its
+    own."""
 
     def __init__(
         self, backend: _core.Session, path: str, template: TemplateOptions, *, max_queue: int
@@ -34,29 +35,29 @@ class BackgroundRequests(LoadedModel):
         super().__init__(backend, path, template)
         self._last: Callable[[], Generation | None] = lambda: None
         self._worker = Worker(backend, max_queue)
-        # Also runs when the process ends: by then the thread must have left the core.
+        # Also runs when the process ends: the thread must have left the core by then.
         weakref.finalize(self, self._worker.close)
 
     @property
     def _free_backend(self) -> _core.Session:
-        """The backend, for work in the calling thread, once what was cancelled has left it."""
+        """The backend, for work in the calling thread, after cancelled requests have left it."""
         self._worker.wait_for_cancelled()
         return self._backend
 
     def submit(
         self, prompt: str | Iterable[int], *, n: int = 1, **options: Unpack[GenerateOptions]
     ) -> Handle:
-        """Queue a request to continue a prompt; it runs in the background. May be called from any
-        thread. Arguments are those of `generate`, for one prompt only.
+        """Queue a request to continue a prompt in the background. May be called from any thread.
+        Arguments are those of `generate`, for one prompt.
 
         Returns:
-            A handle, at once: that of the first choice. `Handle.choices` has those of all n.
+            The handle of the first choice, at once. Its `choices` has the handles of all n.
 
         Raises:
             ArgumentError: The prompt is empty, has ids that are not tokens, or does not fit the
                 context together with max_tokens; or an option is wrong.
-            QueueFullError: `max_queue` requests wait already. (If there is room for one request,
-                all n choices are taken.)
+            QueueFullError: `max_queue` requests are already waiting. (If there is room for one
+                request, all n choices are queued.)
             ClosedError: The session is closed.
         """
         return Handle.of_choices(
@@ -104,8 +105,8 @@ class BackgroundRequests(LoadedModel):
         return [Generation.of_choices(answers[i : i + n]) for i in range(0, len(answers), n)]
 
     def _jobs(self, requests: Iterable[Request]) -> list[QueuedRequest]:
-        """Return a job for each request. They are there before the first is submitted, so that they
-        can be cancelled wherever Ctrl-C comes. Raises ArgumentError if one could never begin."""
+        """Return a job for each request. All are made before the first is submitted, so that a
+        Ctrl-C at any moment can cancel them. Raises ArgumentError if one could never begin."""
         jobs = [QueuedRequest(request) for request in requests]
         for job in jobs:
             job.request.check(self._backend)
@@ -119,21 +120,21 @@ class BackgroundRequests(LoadedModel):
         keep: bool = False,
         over_limit: bool = False,
     ) -> None:
-        """Submit all; if one cannot be submitted, none.
+        """Submit all requests, or none if one cannot be submitted.
 
         Args:
             jobs: The requests.
             wait: Wait for room in the queue.
-            over_limit: Whether they belong to what was taken already, and are taken even if
-                there is no room.
-            keep: Whether `last` is, from now on, the latest of these requests that has begun.
+            over_limit: Accept them even if there is no room, because they belong to a request that
+                was accepted before.
+            keep: Let `last` return the latest of these requests that has begun.
         """
         try:
             for job in jobs:
                 self._worker.submit(
                     job, wait=wait, over_limit=over_limit or (job is not jobs[0] and not wait)
                 )
-                if keep:  # jobs, not handles: these hold the session, which would hold itself
+                if keep:  # jobs, not handles: handles reference the session (a reference cycle)
                     self._last = partial(_latest, jobs)
         except BaseException:
             self._cancel(jobs)
@@ -143,7 +144,7 @@ class BackgroundRequests(LoadedModel):
         return [Handle(self, self._worker, job) for job in jobs]
 
     def _cancel(self, jobs: Sequence[QueuedRequest]) -> None:
-        """Cancel all, the last first, so that no waiting job takes the place of one that ends."""
+        """Cancel all, the last first, so that no waiting job starts when another one ends."""
         for job in reversed(jobs):
             self._worker.cancel(job)
 
@@ -155,7 +156,7 @@ def prepared(
     options: GenerateOptions,
     memory_owner: int = 0,
 ) -> list[QueuedRequest]:
-    """Return requests to continue several prompts, checked but not submitted. That may take a
+    """Return requests to continue several prompts, checked but not submitted. This may take a
     while, but changes nothing. Raises ArgumentError, and ClosedError if the session is closed.
 
     Args:
@@ -163,7 +164,7 @@ def prepared(
         prompts: Texts or token ids.
         n: Choices for each prompt.
         options: Options of every request.
-        memory_owner: Whose requests they are.
+        memory_owner: The owner of the requests, for drafts from `memory`.
 
     Returns:
         The requests, n per prompt, in the order of the prompts.
@@ -188,9 +189,9 @@ def verification(
     Args:
         model: The model, opened with verifies=True.
         prompt: Token ids.
-        generated: Tokens that earlier rounds with the same prompt and options, seed included,
-            generated; `max_tokens` counts them.
-        draft: What may follow.
+        generated: Tokens generated by earlier rounds with the same prompt, options and seed;
+            `max_tokens` counts them.
+        draft: The tokens to verify.
         options: Options of the generation.
     """
     request = Request.make(model, prompt, options)
@@ -201,8 +202,8 @@ def verification(
 def submitted(
     model: BackgroundRequests, jobs: Sequence[QueuedRequest], *, over_limit: bool = False
 ) -> list[Handle]:
-    """Submit what `prepared` returned, all or none: if there is room for one request, all are
-    taken; with over_limit, even if there is none. Never waits. Raises QueueFullError and
+    """Submit the requests that `prepared` returned, all or none: if there is room for one, all are
+    queued; with over_limit, even if there is no room. Never waits. Raises QueueFullError and
     ClosedError."""
     model._submit(jobs, over_limit=over_limit)
     return model._handles(jobs)
@@ -214,6 +215,6 @@ def queue_load(model: BackgroundRequests) -> QueueLoad:
 
 
 def _latest(jobs: Sequence[QueuedRequest]) -> Generation | None:
-    """Return what there is so far of the last job that has begun; None if none has."""
+    """Return the result so far of the last job that has begun; None if none has."""
     begun = (job.so_far() for job in reversed(jobs))
     return next((one for one in begun if one is not None), None)

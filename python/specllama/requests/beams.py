@@ -23,9 +23,9 @@ EarlyStopping = bool | Literal["never"]
 
 @completed
 class BeamOptions(TypedDict, total=False):
-    """Options of `SpecSession.beam_search`; all are keyword arguments, and all are optional. Those
-    that `GenerateOptions` has, too, are the same there; the context must have room for max_tokens
-    of each beam.
+    """Options of `SpecSession.beam_search`. All are optional keyword arguments. Options that
+    `GenerateOptions` also has mean the same here. The context must have room for max_tokens of each
+    beam.
     """
 
     n: int
@@ -38,7 +38,7 @@ class BeamOptions(TypedDict, total=False):
 
 
 _SHARED = {"max_tokens", "stop", "echo", "reference", "cache_prompt", "seed"}
-"""Options of a generation that may be given to a beam search; `seed` has no effect on it."""
+"""Options of a generation that a beam search accepts; `seed` has no effect on it."""
 
 
 def _early_stopping(name: str, value: Any) -> _core.EarlyStopping:
@@ -53,9 +53,9 @@ _OF_SEARCH = {one.name: Field.of(one) for one in _core.beam_options() if one.hel
 _OF_SEARCH["early_stopping"] = replace(
     _OF_SEARCH["early_stopping"],
     check=_early_stopping,
-    help="When the search is over, once as many texts have ended as there are beams. True: at "
-    "once. False: when no unfinished text would score more than the worst of these if it ended "
-    'where it is. "never": when none could at any length.',
+    help="When to stop once as many texts have ended as there are beams. True: at once. False: "
+    "when no unfinished text, if it ended where it is, would score more than the worst ended "
+    'one. "never": when none could at any length.',
     by_default="False",
 )
 _N = Field(
@@ -75,14 +75,15 @@ class Beam:
     Attributes:
         text: The text, without the stop string that ended it; with `echo`, the prompt before it.
         tokens: Its token ids, without an end-of-generation token.
-        score: Texts are ranked by it: logprob / length ** length_penalty, where length counts all
+        score: The rank of a text: logprob / length ** length_penalty, where length counts all
             tokens, including the one that ended the text.
         logprob: Natural logarithm of the probability of all tokens, including the one that ended
             the text.
         finish_reason: "stop" (end-of-generation token or stop string) or "length" (max_tokens).
-        stats: Counts and times of the whole search, the same for all its beams. Each step adds a
-            token to every beam: `generated_tokens` counts the steps, `rounds` the target's decodes,
-            `drafted` the tokens decoded ahead of the search, `accepted` those that a beam took.
+        stats: Counts and times of the whole search, the same for all its beams. A step adds a token
+            to every beam. `generated_tokens` counts the steps, `rounds` the target's decodes,
+            `drafted` the tokens decoded ahead of the search, and `accepted` those of them that a
+            beam used.
     """
 
     text: str
@@ -116,8 +117,8 @@ def search(
         # Request.make, below, refuses names that are not options at all.
         if name in FIELDS and name not in _SHARED and _asks(name, value):
             raise ArgumentError(
-                f"{name} is not supported by beam_search, which looks for the texts that are most "
-                "likely by the model's own probabilities."
+                f"{name} is not supported by beam_search, which ranks texts by the model's own "
+                "probabilities; leave it out."
             )
     if isinstance(prompt, MediaPrompt):
         raise ArgumentError("beam_search takes no images and sounds; leave them out.")
@@ -147,7 +148,7 @@ def search(
 
 
 def _asks(name: str, value: Any) -> bool:
-    """Return whether a value of an option asks for anything else than the default does. Raises
-    ArgumentError if it is of a wrong type."""
+    """Return whether a value of an option differs in effect from the default. Raises ArgumentError
+    if it is of a wrong type."""
     field = FIELDS[name]
     return _check.differ(field.check(name, value), field.default)

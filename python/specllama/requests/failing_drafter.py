@@ -1,4 +1,5 @@
-"""A warning of a drafter that fails in every round. Without it only statistics would say so."""
+"""A warning about a drafter that fails in every round; without it, only the statistics would show
+this."""
 
 from __future__ import annotations
 
@@ -9,14 +10,14 @@ from specllama._core import Stats
 _LOG = logging.getLogger(__name__)
 
 _UNASKED = 2
-"""Rounds in which no drafter is asked: that of the prompt, and one with a single token to come."""
+"""Rounds without a call of the drafter: that of the prompt, and one with a single token left."""
 
 _last_error = ""
 
 
 def warn_of_failing_drafter(stats: Stats) -> None:
-    """Log that a drafter failed in every round of a generation that has ended; an error that was
-    the last one logged is not logged again."""
+    """Log a warning if the drafter failed in every round of a generation that has ended. The same
+    error is not logged twice in a row."""
     global _last_error
     error = stats.last_drafter_error
     if stats.drafted or not 0 < stats.drafter_errors >= stats.rounds - _UNASKED:

@@ -23,14 +23,14 @@ _LARK = re.compile(r"\s*(%llguidance|start\s*:(?!:))")
 def constraint(
     grammar: str | None, json_schema: Any, regex: str | None
 ) -> tuple[str, GrammarSyntax]:
-    """Return the grammar that a request asks for, and its syntax; "": it asks for none.
+    """Return the grammar of a request, and its syntax; "": no grammar.
 
     Args:
-        grammar: GBNF, whose rule `root` is the whole text, or llguidance's Lark, whose rule `start`
-            is; or the text of a SchemaGrammar.
-        json_schema: A JSON schema as a dict or as text ({} or True: any JSON value); a type, such
-            as a pydantic model, a dataclass or a TypedDict; or a SchemaGrammar.
-        regex: A regular expression of the whole text.
+        grammar: GBNF, whose rule `root` is the whole text; llguidance's Lark, whose rule `start` is
+            the whole text; or the text of a SchemaGrammar.
+        json_schema: A JSON schema as a dict or a text ({} or True: any JSON value); a type, such as
+            a pydantic model, a dataclass or a TypedDict; or a SchemaGrammar.
+        regex: A regular expression for the whole text.
 
     Raises:
         ArgumentError: Several are given, or the schema is not valid or cannot be enforced.
@@ -66,8 +66,8 @@ def _from_gbnf(text: str) -> str:
 
 
 def read_schema(schema: Any) -> SchemaGrammar:
-    """Return the grammar of a schema as `constraint` takes it. Raises ArgumentError if it is not
-    valid, or cannot be enforced as a whole."""
+    """Return the grammar of a schema, given as to `constraint`. Raises ArgumentError if the schema
+    is not valid or cannot be enforced completely."""
     if isinstance(schema, SchemaGrammar):
         return schema
     # Imported only here: these load llguidance's Python module.

@@ -1,4 +1,4 @@
-"""The caller's handle on a request that runs in the background."""
+"""The caller's handle for a request that runs in the background."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _LOG = logging.getLogger(__name__)
 
 
 class Handle:
-    """A request that runs in the background. Made by `SpecSession.submit`.
+    """A request that runs in the background, returned by `SpecSession.submit`.
 
-    A handle may be used from any thread, awaited (`await handle` gives the result), and iterated
-    over, which yields the chunks as they become certain; each chunk goes to one reader. Nobody has
-    to read: the session never waits for a reader. If its handle is dropped, a request runs on while
-    something holds the session. In a forked process waiting raises ClosedError.
+    A handle may be used from any thread. `await handle` gives the result; iterating over the handle
+    yields the chunks as they become final, and each chunk goes to one reader. Reading is optional:
+    the session never waits for a reader. If the handle is dropped, the request continues as long as
+    the session is referenced. In a forked process, waiting raises ClosedError.
     """
 
     def __init__(self, owner: object, worker: Worker, job: QueuedRequest) -> None:
-        self._owner = owner  # the session: kept alive as long as somebody holds a handle
+        self._owner = owner  # keeps the session alive as long as the handle
         self._job = job
         self._worker = worker
         self._others: tuple[Handle, ...] = ()
@@ -47,15 +47,16 @@ class Handle:
 
     @property
     def choices(self) -> list[Handle]:
-        """Handles of all choices of a request with `n`, of which this is the first; else this one
-        alone."""
+        """Handles of all choices of a request with `n`, of which this is the first; else only this
+        one."""
         return [self, *self._others]
 
     def result(self, timeout: float | None = None) -> Generation:
-        """Wait for the request's end and return the whole; if it was cancelled, what there was.
+        """Wait for the end of the request and return the result. If the request was cancelled, that
+        is the text generated until then.
 
         Args:
-            timeout: Most seconds to wait. None: as long as it takes.
+            timeout: Most seconds to wait. None: no limit.
 
         Raises:
             concurrent.futures.TimeoutError: The request has not ended in time.
@@ -63,8 +64,8 @@ class Handle:
                 before the request had ended, or this is a forked process.
             BusyError: A drafter of the session, or a done-callback, called this and would wait for
                 itself.
-            SpecllamaError: The request failed: see `SpecSession.generate`. What was generated
-                before is in `so_far()`.
+            SpecllamaError: The request failed: see `SpecSession.generate`. `so_far()` has the text
+                generated before.
         """
         timeout = _check.optional(_check.number, "timeout", timeout)
         if not self.done():
@@ -77,7 +78,7 @@ class Handle:
         return self._job.result()
 
     def done(self) -> bool:
-        """Whether the request has ended, in whatever way."""
+        """Whether the request has ended, successfully or not."""
         return self._job.done
 
     @property
@@ -86,18 +87,18 @@ class Handle:
         return self._job.state is not None
 
     def cancel(self) -> None:
-        """End the request before its next round. Nothing happens if it has ended already."""
+        """End the request before its next round. Does nothing if it has already ended."""
         self._worker.cancel(self._job)
 
     def so_far(self) -> Generation | None:
-        """Return what has been generated so far; None before the request has begun. May take as
-        long as a round takes."""
+        """Return the result so far; None before the request has begun. May take as long as a
+        round."""
         return self._job.so_far()
 
     def add_done_callback(self, callback: Callable[[Handle], object]) -> None:
-        """Have `callback` called with this handle when the request has ended, or at once if it has
-        ended already. The thread that runs all requests calls it, so it must be quick. An exception
-        that it raises there is logged (by `logging`) and has no other effect."""
+        """Call `callback` with this handle when the request has ended, or at once if it has already
+        ended. The thread that runs all requests calls it, so it must be quick. An exception that it
+        raises there is logged (by `logging`) and has no other effect."""
         if not callable(callback):
             raise ArgumentError(f"callback must be a function, not {_check.quoted(callback)}.")
         self._job.when_ended(partial(self._call, callback))
@@ -106,13 +107,13 @@ class Handle:
         try:
             callback(self)
         except BaseException as error:
-            # In the caller's thread it may be a Ctrl-C.
+            # In the caller's thread this may be a Ctrl-C.
             if not (isinstance(error, Exception) or self._worker.is_this_thread):
                 raise
             _LOG.exception("A done-callback raised.")
 
     def __iter__(self) -> Iterator[Chunk]:
-        """Yield the chunks as they come.
+        """Yield the chunks as they become final.
 
         Raises the error that ended the request, if it failed.
         """
@@ -129,13 +130,13 @@ class Handle:
             try:
                 while unread:
                     yield unread.popleft()
-            finally:  # a reader that leaves the loop may begin another one
+            finally:  # another loop may read the rest
                 if unread:
                     self._job.give_back(unread)
 
     async def next_chunks(self) -> list[Chunk]:
-        """Wait for chunks and return all there are; [] after the last. Raises the error that ended
-        the request, if it failed."""
+        """Wait for chunks and return all available ones; [] after the last. Raises the error that
+        ended the request, if it failed."""
         import asyncio
 
         self._worker.check_process()

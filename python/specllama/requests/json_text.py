@@ -8,7 +8,7 @@ import re
 from typing import Any, NoReturn
 
 _DEEPEST = 256
-"""Levels of nesting. Nobody means to nest deeper, and recursive code could not follow it."""
+"""Most levels of nesting. Recursive code could not follow much deeper nesting."""
 
 _MOST_DIGITS = 1000
 
@@ -16,8 +16,8 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def parsed(text: str | bytes) -> Any:
-    """Return the JSON value that a text holds. Raises ValueError, with a reason, if the text is not
-    valid JSON, holds a number that is too large, or nests too deep."""
+    """Return the JSON value of a text. Raises ValueError, with a reason, if the text is not valid
+    JSON, has a number that is too large, or nests too deep."""
     try:
         value = json.loads(text, parse_constant=_no_number, parse_float=_number, parse_int=_whole)
     except RecursionError:
@@ -31,12 +31,13 @@ def parsed(text: str | bytes) -> Any:
 
 
 def whole_characters(text: str) -> str:
-    """Return a text with U+FFFD for each half of a surrogate pair, which is no character."""
+    """Return a text with each half of a surrogate pair, which is not a character, replaced by
+    U+FFFD."""
     return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def with_whole_characters(value: Any) -> Any:
-    """Return a JSON value, as `parsed` returns it, with `whole_characters` in all its texts."""
+    """Return a JSON value, as `parsed` returns it, with `whole_characters` applied to its texts."""
     written = json.dumps(value, ensure_ascii=False)
     whole = whole_characters(written)
     return value if whole == written else json.loads(whole)
@@ -50,7 +51,7 @@ def parts_of(value: Any) -> list[Any]:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no JSON number")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _number(text: str) -> float:

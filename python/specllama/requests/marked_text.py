@@ -12,7 +12,7 @@ from specllama.model.media_prompt import MediaPrompt
 
 
 def marked_prompt(model: LoadedModel, text: str, media: Any) -> MediaPrompt:
-    """Return the prompt that a text with markers means.
+    """Return the prompt for a text with markers.
 
     Args:
         model: The model that continues it.
@@ -20,7 +20,7 @@ def marked_prompt(model: LoadedModel, text: str, media: Any) -> MediaPrompt:
         media: `_core.Media`, or images as `load_image` takes them, in order.
 
     Raises:
-        ArgumentError: There are more or fewer markers than media; or one of these cannot be used.
+        ArgumentError: The numbers of markers and media differ; or a medium cannot be used.
     """
     if isinstance(media, (str, bytes)) or not _check.has_several(media):
         raise ArgumentError(f"media must be a list of images, not {_check.quoted(media)}.")

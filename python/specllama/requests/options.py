@@ -1,6 +1,5 @@
-"""A generation's options: those of the core's table, and those that only Python has. Names, types,
-ranges and defaults come from here, whether a caller, a request to the server or a command line
-gives the options."""
+"""The options of a generation: those of the core's table, and those that only Python has. Python
+callers, the server and the command lines all take names, types, ranges and defaults from here."""
 
 from __future__ import annotations
 
@@ -19,11 +18,11 @@ from specllama.requests.schema.schema_grammar import SchemaGrammar
 
 @completed
 class GenerateOptions(TypedDict, total=False):
-    """Options that `generate`, `stream`, `submit` and the others take besides the prompt; all are
-    keyword arguments, and all are optional.
+    """Options of `generate`, `stream`, `submit` and the other methods that generate. All are
+    optional keyword arguments.
 
-    The steps of sampling run in llama.cpp's order: bias, penalties, DRY, grammar, top_n_sigma,
-    top_k, typical_p, top_p, min_p, XTC, temperature.
+    The sampling steps run in llama.cpp's order: bias, penalties, DRY, grammar, top_n_sigma, top_k,
+    typical_p, top_p, min_p, XTC, temperature.
     """
 
     media: Sequence[Any] | None
@@ -79,28 +78,27 @@ _READ: dict[str, Check] = {
     "reference": read.reference,
     "message_ends": read.ends,
 }
-"""How options are read whose type does not say it."""
+"""Readers of the options whose type alone does not decide how they are read."""
 
 _OWN = (
     Field(
         "media",
         read.anything,
-        "Images and sounds of a prompt that is a text: a list, with the text `<__media__>` in the "
-        "prompt for each. A path, bytes of a file, a data URL, an image of Pillow's or an array, "
-        "for an image.",
+        "List of images for a text prompt, which has the text `<__media__>` in the place of each. "
+        "Each is a path, the bytes of a file, a data URL, a Pillow image or an array.",
     ),
     Field("echo", _check.flag, "Put the prompt before the text.", "flag", False, "off"),
     Field(
         "json_schema",
         read.anything,
-        "JSON schema, as a dict or as text, that the output must follow, instead of a grammar. {}: "
-        "any JSON value. Or a type: a pydantic model, a dataclass, a TypedDict.",
+        "JSON schema that the output must follow, as a dict or a text, instead of a grammar. {}: "
+        "any JSON value. Or a type: a pydantic model, a dataclass or a TypedDict.",
     ),
     Field(
         "regex",
         read.anything,
-        "Regular expression that the whole output must match, instead of a grammar. In the syntax "
-        "of Rust's regex: no look-around, no back-references.",
+        "Regular expression that the whole output must match, instead of a grammar. The syntax is "
+        "that of Rust's regex crate: no look-around and no back-references.",
     ),
 )
 """Options that only Python has."""
@@ -133,8 +131,8 @@ _ELSEWHERE = {
     },
     "stream": "stream is a method here: session.stream(prompt), or stream_chat(messages).",
     "suffix": "suffix is for session.infill(prefix, suffix).",
-    "response_format": "response_format is the server's; give json_schema, or grammar.",
-    "tools": "tools are for chat and achat: session.chat(messages, tools=[...]).",
+    "response_format": "response_format is an option of the server; give json_schema or grammar.",
+    "tools": "tools is an option of chat and achat: session.chat(messages, tools=[...]).",
     "chat_template": "chat_template is an option of SpecSession.",
     "n": "n is an option of generate, chat and infill, of their async twins, and of submit, "
     "submit_chat and submit_infill; everything else gives one text.",
@@ -145,7 +143,7 @@ _ELSEWHERE = {
         for name in ("n_beams", "length_penalty", "early_stopping")
     },
 }
-"""Error messages, by the name of an option that other libraries, or only some methods, have."""
+"""Error messages for the names of options that only other libraries, or only some methods, have."""
 
 
 def _unknown(name: str) -> str:

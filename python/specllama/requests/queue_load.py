@@ -1,24 +1,24 @@
-"""How busy a session is."""
+"""The load of a session."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 HALF_LIFE = 10.0
-"""Seconds of work after which a measurement counts half."""
+"""Seconds of work after which a measurement has half its weight."""
 
 
 @dataclass(frozen=True)
 class QueueLoad:
-    """How busy a session's thread is.
+    """The load of a session's worker thread.
 
     Attributes:
         n_waiting: Requests that have not begun.
         n_running: Requests that have begun and not ended.
-        slots: The slots of the memory that these have.
+        slots: The slots of the running requests.
         generated_tokens: Tokens generated since the session was opened.
-        tokens_per_second: The recent speed of all requests together while the thread worked; the
-            last 10 seconds make up half of this mean.
+        tokens_per_second: Recent speed of all requests together while the thread worked. The last
+            10 s of work have half the weight of this mean.
     """
 
     n_waiting: int
@@ -29,7 +29,7 @@ class QueueLoad:
 
 
 class ThroughputMeter:
-    """Tokens per second of work; recent work counts more, and time without work does not count."""
+    """Tokens per second of work. Recent work counts more; idle time does not count."""
 
     def __init__(self) -> None:
         self._tokens = 0.0
@@ -43,5 +43,5 @@ class ThroughputMeter:
 
     @property
     def tokens_per_second(self) -> float:
-        """Rate in tokens per second; 0 before anything was measured."""
+        """Rate in tokens per second; 0 before the first measurement."""
         return self._tokens / self._seconds if self._seconds > 0 else 0.0

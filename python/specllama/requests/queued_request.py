@@ -1,4 +1,4 @@
-"""A request on its way through the worker."""
+"""A request in the worker's queue, and while it runs."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ Wake = Callable[[], object]
 
 
 class QueuedRequest:
-    """A request, and what the worker leaves of it for its readers: chunks and the end.
+    """A request, with the chunks and the result that the worker produces for its readers.
 
     Only the worker's thread, which gets no signals, ends it. In its readers' threads Ctrl-C may
-    raise anywhere, so they take the lock by `with` alone: it is in C, and no signal is handled
-    between its being taken and the block, nor between the block and its being given back.
+    raise anywhere, so they take the lock only by `with`: the lock is implemented in C, and no
+    signal is handled between acquiring it and the block, or between the block and releasing it.
 
     Attributes:
         request: The request.
         state: The generation in the core; None before it has begun.
-        slot: The slot of the memory that it has; None before it has begun.
-        wanted: False once the request was cancelled.
-        on_step: Called in the worker's thread with the generation that has begun or made a step.
+        slot: Its slot of the memory; None before it has begun.
+        wanted: False after the request was cancelled.
+        on_step: Called in the worker's thread with the generation, when it begins and after each
+            step.
     """
 
     def __init__(self, request: Request) -> None:
@@ -49,14 +50,14 @@ class QueuedRequest:
         return array("i", self.request.tokens)
 
     def see(self) -> None:
-        """Have `on_step` see the generation, which does not end if that raises."""
+        """Call `on_step` with the generation. Its errors are ignored."""
         if self.on_step is not None and self.state is not None:
             with suppress(Exception):
                 self.on_step(self.state)
 
     def give(self, chunks: Sequence[Chunk]) -> None:
-        """Leave chunks for the readers. The worker never waits for a reader: max_tokens bounds how
-        much an unread request can hold."""
+        """Store chunks for the readers. The worker never waits for a reader: max_tokens limits the
+        size of an unread request."""
         if not chunks:
             return
         with self._lock:
@@ -66,7 +67,7 @@ class QueuedRequest:
             self._wake()
 
     def give_back(self, chunks: Iterable[Chunk]) -> None:
-        """Put chunks that were taken but not read back, in front of those that are there."""
+        """Put back chunks that were taken but not read, before the stored ones."""
         with self._lock:
             self._chunks[:0] = chunks
 
@@ -76,7 +77,7 @@ class QueuedRequest:
             self._ending = ending
             waiters, self._waiters = self._waiters, []
             callbacks, self._callbacks = self._callbacks, []
-        _call(waiters)  # before the callbacks: these may take a while
+        _call(waiters)  # before the callbacks, which may take a while
         self._wake()
         for callback in callbacks:
             callback()
@@ -95,8 +96,8 @@ class QueuedRequest:
 
     @contextmanager
     def awaited(self, wake: Wake) -> Iterator[None]:
-        """While a `with` statement lasts: call `wake` when the request has ended, or at once if it
-        has ended already."""
+        """Within a `with` statement, call `wake` when the request has ended, or at once if it has
+        already ended."""
         with self._lock:
             if not self.done:
                 self._waiters.append(wake)
@@ -110,8 +111,8 @@ class QueuedRequest:
                     self._waiters.remove(wake)
 
     def when_ended(self, callback: Wake) -> None:
-        """Have `callback`, which raises nothing in the worker's thread, called there when the
-        request has ended, or here at once if it has ended already."""
+        """Call `callback` in the worker's thread when the request has ended, or here at once if it
+        has already ended. In the worker's thread it must not raise."""
         with self._lock:
             if not self.done:
                 self._callbacks.append(callback)
@@ -119,10 +120,10 @@ class QueuedRequest:
         callback()
 
     def take(self, wake: Wake) -> list[Chunk] | None:
-        """Return the chunks not yet taken. If there are none: None after the request's end; before
-        it [], and `wake` is called once, from any thread, when there is something new.
+        """Return the chunks not yet taken. Without any: None if the request has ended; else [], and
+        `wake` is called once, from any thread, when there are new chunks or the end.
 
-        Raises the error that ended the request, once all chunks were taken.
+        Raises the error that ended the request, after all chunks were taken.
         """
         with self._lock:
             chunks, self._chunks = self._chunks, []
@@ -135,8 +136,7 @@ class QueuedRequest:
         return None
 
     def so_far(self) -> Generation | None:
-        """Return what was generated so far; None before the request has begun. May wait for a
-        round."""
+        """Return the result so far; None before the request has begun. May wait for a round."""
         if isinstance(self._ending, Generation):
             return self._ending
         return None if self.state is None else self.state.result()
@@ -149,5 +149,5 @@ class QueuedRequest:
 
 def _call(wakes: Iterable[Wake]) -> None:
     for wake in wakes:
-        with suppress(Exception):  # raised by a closed event loop, say, which has no readers left
+        with suppress(Exception):  # e.g. of a closed event loop, which has no readers left
             wake()

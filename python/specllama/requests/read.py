@@ -1,4 +1,4 @@
-"""One function per option of a generation: it takes the option's name and the given value, and
+"""Readers of a generation's options. Each function gets the option's name and the given value, and
 returns the value in the form the core takes. A wrong type raises ArgumentError."""
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from specllama.errors import ArgumentError
 
 
 def anything(name: str, value: Any) -> Any:
-    """Return the value unchanged; whoever uses it checks it."""
+    """Return the value unchanged; it is checked where it is used."""
     return value
 
 
 def most_tokens(name: str, value: Any) -> int:
-    """Return the limit; -1, for None as well: until the context is full."""
+    """Return the limit. None is read as -1: until the context is full."""
     return -1 if value is None else _check.integer(name, value, low=-1)
 
 
 def most_likely(name: str, value: Any) -> int:
-    """Return how many of the most likely tokens may be chosen; 0, for -1 as well: all."""
+    """Return how many of the most likely tokens may be chosen. -1 is read as 0: all."""
     number = _check.integer(name, value)
     return 0 if number == -1 else number
 
@@ -48,7 +48,7 @@ def biases(name: str, value: Any) -> list[tuple[int, float]]:
 
 
 def seed(name: str, value: Any) -> int | None:
-    """Return the seed. None stands for a fresh one; -1 is read as None, as in llama.cpp."""
+    """Return the seed. None: a fresh one; -1 is read as None, as in llama.cpp."""
     if value is None:
         return None
     seed = _check.integer(name, value, low=-1, high=2**64 - 1)

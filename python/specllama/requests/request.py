@@ -1,4 +1,4 @@
-"""What is asked of a session: a prompt and its options, checked."""
+"""A request to a session: a prompt and its options, checked."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from specllama.requests.options import GenerateOptions, checked
 from specllama.requests.stream import GenerationState, MessageReader
 
 _OPENING_TOKENS = 24
-"""More than the opening of a thought has, and the blanks behind it."""
+"""More tokens than the opening of a thought and the blanks after it have."""
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What a request holds besides if it is one round of a text that is drafted elsewhere.
+    """Additional data of a request that is one round of a text drafted elsewhere.
 
     Attributes:
-        generated: Tokens that were generated before.
+        generated: Tokens generated before.
         draft: The draft to verify.
     """
 
@@ -46,8 +46,8 @@ class Request:
         reference: Tokens that the n-gram drafter may copy from.
         replayed: Tokens to generate whatever the model would choose; empty: the model chooses.
         verification: Set if the request is one round that verifies a draft.
-        memory_owner: Whose earlier requests may be drafted from, and whose this one becomes.
-        reader: Reads the answer as a message; None: it is not an answer with tools.
+        memory_owner: Owner of the request: drafts come only from earlier requests of this owner.
+        reader: Parses the answer as a message; None if the request has no tools.
     """
 
     tokens: _check.Tokens
@@ -139,7 +139,7 @@ class Request:
             backend.start(self._prompt, self._core_options()),
             echo=self.text if self.options["echo"] else "",
             prompt=shortened(self.text) if self.options["trace"] else "",
-            # Not a method of the session: the session holds the state, so it would hold itself.
+            # A method of the session would make a reference cycle: the session holds the state.
             piece=partial(piece, backend) if self.options["trace"] else None,
             reader=self.reader,
         )
@@ -153,8 +153,8 @@ def are_several(prompt: Any) -> bool:
 
 
 def _around_thought(model: LoadedModel, prompt: _check.Tokens) -> dict[str, str]:
-    """Return the texts around the thought with which the answer to a prompt begins: no opening if
-    the prompt has it already, and none of both for a model without thoughts."""
+    """Return the texts around the thought that begins the answer to a prompt. The opening is "" if
+    the prompt already ends with it. Empty for a model without thoughts."""
     template = model.chat_template if model.has_chat_template else None
     if template is None or template.thinking is None:
         return {}

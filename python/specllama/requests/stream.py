@@ -1,4 +1,4 @@
-"""A generation, while it runs and once it has ended."""
+"""A generation, while it runs and after it has ended."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ Chunks = TypeVar("Chunks", list[Chunk], list[Chunk] | None)
 
 @dataclass(frozen=True, repr=False)
 class Generation:
-    """The result of a request, or what there is of it so far.
+    """The result of a request, complete or so far.
 
     Attributes:
         text: The generated text, without the stop string that ended it; with `echo`, the prompt
             before it.
-        tokens: The generated token ids, without an end-of-generation token, up to the last one
-            that lies wholly before the stop string.
+        tokens: The generated token ids, without an end-of-generation token. A token that reaches
+            into the stop string is left out.
         finish_reason: "stop" (end-of-generation token or stop string), "length" (max_tokens, or
             the context is full), or None if the generation was interrupted or still runs.
         stop_string: The stop string that ended the generation, or None. If several begin at the
-            same place, it is the one that was given first.
+            same position, it is the one given first.
         stats: Counts and times of the generation.
-        logprobs: One entry per token, if they were asked for; else empty.
-        trace: What every round did, if `trace=True`; else None.
-        message: The answer as a message of the conversation, with its thought and its calls apart,
-            if a conversation was given tools; else None.
-        tool_calls: The calls of that message, their arguments read.
-        choices: All choices of a request with `n`, of which this is the first; else this one alone.
+        logprobs: One entry per token, if requested; else empty.
+        trace: The record of every round, if `trace=True`; else None.
+        message: For a chat with tools: the answer as a message of the conversation, with its
+            reasoning and its tool calls in fields of their own; else None.
+        tool_calls: The calls of that message, with parsed arguments.
+        choices: All choices of a request with `n`, of which this is the first; else only this one.
     """
 
     text: str
@@ -89,13 +89,13 @@ class Generation:
 
 
 class MessageReader(Protocol):
-    """Reads an answer as a message of its conversation."""
+    """Parses an answer as a message of its conversation."""
 
     def push(self, chunks: Sequence[Chunk]) -> None:
-        """Take the next chunks."""
+        """Read the next chunks."""
 
     def finish(self) -> None:
-        """Take what was held back, at the end of the answer."""
+        """Read the text that was held back, at the end of the answer."""
 
     @property
     def message(self) -> dict[str, Any]:
@@ -104,16 +104,17 @@ class MessageReader(Protocol):
 
 @dataclass(frozen=True)
 class GenerationState:
-    """A generation in the core, and what else its result needs.
+    """A generation in the core, and the other data that its result needs.
 
     Attributes:
         stream: The generation.
         echo: Text to put before the generated text.
         prompt: The end of the prompt, for the trace.
         piece: Returns the text of a token, from any thread; None if no trace is kept.
-        reader: Reads the answer as a message; None if it is not an answer with tools.
-        pieces: Texts of tokens read so far, by token id: the session may be closed at the next use.
-        process: The process in which it runs. In a forked one everything raises ClosedError.
+        reader: Parses the answer as a message; None if the request has no tools.
+        pieces: Texts of tokens read so far, by token id. They are kept because the session may be
+            closed before the next use.
+        process: The process in which it runs. In a forked process everything raises ClosedError.
     """
 
     stream: _core.Stream
@@ -131,7 +132,7 @@ class GenerationState:
         return self.stream.finish_reason if self.stream.done else None
 
     def result(self) -> Generation:
-        """Return what has been generated so far. May be called from any thread, at any time."""
+        """Return the result so far. May be called from any thread, at any time."""
         self.process.check()
         return Generation(
             text=self.echo + self.stream.text,
@@ -162,8 +163,8 @@ class GenerationState:
         return chunks
 
     def end(self) -> None:
-        """Do what is left at the end, while the session is open: read the texts of a trace's
-        tokens and the end of a message, and warn of a drafter that only failed."""
+        """Finish while the session is open: read the texts of the trace's tokens and the end of the
+        message, and warn about a drafter that failed in every round."""
         if self.reader is not None:
             self.reader.finish()
         self.trace()
@@ -171,7 +172,8 @@ class GenerationState:
             warn_of_failing_drafter(self.stream.stats)
 
     def trace(self) -> Trace | None:
-        """As in `Generation`. Texts of tokens read while the session was open are kept."""
+        """As in `Generation`. After the session is closed, the texts of tokens read before are
+        used."""
         if self.piece is None:
             return None
         rounds = self.stream.trace
@@ -191,10 +193,10 @@ def _tokens(rounds: list[RoundTrace]) -> Iterator[int]:
 
 
 class Stream(Iterator[Chunk], Closing):
-    """An iterator over the chunks of a generation. Made by `SpecSession.stream`.
+    """An iterator over the chunks of a generation, returned by `SpecSession.stream`.
 
-    Reading may stop at any time: `close()` the stream, use it in a `with` statement or drop it. If
-    the session serves one request at a time, beginning another generation also ends this one.
+    Reading may stop at any time: `close()` the stream, use it in a `with` statement or drop it. In
+    a session with n_seq=1, beginning another generation also ends this one.
     """
 
     def __init__(
@@ -215,7 +217,7 @@ class Stream(Iterator[Chunk], Closing):
         return self._here.stream
 
     def __del__(self) -> None:
-        # The session keeps the state, for `last`, but a generation without a reader ends here.
+        # The session keeps the state for `last`, but a generation without a reader ends here.
         if self._state.process.is_here:
             self._state.stream.cancel()
 
@@ -229,7 +231,7 @@ class Stream(Iterator[Chunk], Closing):
         """Return the next chunk, decoding as needed.
 
         Raises:
-            DecodeError: llama.cpp failed; what was generated before is in `result()`.
+            DecodeError: llama.cpp failed; `result()` has the text generated before.
             ClosedError: The session was closed or began another generation, or this is a forked
                 process.
             BusyError: A drafter of the session called this.
@@ -245,9 +247,9 @@ class Stream(Iterator[Chunk], Closing):
         return self._chunks.popleft()
 
     def run(self) -> Generation:
-        """Generate what is left without yielding chunks, and return the whole.
+        """Generate the rest without yielding chunks, and return the whole result.
 
-        Raises what reading the chunks would raise; the session can be used afterwards.
+        Raises the errors that reading the chunks would raise; the session can be used afterwards.
         """
         try:
             while self._here.advance():
@@ -265,13 +267,13 @@ class Stream(Iterator[Chunk], Closing):
             report(1.0)
 
     def cancel(self) -> None:
-        """End the generation before its next round. Text that is certain by then can still be read.
+        """End the generation before its next round. Text that is final by then can still be read.
         This never waits, so a signal handler or a drafter may call it."""
         self._stream.cancel()
 
     def close(self) -> None:
-        """End the generation where it is. The session may be used again at once. (In a forked
-        process nothing happens.)"""
+        """End the generation at once. The session may be used again immediately. (In a forked
+        process this does nothing.)"""
         if not self._state.process.is_here:
             return
         self._stream.cancel()
@@ -291,6 +293,6 @@ class Stream(Iterator[Chunk], Closing):
         return self._stream.stats
 
     def result(self) -> Generation:
-        """Return what has been generated so far, even if the generation is unfinished or failed.
-        Includes text not yet read, and text held back because a stop string may begin in it."""
+        """Return the result so far, even if the generation is unfinished or failed. It includes
+        text not yet read, and text held back because a stop string may begin in it."""
         return self._state.result()

@@ -14,9 +14,9 @@ class ToolCall:
     """A call of a tool by the model.
 
     Attributes:
-        id: What the message with the result has as "tool_call_id".
+        id: The "tool_call_id" for the message with the result.
         name: The tool's name.
-        arguments: Its arguments by their names; the text as it is, if the answer ended inside it.
+        arguments: Its arguments by name; the text as it is if the answer ended inside them.
     """
 
     id: str
@@ -34,7 +34,7 @@ class ToolCall:
 
 
 def call_arguments(text: str) -> dict[str, Any] | str:
-    """Return arguments as an object, or the text if it is no JSON object."""
+    """Return arguments as an object, or the text if it is not a JSON object."""
     try:
         arguments = parsed(text)
     except ValueError:

@@ -21,7 +21,7 @@ from specllama.requests.stream import Generation
 from specllama.requests.wakeup import Wakeup
 
 _LEAST_COMMON = 32
-"""Tokens that two prompts must begin with in common for one request to wait for the other."""
+"""Shortest common beginning of two prompts, in tokens, for one request to wait for the other."""
 
 
 @runtime_checkable
@@ -29,27 +29,29 @@ class RemoteBackend(Protocol):
     """A session of the core whose rounds wait for a server (see the folder remote/)."""
 
     def hang_up(self) -> None:
-        """Make the rounds under way fail at once, and all later ones; from any thread."""
+        """Make the current rounds fail at once, and all later ones. Any thread may call this."""
 
 
 class Worker:
-    """A thread that works at as many requests at once as the session has places.
+    """A thread that runs up to n_seq requests at once.
 
-    The other requests wait and begin in the order in which they came. Only a request whose prompt
-    begins like one that is being read waits longer, so that the common part is decoded once.
+    The other requests wait and begin in the order in which they were submitted. Only a request
+    whose prompt begins like one that is being decoded waits longer, so that the common part is
+    decoded once.
 
-    The thread starts with the first request, and only this thread uses the core. Other threads tell
-    it what they want by the queue and by `QueuedRequest.wanted`, which it reads between two rounds.
-    An error ends the request that it belongs to; an error that breaks a round off ends all requests
-    of the round. That holds for any BaseException: a drafter's SystemExit does not end the thread.
+    The thread starts with the first request, and only this thread uses the core. Other threads
+    communicate with it through the queue and `QueuedRequest.wanted`, which it reads between two
+    rounds. An error ends the request that caused it; an error that interrupts a round ends all
+    requests of the round. This is true for any BaseException: a drafter's SystemExit does not end
+    the thread.
 
-    In the threads that ask, Ctrl-C may raise anywhere. So they take the lock by `with` alone (see
-    `QueuedRequest`), wait by `Wakeup`, call `wake` before they change what is waited for, and leave
-    it to the worker's thread, which gets no signals, to end requests.
+    In the submitting threads, Ctrl-C may raise anywhere. So they take the lock only by `with` (see
+    `QueuedRequest`), wait by `Wakeup`, and call `wake` before they change the condition that is
+    waited for. Only the worker's thread, which gets no signals, ends requests.
 
     Args:
         backend: The session.
-        max_queue: How many requests may wait while all its places are taken.
+        max_queue: Most requests that may wait while n_seq are running.
     """
 
     def __init__(self, backend: _core.Session, max_queue: int) -> None:
@@ -70,7 +72,7 @@ class Worker:
 
     @property
     def load(self) -> QueueLoad:
-        """How busy the thread is. Reading it never waits."""
+        """The load of the thread. Reading it never waits."""
         return QueueLoad(
             n_waiting=len(self._waiting),
             n_running=len(self._running),
@@ -92,20 +94,20 @@ class Worker:
         self._process.check()
 
     def check_may_wait(self) -> None:
-        """Raise BusyError if the calling thread would wait for itself: if it is the worker's own,
-        or one in which a drafter is being asked. Raises what `check_process` does, too."""
+        """Raise BusyError if the calling thread would wait for itself: the worker's own thread, or
+        one in which a drafter is running. Also raises the error of `check_process`."""
         self.check_process()
         if self._backend.entered or self.is_this_thread:
             raise BusyError("A drafter, or a callback, may not wait for its own session.")
 
     def submit(self, job: QueuedRequest, *, wait: bool = False, over_limit: bool = False) -> None:
-        """Take a request.
+        """Queue a request.
 
         Args:
             job: The request.
             wait: Whether to wait until there is room in the queue.
-            over_limit: Whether to take it even if the queue is full, since it belongs to a group of
-                which one has been taken already.
+            over_limit: Accept it even if the queue is full, because another request of its group
+                has already been accepted.
 
         Raises:
             QueueFullError: There is no room.
@@ -116,8 +118,8 @@ class Worker:
         if not wait:
             if not self._take(job, over_limit):
                 raise QueueFullError(
-                    f"{self._n_seq} requests are at work and {self._max_queue} wait already; "
-                    "try again later, or raise max_queue."
+                    f"{self._n_seq} requests are running and {self._max_queue} are waiting; try "
+                    "again later, or raise max_queue."
                 )
             return
         self.check_may_wait()
@@ -130,7 +132,7 @@ class Worker:
             self._for_room.remove(room)
 
     def _take(self, job: QueuedRequest, over_limit: bool) -> bool:
-        """Put a request into the queue if there is room; return whether there is."""
+        """Put a request into the queue if there is room; return whether there was."""
         with self._lock:
             if self._closed:
                 raise ClosedError("The session is closed; open a new one.")
@@ -146,35 +148,35 @@ class Worker:
         return n_waiting + len(self._running) < self._n_seq + self._max_queue
 
     def _start(self) -> None:
-        """Start the thread at the first request. If Ctrl-C interrupts that, nobody knows whether
-        it runs: the next request starts another one, and `_run` sees to it that only one stays."""
+        """Start the thread at the first request. If Ctrl-C interrupts this, it is unknown whether
+        the thread runs: the next request starts another one, and `_run` ends all but the last."""
         if self._started:
             return
-        # A daemon, so that a process may end with requests unfinished; the session sees to it that
-        # the thread has left the core by then.
+        # A daemon, so that a process may end with unfinished requests; the session's finalizer
+        # makes sure that the thread has left the core by then.
         self._thread = threading.Thread(target=self._run, name="specllama", daemon=True)
         self._thread.start()
         self._started = True
 
     def _wake(self) -> None:
-        """Wake the thread, and those who wait for room. They look when the lock is free: what has
-        changed is to be changed after this call, under the same lock."""
+        """Wake the thread, and the callers that wait for room. They check when the lock is free, so
+        change the state after this call, under the same lock."""
         self._news.wake()
-        for room in tuple(self._for_room):  # a copy: who waits comes and goes without the lock
+        for room in tuple(self._for_room):  # a copy: waiting callers change it without the lock
             room.wake()
 
     def cancel(self, job: QueuedRequest) -> None:
         """End a request before the next round. If it has not begun, its place in the queue is free
-        at once. In a forked process nothing happens."""
-        if not self._process.is_here:  # the lock may be held by a thread that is not here
+        at once. In a forked process this does nothing."""
+        if not self._process.is_here:  # the lock may be held by a thread of the parent process
             return
         with self._lock:
             self._wake()
             job.wanted = False
 
     def wait_for_cancelled(self) -> None:
-        """Wait until the requests that were cancelled have left the core. Does nothing in a thread
-        that would wait for itself, nor in a forked process."""
+        """Wait until cancelled requests have left the core. Does nothing in a thread that would
+        wait for itself, or in a forked process."""
         if not self._process.is_here or self._backend.entered or self.is_this_thread:
             return
         with self._lock:
@@ -185,15 +187,15 @@ class Worker:
                 left.wait()
 
     def close(self) -> None:
-        """End all requests and the thread, when its round is over. A round that waits for a server
-        is broken off. Closing twice is fine; in a forked process nothing happens."""
+        """End all requests and the thread after the current round. A round that waits for a server
+        is interrupted. Closing twice is allowed; in a forked process this does nothing."""
         if not self._process.is_here:
             return
         with self._lock:
             self._wake()
             self._closed = True
-        # Whoever drops the last reference to a session closes it, be it a callback in this thread,
-        # or a drafter, for which this thread waits.
+        # Dropping the last reference to a session closes it. That may happen in a callback in the
+        # worker's thread, or in a drafter for which that thread waits.
         if self._started and not (self.is_this_thread or self._backend.entered):
             assert self._thread is not None
             if isinstance(self._backend, RemoteBackend):
@@ -233,7 +235,7 @@ class Worker:
             assert job.state is not None
             try:
                 job.state.stream.cancel()
-            except BaseException as error:  # of a drafter, which is told of the end
+            except BaseException as error:  # raised by a drafter's `end`
                 self._end(job, error)
             else:
                 self._collect(job)
@@ -261,11 +263,11 @@ class Worker:
                 job.state = job.request.begin(self._backend)
                 job.slot = job.state.stream.stats.slot
                 job.see()
-                if job.request.verification is not None:  # they come as chunks again
+                if job.request.verification is not None:  # its chunks include earlier tokens
                     self._n_tokens -= len(job.request.verification.generated)
             except BusyError as error:
-                # A stream of the session has the place. With several places, each step advances the
-                # stream, too, so the place will become free.
+                # A stream of the session has the slot. With n_seq > 1, each step also advances the
+                # stream, so the slot will become free.
                 if self._n_seq > 1:
                     with self._lock:
                         self._running.remove(job)
@@ -276,9 +278,9 @@ class Worker:
                 self._end(job, error)
 
     def _being_read(self) -> list[tuple[array[int], int]]:
-        """Return the prompts that are being read, each with the number of its tokens read so far.
+        """Return the prompts that are being decoded, each with the number of tokens decoded so far.
 
-        To be called without the lock, since the core may be at work for a stream.
+        Call it without the lock, because the core may be busy with a stream.
         """
         return [
             (job.prompt, job.state.stream.n_prefilled)
@@ -298,7 +300,7 @@ class Worker:
             self._collect(job)
 
     def _collect(self, job: QueuedRequest) -> None:
-        """Give a request the chunks that became certain, and release it if it has ended."""
+        """Give a request its new chunks, and release it if it has ended."""
         assert job.state is not None
         try:
             job.see()
@@ -307,7 +309,7 @@ class Worker:
             if job.state.stream.done:
                 job.state.end()
                 result = job.state.result()
-            if chunks:  # only the last may have none
+            if chunks:  # only the last chunk may be without a token
                 self._n_tokens += len(chunks) - (chunks[-1].token is None)
             if result is None:
                 job.give(chunks)
@@ -320,8 +322,8 @@ class Worker:
     def _end(
         self, job: QueuedRequest, ending: Generation | BaseException, last: Sequence[Chunk] = ()
     ) -> None:
-        """Release a request, and only then give it its last chunks: who reads them finds that it
-        has ended."""
+        """Release a request, and only then give it its last chunks: their reader must find that the
+        request has ended."""
         with self._lock:
             self._wake()
             self._running.remove(job)
@@ -343,19 +345,19 @@ class Worker:
 
 
 def _leave(job: QueuedRequest) -> None:
-    """Take a request out of the core, whatever its drafter raises when it is notified."""
+    """Remove a request from the core, whatever its drafter raises when it is notified."""
     if job.state is not None:
         with suppress(BaseException):
             job.state.stream.cancel()
 
 
 def _waits_for_prefix(mine: array[int], read: Iterable[tuple[array[int], int]]) -> bool:
-    """Return whether a request should wait: if its prompt begins with a good part of a prompt that
-    is still being read, that part need not be decoded twice.
+    """Return whether a request should wait: its prompt begins with a large part of a prompt that is
+    still being decoded, so waiting avoids decoding that part twice.
 
     Args:
         mine: The request's prompt.
-        read: The prompts that are being read, each with the number of its tokens read so far.
+        read: The prompts that are being decoded, each with the number of tokens decoded so far.
     """
     for prompt, n_read in read:
         n = min(_n_common(mine, prompt), len(mine) - 1)
@@ -365,6 +367,6 @@ def _waits_for_prefix(mine: array[int], read: Iterable[tuple[array[int], int]]) 
 
 
 def _n_common(prompt: array[int], other: array[int]) -> int:
-    """Return the number of tokens that two prompts begin with in common."""
+    """Return the length of the common beginning of two prompts."""
     n = min(len(prompt), len(other))
     return bisect(range(1, n + 1), False, key=lambda i: prompt[:i] != other[:i])

@@ -77,7 +77,7 @@ def test_slightly_wrong_schemas_are_repaired(
         ({"maxLength": -1}, "json_schema has maxLength -1, which must be a whole number"),
         ({"multipleOf": 0}, "json_schema has multipleOf 0, which must be more than 0."),
         ({"const": {1}}, "json_schema has a set, which is not a JSON value."),
-        ({"const": float("nan")}, "json_schema cannot be read: NaN is no JSON number."),
+        ({"const": float("nan")}, "json_schema cannot be read: NaN is not a JSON number."),
         ({"const": 10**5000}, "json_schema .*number that is too large"),
         ({"enum": ["\ud83d"]}, "json_schema has a lone surrogate, which is not a character."),
         ('{"const": 1%s}' % ("0" * 5000), "json_schema is not valid JSON: .* too large a number"),

@@ -274,7 +274,7 @@ def test_reasoning_effort_reaches_the_template(servers: dict[str, Server]) -> No
         ({"messages": None}, "messages is missing"),
         ({"messages": [{"role": "critic", "content": "x"}]}, "messages[0].role must be"),
         ({"messages": [{"role": "user", "content": [{"type": "image"}]}]},
-         "messages[0].content[0].source is an image, but the model sees none"),
+         "messages[0].content[0].source is an image, but the model does not accept images"),
         ({"messages": [{"role": "user", "content": [{"type": "video"}]}]},
          "messages[0].content[0].type must be"),
         ({"messages": [{"role": "user", "content": [{"type": "tool_use"}]}]},

@@ -220,7 +220,7 @@ def test_a_sound_is_refused_by_a_model_that_hears_none(server: Server) -> None:
     part = {"type": "input_audio", "input_audio": {"data": "SUQz", "format": "wav"}}
     body = {"messages": [{"role": "user", "content": [part]}], "max_tokens": 1}
     error = refused(server.post("/v1/chat/completions", body), 400)
-    assert "is a sound, but the model hears none" in error["message"]
+    assert "is a sound, but the model does not accept sounds" in error["message"]
     assert error["param"] == "messages[0].content[0].input_audio.data"
 
 

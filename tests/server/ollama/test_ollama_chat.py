@@ -140,7 +140,10 @@ def test_options_that_are_not_honoured_are_named_in_the_log(
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"messages": [{"role": "user", "content": "u", "images": ["aGk="]}]}, "the model sees none"),
+    (
+        {"messages": [{"role": "user", "content": "u", "images": ["aGk="]}]},
+        "does not accept images",
+    ),
     ({"messages": [{"role": "critic", "content": "u"}]}, "messages[0].role must be"),
     ({"messages": [{"role": "assistant", "tool_calls": [{}]}]}, "function is missing"),
     ({"messages": "u"}, "messages must be a list"),

@@ -51,7 +51,7 @@ def test_a_prompt_of_nothing_only_asks_for_the_model(clients: Clients) -> None:
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"template": "{{ .Prompt }}"}, "template is not supported"),
-    ({"images": ["aGk="]}, "the model sees none"),
+    ({"images": ["aGk="]}, "does not accept images"),
     ({"suffix": "y"}, "no tokens for filling in the middle"),
     ({"raw": True, "system": "s"}, "raw and system exclude each other"),
     ({"raw": 1}, "raw must be true or false"),

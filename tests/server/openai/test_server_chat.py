@@ -198,7 +198,7 @@ def test_message_parts_and_chat_template_kwargs_are_read(server: Server) -> None
         ({"messages": []}, "messages is empty"),
         (
             {"extra_body": {"chat_template_kwargs": {"messages": []}}},
-            "may not have messages, which is settled",
+            "may not have messages, which is reserved",
         ),
         ({"messages": "hello"}, "messages must be a list"),
         ({"messages": ["hello"]}, r"messages\[0\] must be an object"),
@@ -211,7 +211,7 @@ def test_message_parts_and_chat_template_kwargs_are_read(server: Server) -> None
         ({"messages": [{"role": "user", "content": 5}]}, r"messages\[0\].content must be a string"),
         (
             {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
-            r"messages\[0\].content\[0\].image_url is an image, but the model sees none",
+            r"messages\[0\].content\[0\].image_url is an image, but the model does not",
         ),
         ({"top_logprobs": 2}, "needs logprobs"),
         ({"logprobs": 2}, "logprobs must be true or false"),

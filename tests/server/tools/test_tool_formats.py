@@ -200,7 +200,7 @@ def test_a_tool_with_an_unclear_schema_takes_any_object(parameters: Any) -> None
     assert allows(loose, {"z": [1]})
     assert not allows(loose, [])
     (warning,) = loose.arguments.warnings
-    assert re.fullmatch("the schema (has|allows|cannot) .*, so any object will do", warning)
+    assert re.fullmatch("the schema (has|allows|cannot) .*, so any object is accepted", warning)
     choice = ToolChoice([loose, other], [loose, other], True, True)
     grammar = of_lark(AnswerGrammar().calls(choice, HERMES))
     call = '{{"name": "{}", "arguments": {}}}'
@@ -293,6 +293,6 @@ def test_the_largest_number_of_tools_works(open_session: Open, name: str) -> Non
 def test_tool_schemas_beyond_the_limit_are_not_enforced() -> None:
     tools = several(128, properties={f"p{i}": {"type": "string"} for i in range(40)})
     warnings = [one.arguments.warnings for one in tools]
-    loose = ["all tools' schemas are too long together, so any object will do"]
+    loose = ["all tools' schemas together are too long, so any object is accepted"]
     assert [] in warnings
     assert loose in warnings

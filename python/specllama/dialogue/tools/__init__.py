@@ -1,1 +1,1 @@
-"""Tools, and how models write calls of them."""
+"""Tools, and the formats in which models write calls."""

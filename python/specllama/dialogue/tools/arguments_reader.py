@@ -1,4 +1,4 @@
-"""Reads the arguments of one call as they come."""
+"""Reads the arguments of a call while they are generated."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from specllama.dialogue.tools.values import kinds_of, read_value
 from specllama.model.marks import KEY, TAG, common_beginning, units
 
 _MOST_ENDINGS = 64
-"""Endings of a value that may stand inside of it."""
+"""Most texts inside a value that look like its ending."""
 
 
 class ArgumentsReader(Protocol):
     """Reads arguments.
 
     Attributes:
-        rest: The text after the arguments, once they have ended; None: they have not.
+        rest: The text after the arguments; None before they have ended.
     """
 
     rest: str | None
 
     def push(self, text: str) -> str:
-        """Take more of the text; return the JSON that is certain."""
+        """Read more of the text; return the JSON that is final."""
 
 
 def reader_of(shape: Shape, tool: Tool | None) -> ArgumentsReader:
-    """Return a reader of the arguments of a call of a tool; None: it is not known."""
+    """Return a reader for the arguments of a call. tool: the called tool; None if it is unknown."""
     if shape.parameters is None:
         return _JsonReader()
     return _ParametersReader(shape.parameters, shape.tail, tool)
 
 
 class _JsonReader:
-    """Reads arguments that are a JSON object; its text is passed on as it is."""
+    """Reads arguments that are a JSON object. Its text is returned unchanged."""
 
     def __init__(self) -> None:
         self.rest: str | None = None
@@ -46,7 +46,7 @@ class _JsonReader:
         self._escaped = False
 
     def push(self, text: str) -> str:
-        """Take more of the text; return the JSON that is certain."""
+        """Read more of the text; return the JSON that is final."""
         for i, character in enumerate(text):
             if self._escaped:
                 self._escaped = False
@@ -66,7 +66,7 @@ class _JsonReader:
 
 
 class _ParametersReader:
-    """Reads arguments whose names and values have marks, and writes them as JSON."""
+    """Reads arguments with marks around names and values, and writes them as JSON."""
 
     def __init__(self, parameters: Parameters, tail: str, tool: Tool | None) -> None:
         self.rest: str | None = None
@@ -93,7 +93,7 @@ class _ParametersReader:
         self._end = re.compile(r"\s*" + flexible(_unlike(tail.lstrip(), parameters.begin.lstrip())))
 
     def push(self, text: str) -> str:
-        """Take more of the text; return the JSON that is certain."""
+        """Read more of the text; return the JSON that is final."""
         self._text += text
         while self.rest is None and self._read():
             pass
@@ -101,7 +101,7 @@ class _ParametersReader:
         return written
 
     def _read_key(self) -> bool:
-        """Read up to the next value, or to the end. Returns whether there may be more to read."""
+        """Read up to the next value, or to the end. Returns whether reading can continue."""
         if end := self._end.match(self._text):
             self.rest = self._text[end.start() :]
             self._written += "}"
@@ -137,7 +137,7 @@ class _ParametersReader:
         return max((self._parameters.endings[kind] for kind in self._kinds), key=len)
 
     def _read_text(self) -> bool:
-        """Read a text, which is written as it comes."""
+        """Read a text. Its final parts are written at once."""
         if not self._begun:
             self._written += '"'
             self._begun = True
@@ -153,7 +153,7 @@ class _ParametersReader:
         return True
 
     def _read_value(self) -> bool:
-        """Read a value that is not a text, or may be none; it is written once it is complete."""
+        """Read a value that may be something else than a text. It is written when complete."""
         while (found := self._ending.search(self._text)) is not None:
             text = self._text[: found[0]]
             kinds = self._kinds if "string" in self._kinds else frozenset(KINDS)
@@ -176,11 +176,11 @@ class _ParametersReader:
 
 
 class _Ending:
-    """Finds the end of a value in a text that grows.
+    """Finds the end of a value in a growing text.
 
     Args:
-        mark: The text after the value; the blanks at its beginning may be left out.
-        followers: What comes after the mark: one of these characters.
+        mark: The text after the value; the blanks at its beginning may be missing.
+        followers: The characters of which one follows the mark.
     """
 
     def __init__(self, mark: str, followers: str) -> None:
@@ -191,7 +191,7 @@ class _Ending:
         self._from = self._n = 0
 
     def search(self, text: str) -> tuple[int, int] | None:
-        """Return where the value ends, and where the mark does; None: nowhere yet."""
+        """Return the ends of the value and of the mark; None if they are not in the text yet."""
         found = self._pattern.search(text, self._from)
         if found is None:
             return None
@@ -202,13 +202,13 @@ class _Ending:
         return begin, found.end()
 
     def skip(self) -> bool:
-        """Pass over the mark that was found last. Returns whether that is done."""
+        """Skip the mark found last, as a part of the value. Returns whether this is possible."""
         self._n += 1
         self._from = self._skipped
         return self._n < _MOST_ENDINGS
 
     def certain(self, text: str) -> int:
-        """Return how many characters of a text without the mark come before any part of it."""
+        """Return how many characters of a text without the mark certainly belong to the value."""
         whole = self._blanks + self._core
         first = max(len(text) - len(whole), 0)
         for i in range(first, len(text)):
@@ -219,11 +219,11 @@ class _Ending:
 
 
 class _LooseEnding:
-    """Finds the end of a value that no mark follows: where something follows that is outside of all
-    its brackets and quotation marks.
+    """Finds the end of a value without a mark after it: the first of the followers outside all
+    brackets and quotation marks.
 
     Args:
-        followers: What may follow: one of these characters.
+        followers: The characters of which one follows the value.
         quote: A further quotation mark.
     """
 
@@ -234,7 +234,7 @@ class _LooseEnding:
         self._quote = ""
 
     def search(self, text: str) -> tuple[int, int] | None:
-        """Return where the value ends, twice; None: nowhere yet."""
+        """Return the end of the value, twice; None if it is not in the text yet."""
         longest = max(map(len, self._quotes))
         while self._at <= len(text) - longest:
             if self._step(text):
@@ -242,7 +242,7 @@ class _LooseEnding:
         return None
 
     def _step(self, text: str) -> bool:
-        """Go on by a character or a mark. Returns whether the value ends here instead."""
+        """Pass over a character or a quotation mark; but return True if the value ends here."""
         if self._quote:
             if text.startswith(self._quote, self._at):
                 self._at += len(self._quote)
@@ -262,22 +262,22 @@ class _LooseEnding:
         return False
 
     def skip(self) -> bool:
-        """Return False: nothing can be passed over."""
+        """Return False: nothing can be skipped."""
         return False
 
     def certain(self, text: str) -> int:
-        """Return how many characters of a text come before the end in any case."""
+        """Return how many characters of a text certainly belong to the value."""
         return 0
 
 
 def _opening(text: str) -> str:
-    """Return an expression for the text before a value; the blanks at its end may be left out."""
+    """Return an expression for the text before a value; the blanks at its end may be missing."""
     core = text.rstrip()
     blanks = text[len(core) :]
     return flexible(core) + (f"(?:{re.escape(blanks)})?" if blanks else "")
 
 
 def _unlike(tail: str, begin: str) -> str:
-    """Return the beginning of a text up to where it is unlike another one."""
+    """Return the beginning of a text up to its first unit that differs from another text."""
     same = common_beginning(tail, begin)
     return same + units(tail.removeprefix(same))[0]

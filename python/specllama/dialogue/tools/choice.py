@@ -13,9 +13,9 @@ class ToolChoice:
     """The tools that a model may call, and whether it must call one.
 
     Attributes:
-        offered: Tools that the prompt describes; none: the model only writes text.
-        tools: Those of them that may be called.
-        must: Whether the model must call one of them.
+        offered: Tools that the prompt describes; if empty, the model only writes text.
+        tools: The offered tools that may be called.
+        must: Whether the model must call a tool.
         parallel: Whether it may call several in one answer.
     """
 

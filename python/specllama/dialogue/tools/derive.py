@@ -1,4 +1,4 @@
-"""Derives the shape of calls from what a chat template writes."""
+"""Derives the shape of calls from conversations that a chat template renders."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ARGUMENTS = {KEYS[0]: VALUES["string"], KEYS[1]: OTHER}
 
 
 def manner_of(template: ChatTemplate) -> Manner | None:
-    """Return the form in which a chat template takes calls; None if it writes no calls."""
+    """Return the form in which a chat template accepts calls; None if it does not write calls."""
     ways = product(("tools", "functions"), (False, True), ("", None), (False, True))
     for tools, texts, empty, short_ids in ways:
         manner = Manner(texts, empty, short_ids, tools)
@@ -42,12 +42,12 @@ def manner_of(template: ChatTemplate) -> Manner | None:
 
 @dataclass(frozen=True)
 class Derived:
-    """What was found out about a template.
+    """The result for a template.
 
     Attributes:
         shape: The shape of its calls.
         parallel: Whether it writes several calls in one answer.
-        written: Types of values that it writes as Python does.
+        written: Types of values that it writes in Python's form.
     """
 
     shape: Shape
@@ -56,7 +56,7 @@ class Derived:
 
 
 def derived(probe: Probe, marks: AnswerMarks) -> Derived | None:
-    """Return what a template's calls look like; None if it is unknown.
+    """Return the shape of a template's calls; None if it is unknown.
 
     Args:
         probe: Renders conversations.
@@ -111,7 +111,7 @@ class _Pieces:
 
     Attributes:
         texts: The texts before, between and after the arguments.
-        values: Where these are not JSON: the texts after the first name, and after its value.
+        values: If the arguments are not JSON: the texts after the first name, and after its value.
         spread: Whether the arguments have line breaks.
     """
 
@@ -145,7 +145,7 @@ def _pieces(probe: Probe, text: str | None, n: int) -> _Pieces | None:
 
 
 def _json_span(text: str, at: int) -> tuple[int, int] | None:
-    """Return where the arguments are written as JSON; None if they are not."""
+    """Return begin and end of the arguments if they are JSON; else None."""
     decoder = json.JSONDecoder()
     while (at := text.find("{", at)) >= 0:
         try:
@@ -159,8 +159,8 @@ def _json_span(text: str, at: int) -> tuple[int, int] | None:
 
 
 def _places(text: str, at: int) -> list[int] | None:
-    """Return where, behind the tool's name, the first key begins and ends, its value begins and
-    ends, and the same for the second."""
+    """Return the positions after the tool's name: begin and end of the first key, of its value, of
+    the second key and of its value."""
     found = []
     for key, value in _ARGUMENTS.items():
         for one in (key, value):
@@ -206,7 +206,7 @@ def _behind_content(probe: Probe, said: tuple[str, str]) -> str:
 
 
 def _ends(probe: Probe, first: str, after: str, marks: AnswerMarks) -> tuple[str, ...]:
-    """Return texts with which the turn ends, or the next one begins."""
+    """Return texts that end the turn or begin the next one."""
     for one in marks.wrappers:
         after = after.strip().removeprefix(one)
     end = units(after.strip())[:2]
@@ -217,7 +217,7 @@ def _ends(probe: Probe, first: str, after: str, marks: AnswerMarks) -> tuple[str
 
 
 def _parameters(probe: Probe, inner: Repeated, opening: str) -> tuple[Parameters, frozenset[str]]:
-    """Return how parameters are written, and the types whose values are to be passed as texts."""
+    """Return the form of parameters, and the types whose values must be passed as texts."""
     openings, endings = {"string": opening}, {"string": inner.end}
     odd = set[str]()
     values: dict[str, str] = {}
@@ -252,7 +252,7 @@ def _parameters(probe: Probe, inner: Repeated, opening: str) -> tuple[Parameters
 
 
 def _value_in(span: str, value: Any) -> tuple[str, str, str] | None:
-    """Return the text before a value, the value as it is written, and the text after it."""
+    """Return the text before a value, the written value, and the text after it."""
     for one in (json.dumps(value), json.dumps(value, separators=(",", ":")), str(value)):
         before, found, after = span.rpartition(one)
         if found:

@@ -1,4 +1,4 @@
-"""Formats of calls: what models write to call tools, and how prompts describe tools."""
+"""Formats of tool calls, and descriptions of tools in prompts."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _EXAMPLE = {"name": "the_name", "arguments": {"an_argument": "its value"}}
 
 @dataclass(frozen=True)
 class CallFormat:
-    """A format of calls: what a model writes to call tools, and how its prompt describes them.
+    """The format in which a model writes calls, and in which its prompt describes tools.
 
     Attributes:
-        shapes: What a model writes; the first is the one that it was trained on.
-        source: Where this is known from: the chat template writes calls like this; the model is
-            known; or neither, so that it is asked to write calls like this.
-        parallel: Whether there may be several calls in one answer.
-        manner: The form in which the template takes tools and calls.
+        shapes: Shapes of calls; the first is the one on which the model was trained.
+        source: "template": the chat template writes calls in this format; "model": the model is
+            known here; "fallback": neither, and the prompt asks the model to use this format.
+        parallel: Whether an answer may have several calls.
+        manner: The form in which the template accepts tools and calls.
         describes: Whether the template describes tools to the model.
         writes: Whether the template writes calls.
-        role: The role of the message that describes tools where the template does not: "system", or
-            "user" if the template takes no system message.
+        role: The role of the message that describes tools if the template does not: "system", or
+            "user" if the template does not accept system messages.
     """
 
     shapes: tuple[Shape, ...]
@@ -52,7 +52,7 @@ class CallFormat:
 
     @property
     def marks(self) -> list[str]:
-        """All texts of the format, without what differs between calls."""
+        """All fixed texts of the format."""
         return [mark for shape in self.shapes for mark in shape.marks]
 
     @property
@@ -65,7 +65,7 @@ class CallFormat:
         return self.manner.template_args([tool.given for tool in tools]) if self.describes else {}
 
     def conversation(self, messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]:
-        """Return the messages in the form that the model's chat template takes."""
+        """Return the messages in the form that the model's chat template accepts."""
         changed = self.manner.conversation(messages) if self.writes else self._texts(messages)
         if tools and not self.describes:
             self._describe(tools, changed)

@@ -22,13 +22,13 @@ _INDEX, _ID, _SHORT_ID = "/[0-9]{1,9}/", "/[a-zA-Z0-9_-]{1,64}/", "/[a-zA-Z0-9]{
 
 @dataclass(frozen=True)
 class AnswerGrammar:
-    """Writes the grammars of answers by one model.
+    """Writes the grammars for answers of a model.
 
     Attributes:
-        closing: A text that comes before the answer, with blanks after it; "": none does.
-        control: Texts that are control tokens of the model, with these tokens. A grammar's text
-            never stands for such a token, which may come instead of its text.
-        header: A text that may come before calls, after the closing; "": none does.
+        closing: A text before the answer, with blanks after it; "": none.
+        control: Texts of the model's control tokens, with these tokens. A text in a grammar does
+            not match such a token, so the grammar allows both the token and its text.
+        header: An optional text before calls, after the closing; "": none.
     """
 
     closing: str = ""
@@ -38,12 +38,12 @@ class AnswerGrammar:
     def calls(
         self, choice: ToolChoice, calls: CallFormat, answer: SchemaGrammar | None = None
     ) -> str:
-        """Return the Lark grammar of one call, or several calls, of the tools that may be called.
+        """Return the Lark grammar of one or several calls.
 
         Args:
             choice: The tools.
-            calls: How the model writes calls.
-            answer: The schema that the answer may follow instead of making calls; None: calls only.
+            calls: The format of calls.
+            answer: A schema for an answer instead of calls; None: only calls.
         """
         names = [f"calls_{i}" for i in range(len(calls.shapes))]
         rules = {"start": " | ".join([*names, *(["answer"] if answer is not None else [])])}
@@ -69,7 +69,8 @@ class AnswerGrammar:
         return lark(rules)
 
     def _shape(self, i: int, shape: Shape, choice: ToolChoice, calls: CallFormat) -> dict[str, str]:
-        """Return the rules of all calls of a shape; `calls_` and its number is the first."""
+        """Return the rules for all calls of a shape. The first is `calls_` with the shape's
+        number."""
         write = self._marks
         several = (
             f"({write(shape.separator)} call_{i})*" if choice.parallel and calls.parallel else ""
@@ -95,13 +96,13 @@ class AnswerGrammar:
         return rules | (parameters.shared if parameters is not None else {})
 
     def _end(self, mark: str) -> str:
-        """Return a text at the end of all calls. If it is a control token, it may be one that ends
-        the model's text, and never be written; nor is white space needed."""
+        """Return the rule of a text at the end of all calls. A control token is optional, because
+        it may end the model's text and not be written; white space is optional, too."""
         written = self._marks(mark)
         return f"({written})?" if mark in self.control or mark.isspace() else written
 
     def _slots(self, mark: str, tool: Tool, short: bool) -> str:
-        """Return a text with what stands in its slots."""
+        """Return the rule of a text with filled slots."""
         parts = re.split(f"([{INDEX}{ID}])", mark.replace(NAME, tool.name))
         slots = {INDEX: _INDEX, ID: _SHORT_ID if short else _ID}
         # An answer that follows a schema may begin like a call, but only with the same lexemes.
@@ -115,7 +116,7 @@ class AnswerGrammar:
 
 
 def _schema(tool: Tool, shape: Shape) -> str:
-    """Return the schema of arguments that are JSON, as llguidance reads it."""
+    """Return the schema for arguments in JSON, as llguidance reads it."""
     if not shape.spread:
         return tool.arguments.text
     schema = json.loads(tool.arguments.text)

@@ -1,4 +1,4 @@
-"""Formats that chat templates do not show: of models that are known, and for all others."""
+"""Formats of calls that chat templates do not show: of known models, and for all others."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ HERMES = (
     json_shape("", "arguments", "", separator=_LINE),
     replace(_INDENTED, separator=_LINE),
 )
-"""Calls as Hermes and Qwen write them: JSON between <tool_call> and </tool_call>. Small models,
-such as Qwen2.5-Coder, often write the same JSON between ```json and ```, or with nothing around it,
-and with line breaks in it. If such JSON begins with the name of a tool, it is a call, too."""
+"""Calls of Hermes and Qwen: JSON between <tool_call> and </tool_call>. Small models, such as
+Qwen2.5-Coder, often write the same JSON between ```json and ```, or without these, and with line
+breaks in it. If such JSON begins with the name of a tool, it is a call, too."""
 
 FALLBACK = CallFormat(HERMES, "fallback", describes=False, writes=False)
-"""Calls of a model about which nothing is known."""
+"""The format for unknown models."""
 
 _QUOTED = Parameters(
     "",
@@ -45,11 +45,12 @@ BY_TEXT: Mapping[str, CallFormat] = {
         "model", writes=False,
     ),
 }  # fmt: skip
-"""Formats of models whose templates describe tools, but write no calls, by texts of the templates:
-LFM2, LFM2.5 and Granite 3."""
+"""Formats of models whose templates describe tools but do not write calls: LFM2, LFM2.5 and
+Granite 3. The keys are texts of the templates."""
 
 _COMMENTARY = "<|channel|>commentary to=functions."
 HARMONY = Shape(
     f"{_COMMENTARY}{NAME} <|constrain|>json<|message|>", "<|call|>", trigger=_COMMENTARY
 )  # fmt: skip
-"""The other of the two ways in which gpt-oss writes the head of a call; its template shows one."""
+"""gpt-oss writes the head of a call in two ways; this is the one that its template does not
+show."""

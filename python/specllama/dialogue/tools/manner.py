@@ -1,4 +1,4 @@
-"""The form in which a chat template takes tools, calls and results."""
+"""The form in which a chat template accepts tools, calls and results."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _SHORT = re.compile("[a-zA-Z0-9]{9}")
 
 @dataclass(frozen=True)
 class Manner:
-    """The form in which a chat template takes tools, calls and results.
+    """The form in which a chat template accepts tools, calls and results.
 
     Attributes:
         texts: Whether arguments are JSON texts, not objects.
         empty: The content of a message that has only calls.
         short_ids: Whether ids are 9 letters and digits, as Mistral's templates require.
-        tools: The argument of the template that has the tools. "functions" is a JSON text.
-        written: Types of values that are passed as JSON texts, since the template would write them
-            as Python does.
+        tools: The template's argument for the tools. "functions" is a JSON text.
+        written: Types of values that are passed as JSON texts, because the template would write
+            them in Python's form.
     """
 
     texts: bool = False
@@ -42,7 +42,7 @@ class Manner:
         return {self.tools: list(tools)}
 
     def conversation(self, messages: Sequence[Message]) -> list[Message]:
-        """Return messages in the form that the template takes."""
+        """Return messages in the form that the template accepts."""
         return [self._message(one) for one in messages]
 
     def _message(self, message: Message) -> Message:

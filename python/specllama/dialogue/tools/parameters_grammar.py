@@ -1,4 +1,4 @@
-"""Grammars of arguments whose names and values have marks of their own."""
+"""Grammars for arguments with marks around names and values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from specllama.requests.lark import json_rule, literal, regex_rule
 from specllama.requests.schema.grammar import schema_grammar
 
 _MOST = 1000
-"""Most parameters of all tools together; the tools beyond them take any parameters."""
+"""Most parameters of all tools together. Further tools accept any parameters."""
 
 _KEY = "/[a-zA-Z0-9_.-]{1,128}/"
 _BLANKS = "(/[ \\n]{1,2}/)?"
@@ -25,7 +25,8 @@ _LITERALS = {"boolean": '("true" | "false" | "True" | "False")', "null": '("null
 
 
 def too_many(tools: Sequence[Tool]) -> frozenset[str]:
-    """Return the names of the tools that take any parameters, as there are too many."""
+    """Return the names of the tools that accept any parameters, because all tools together have too
+    many."""
     found, n = set(), 0
     for tool in tools:
         n += len(tool.properties)
@@ -35,16 +36,16 @@ def too_many(tools: Sequence[Tool]) -> frozenset[str]:
 
 
 def left_open(tool: Tool, loose: frozenset[str]) -> list[str]:
-    """Return what a tool's parameters are not held to, as clauses.
+    """Return the restrictions of a tool's parameters that are not enforced, as clauses.
 
     Args:
         tool: The tool.
-        loose: What `too_many` returns.
+        loose: The result of `too_many`.
     """
     if tool.name in loose:
-        return [f"all tools have more than {_MOST} parameters together, so any will do"]
+        return [f"all tools together have more than {_MOST} parameters, so any are accepted"]
     return [
-        f'"{keyword}" of {key} is not enforced, since texts are written without quotation marks'
+        f'"{keyword}" of {key} is not enforced, because texts are written without quotation marks'
         for key, schema in tool.properties.items()
         if isinstance(schema, Mapping) and "string" in kinds_of(schema)
         for keyword in _OF_TEXTS
@@ -53,18 +54,17 @@ def left_open(tool: Tool, loose: frozenset[str]) -> list[str]:
 
 
 class MarkWriter:
-    """Writes texts as they are in rules of a grammar.
+    """Writes fixed texts as rules of a grammar.
 
     Args:
-        control: Texts that are control tokens of the model, with these tokens, which may come
-            instead of the texts.
+        control: Texts of the model's control tokens, with these tokens. The rules allow both.
     """
 
     def __init__(self, control: Mapping[str, int]) -> None:
         self.control = control
 
     def __call__(self, text: str) -> str:
-        """Return a text as it is written in a rule; "" for ""."""
+        """Return a text as part of a rule; "" for ""."""
         if not self.control:
             return literal(text) if text else ""
         parts = re.split(
@@ -81,13 +81,13 @@ class ParametersGrammar:
     """Writes rules of parameters.
 
     Args:
-        parameters: How they are written.
+        parameters: The form of parameters.
         write: Writes texts.
-        prefix: What the names of shared rules begin with.
+        prefix: The beginning of the names of shared rules.
         tools: All tools.
 
     Attributes:
-        shared: Rules that those of several tools use.
+        shared: Rules shared by several tools.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class ParametersGrammar:
         self.shared: dict[str, str] = {}
 
     def rules(self, name: str, tool: Tool) -> dict[str, str]:
-        """Return the rules of the arguments of a tool; the first has the given name."""
+        """Return the rules for the arguments of a tool; the first has the given name."""
         properties = tool.properties
         if not properties and ("properties" in tool.schema or not tool.schema):
             return {name: _BLANKS}
@@ -117,7 +117,8 @@ class ParametersGrammar:
         return self._sequence(name, ones) | rules
 
     def _sequence(self, name: str, ones: list[tuple[str, bool]]) -> dict[str, str]:
-        """Return the rules of parameters in their order, of which some may be left out."""
+        """Return the rules for parameters in order. ones: rule names, and whether each is
+        required."""
         separator = self._write(self._parameters.separator)
         if not separator:
             return {name: " ".join(one if needed else f"{one}?" for one, needed in ones)}
@@ -135,7 +136,7 @@ class ParametersGrammar:
         return f"{begin} ({' | '.join(self._values(key, schema, tool))})"
 
     def _values(self, key: str, schema: Any, tool: Tool) -> Iterable[str]:
-        """Return what may come after a parameter's name."""
+        """Yield the alternatives after a parameter's name."""
         kinds = kinds_of(schema)
         around = self._parameters.around
         if "string" in kinds:
@@ -162,7 +163,7 @@ class ParametersGrammar:
             yield self._held(schema, strict, tool)
 
     def _held(self, schema: Any, kinds: list[str], tool: Tool) -> str:
-        """Return the name of the rule of JSON values of these types that follow a schema."""
+        """Return the name of the rule for JSON values of these types that follow a schema."""
         given = dict(schema) if isinstance(schema, Mapping) else {}
         defined = {key: tool.schema[key] for key in ("$defs", "definitions") if key in tool.schema}
         if kinds_of(schema) != frozenset(kinds):
@@ -174,14 +175,14 @@ class ParametersGrammar:
         return self._share(json_rule(text))
 
     def _text(self, schema: Any, ending: str) -> str:
-        """Return a text and what ends it."""
+        """Return the rule for a text and its ending."""
         values = schema.get("enum") if isinstance(schema, Mapping) else None
         if isinstance(values, list) and values and all(isinstance(one, str) for one in values):
             return f"({' | '.join(map(literal, values))}) {self._write(ending)}"
         return self._any_text(ending)
 
     def _any_text(self, ending: str) -> str:
-        """Return any text and what ends it, at its first place."""
+        """Return the rule for any text up to the first occurrence of its ending."""
         core = ending.strip()
         lead, _, after = ending.partition(core)
         mark = next((one for one in self._write.control if core.startswith(one)), "")
@@ -195,7 +196,7 @@ class ParametersGrammar:
         return f"({name} | {self._share(without, terminal=True)}? {token}) {after}"
 
     def _any(self) -> str:
-        """Return any parameters."""
+        """Return the rule for any parameters."""
         around = self._parameters.around
         opening, ending = around("string")
         if KEY in ending:
@@ -206,7 +207,7 @@ class ParametersGrammar:
         return f"({name} ({separator} {name})*)?"
 
     def _any_loose(self, kind: str) -> str:
-        """Return the rule of any object or list that is not written as JSON."""
+        """Return the name of the rule for any object or list that is not written as JSON."""
         quote = self._parameters.quote
         text = self._any_text(quote)
         string = f"{self._write(quote)} {text}"
@@ -224,7 +225,7 @@ class ParametersGrammar:
         return names[kind]
 
     def _share(self, rule: str, attributes: str = "", *, terminal: bool = False) -> str:
-        """Return the name of a rule, or of an expression, that is written once."""
+        """Return the name of a shared rule or terminal; equal ones are written once."""
         known = (rule, attributes)
         if known not in self._names:
             name = f"{self._prefix}{len(self._names)}"

@@ -1,4 +1,4 @@
-"""Conversations with known texts in them, rendered by a chat template to see what it writes."""
+"""Renders conversations with known texts, to find out how a chat template writes them."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Probe:
         return text is not None and all(name in text for name in (*NAMES, *KEYS))
 
     def called(self, *arguments: Mapping[str, Any], content: str = "") -> str | None:
-        """Return what the template writes between a question and the result of the first of these
-        calls; None if it does not write the calls.
+        """Return the text that the template writes between a question and the result of the first
+        call; None if it does not write calls.
 
         Args:
             arguments: The arguments of each call.
@@ -70,7 +70,7 @@ class Probe:
         return self._after(ASKED, [message, *results], RESULT)
 
     def said(self) -> tuple[str, str] | None:
-        """Return what the template writes before an answer's content, and after it."""
+        """Return the texts that the template writes before and after an answer's content."""
         message = {"role": "assistant", "content": FINAL}
         found = self._after(ASKED, [message, {"role": "user", "content": _LAST}], _LAST)
         if found is None or FINAL not in found:
@@ -79,7 +79,7 @@ class Probe:
         return before, after
 
     def begun(self) -> str:
-        """Return what the template writes where the assistant is to answer."""
+        """Return the text that the template writes before the assistant's next answer."""
         text = self._render([{"role": "user", "content": ASKED}]) or ""
         return text.rpartition(ASKED)[2]
 

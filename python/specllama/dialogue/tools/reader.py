@@ -1,4 +1,4 @@
-"""Splits a model's text, as it comes, into content and calls."""
+"""Splits a model's text, while it is generated, into content and calls."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from specllama.dialogue.tools.tool import Tool
 
 
 class CallReader:
-    """Splits a text as it comes. Text that may become the beginning of a call is held back, and so
-    are blanks that may stand before one.
+    """Splits a growing text. Text that may become the beginning of a call is held back, with the
+    blanks before it.
 
     Args:
-        calls: How the model writes calls.
-        tools: The tools that it may call.
-        only: Whether the text has nothing but calls.
+        calls: The format of calls.
+        tools: The tools that the model may call.
+        only: Whether the text consists only of calls.
     """
 
     def __init__(self, calls: CallFormat, tools: Sequence[Tool], *, only: bool = False) -> None:
@@ -44,7 +44,7 @@ class CallReader:
         return self._read == self._read_arguments
 
     def push(self, text: str) -> list[Part]:
-        """Take more of the text; return the parts that are certain."""
+        """Read more of the text; return the parts that are final."""
         self._text += text
         parts: list[Part] = []
         before: object = None
@@ -54,8 +54,8 @@ class CallReader:
         return parts
 
     def finish(self) -> list[Part]:
-        """Return the text that was held back. After a call, or where there are only calls, it is
-        the format's own: return none."""
+        """Return the text that was held back. After a call, or if the text has only calls, it
+        belongs to the format of calls: return nothing."""
         if self._text and not self.n_calls and not self._only:
             return [Content(self._text)]
         return []
@@ -65,7 +65,7 @@ class CallReader:
         return taken
 
     def _read_content(self) -> Iterator[Part]:
-        # Most texts have no such character, and need no comparison with hundreds of openings.
+        # Most texts do not have these characters, and need no comparison with hundreds of openings.
         places = [found.start() for found in self._first.finditer(self._text)]
         begin = next((at for at in places if self._text.startswith(self._texts, at)), None)
         if begin is None:

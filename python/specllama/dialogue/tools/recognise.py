@@ -15,8 +15,8 @@ from specllama.model.marks import NAME
 
 
 def call_format(template: ChatTemplate) -> CallFormat:
-    """Return the format in which a chat template writes calls. If it writes none, it is that of the
-    model, if that is known here, else that of Hermes, which the model is asked to write."""
+    """Return the format in which a chat template writes calls. If it writes none: the format of the
+    model if it is known here, else that of Hermes, which the prompt then describes."""
     found = _derived(template)
     if found is None:
         known = (one for text, one in BY_TEXT.items() if text in template.source)
@@ -42,7 +42,7 @@ def _derived(template: ChatTemplate) -> CallFormat | None:
 
 
 def _with_variants(shape: Shape) -> tuple[Shape, ...]:
-    """Return a shape, and others that models write besides it."""
+    """Return a shape, and other shapes that such models also write."""
     if (shape.head, shape.tail) == (HERMES[0].head, HERMES[0].tail):
         return (shape, *HERMES[1:])
     if f"to=functions.{NAME}<|channel|>" in shape.head:
@@ -51,7 +51,7 @@ def _with_variants(shape: Shape) -> tuple[Shape, ...]:
 
 
 def _role(template: ChatTemplate) -> str:
-    """Return the role of a message that describes tools."""
+    """Return the role for a message that describes tools."""
     try:
         template.render([{"role": "system", "content": "!"}, {"role": "user", "content": "?"}])
     except SpecllamaError:

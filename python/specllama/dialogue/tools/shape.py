@@ -1,4 +1,4 @@
-"""Shapes of calls: what a model writes around the names and arguments of tools."""
+"""Shapes of calls: the fixed texts around the names and arguments of tools."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _FILLED = {INDEX: r"\d{1,9}", ID: r"[\w.:-]{1,128}"}
 
 @dataclass(frozen=True)
 class Parameters:
-    """Arguments whose names and values each have marks of their own.
+    """The form of arguments with marks around names and values.
 
     Attributes:
         begin: The text before each name.
         openings: The text between name and value, by the value's type.
-        endings: The text after the value, by its type; KEY stands for the name.
+        endings: The text after the value, by its type; KEY is the placeholder of the name.
         separator: The text between two parameters.
         loose: Types of values that are not written as JSON.
         quote: The text around each string inside such a value.
-        verbatim: The texts around a text with special characters, where these are others.
+        verbatim: Other texts around a text with special characters; None: the usual ones.
     """
 
     begin: str
@@ -49,7 +49,7 @@ class Parameters:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a model writes to call tools. Marks have slots for what differs between calls.
+    """The form of calls. Its texts (marks) have slots for the parts that differ between calls.
 
     Attributes:
         head: The text before a call's arguments, with NAME in it.
@@ -57,9 +57,9 @@ class Shape:
         opening: The text before the first call.
         separator: The text between two calls.
         closing: The text after the last call.
-        parameters: How arguments are written; None: as one JSON object.
+        parameters: The form of arguments; None: one JSON object.
         spread: Whether that object may have line breaks and indentation.
-        trigger: The text with which calls begin, where its first tag may begin other things, too.
+        trigger: The text that begins calls, if its first tag may also begin something else.
     """
 
     head: str
@@ -73,7 +73,7 @@ class Shape:
 
     @property
     def marks(self) -> list[str]:
-        """All texts of the shape, without what differs between calls."""
+        """All fixed texts of the shape."""
         found = [self.opening, self.head, self.tail, self.separator, self.closing]
         if self.parameters is not None:
             one = self.parameters
@@ -83,8 +83,8 @@ class Shape:
         ]
 
     def openings(self, names: Sequence[str]) -> list[str]:
-        """Return the texts with which a call of one of these tools may begin: tags where there are
-        some, else all up to a tool's name and the character after it."""
+        """Return the texts with which a call of one of these tools may begin: up to a tag if there
+        is one; else up to the tool's name and the character after it."""
         if self.trigger:
             return [self.trigger]
         if tags := list(TAG.finditer(self.opening)):
@@ -95,7 +95,7 @@ class Shape:
         return [before.lstrip() + name + after[:1] for name in names]
 
     def written(self, calls: Sequence[Mapping[str, Any]]) -> str:
-        """Return calls, of a message's `tool_calls`, as a model writes them."""
+        """Return the text of calls, given as in a message's `tool_calls`."""
         found = ""
         for i, call in enumerate(calls):
             function = call["function"]
@@ -121,8 +121,8 @@ class Shape:
 
 
 def flexible(mark: str) -> str:
-    """Return an expression that matches a mark with any white space. The group `name` is the tool's
-    name."""
+    """Return an expression that matches a mark with any white space. Its group `name` matches the
+    tool's name."""
     found = ""
     for part in re.split(rf"(\s+|[{NAME}{INDEX}{ID}])", mark):
         if part.isspace():

@@ -15,7 +15,8 @@ NAME = re.compile(r"[\w.:/-]{1,128}", re.ASCII)
 """The name of a tool."""
 
 _MOST_BYTES = 150_000
-"""Most bytes of all schemas together: a grammar may have 262144, with all that is around them."""
+"""Most bytes of all schemas together. A grammar, which has more than the schemas, may have
+262144."""
 
 
 @dataclass(frozen=True)
@@ -34,41 +35,42 @@ class Tool:
 
     @property
     def schema(self) -> Mapping[str, Any]:
-        """The schema of the arguments as it was given; {} if there is none."""
+        """The given schema of the arguments; {} if there is none."""
         found = self.given["function"].get("parameters")
         return found if isinstance(found, Mapping) else {}
 
     @property
     def properties(self) -> Mapping[str, Any]:
-        """The schemas of the parameters by their names, as they were given."""
+        """The given schemas of the parameters by name."""
         found = self.schema.get("properties")
         return found if isinstance(found, Mapping) else {}
 
 
 def fitting(tools: list[Tool]) -> list[Tool]:
-    """Return the tools, those with the longest schemas with any arguments if all schemas together
-    would be longer than a grammar may be."""
+    """Return the tools. If all schemas together are too long for a grammar, the tools with the
+    longest schemas accept any arguments."""
     room = _MOST_BYTES
     kept: dict[str, Tool] = {}
     for tool in sorted(tools, key=lambda one: len(one.arguments.text)):
         room -= len(tool.arguments.text.encode())
-        free = _free("all tools' schemas are too long together")
+        free = _free("all tools' schemas together are too long")
         kept[tool.name] = tool if room >= 0 else Tool(tool.name, free, tool.given)
     return [kept[tool.name] for tool in tools]
 
 
 def _free(reason: str) -> SchemaGrammar:
-    """Return the grammar of any object, in place of a schema."""
+    """Return the grammar of any object, instead of a schema."""
     found = schema_grammar({"type": "object"})
-    return SchemaGrammar(found.text, (), (f"{reason}, so any object will do",))
+    return SchemaGrammar(found.text, (), (f"{reason}, so any object is accepted",))
 
 
 def arguments_grammar(schema: Mapping[str, Any], field: str, *, strict: bool) -> SchemaGrammar:
-    """Return the grammar of a tool's arguments. If its schema cannot be followed, any object will
-    do, unless it must be followed strictly.
+    """Return the grammar of a tool's arguments. If the schema cannot be enforced and `strict` is
+    not set, any object is accepted.
 
     Raises:
-        ArgumentError: It cannot be followed, and `strict` is set; the message begins with `field`.
+        ArgumentError: `strict` is set, and the schema cannot be enforced; the message begins with
+            `field`.
     """
     try:
         return schema_grammar({**schema, "type": "object"}, strict=strict)

@@ -1,4 +1,4 @@
-"""Values of parameters that have marks of their own: texts as JSON."""
+"""Converts the values of parameters with marks to JSON."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def kinds_of(schema: Any) -> frozenset[str]:
 
 
 def read_value(text: str, kinds: frozenset[str], quote: str) -> str | None:
-    """Return a value as JSON, given as a model writes it: as JSON, as Python, or with names and
-    texts in other quotation marks; None if it is none of these types, or not complete.
+    """Convert a value to JSON. The model may write it as JSON, in Python's form, or with names and
+    texts in other quotation marks. None if it is not of these types, or incomplete.
 
     Args:
         text: The value.
-        kinds: The types that it may have.
+        kinds: The allowed types.
         quote: A further quotation mark.
     """
     text = text.strip()
@@ -58,7 +58,7 @@ def read_value(text: str, kinds: frozenset[str], quote: str) -> str | None:
 
 
 class _LooseReader:
-    """Reads a value as Python or Gemma writes it. Raises ValueError."""
+    """Reads a value in Python's or Gemma's form. Raises ValueError."""
 
     def __init__(self, text: str, quote: str) -> None:
         self._text = text
@@ -66,7 +66,7 @@ class _LooseReader:
         self._quotes = tuple(one for one in (quote, '"', "'") if one)
 
     def read(self) -> Any:
-        """Return the whole text's value."""
+        """Return the value of the whole text."""
         value = self._value(0)
         self._blanks()
         if self._at != len(self._text):

@@ -1,1 +1,1 @@
-"""Grammars in GBNF, llama.cpp's notation, turned into llguidance's Lark."""
+"""Converts grammars in GBNF, llama.cpp's notation, to llguidance's Lark."""

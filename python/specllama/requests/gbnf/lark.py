@@ -21,7 +21,8 @@ from specllama.requests.lark import lark
 
 @lru_cache(32)
 def gbnf_as_lark(gbnf: str) -> str:
-    """Return a grammar that allows the same texts. Raises ArgumentError if it cannot be read."""
+    """Return a Lark grammar that allows the same texts. Raises ArgumentError if the GBNF cannot be
+    parsed."""
     try:
         return _Writer(read_gbnf(gbnf)).written()
     except RecursionError:
@@ -31,7 +32,7 @@ def gbnf_as_lark(gbnf: str) -> str:
 
 
 class _Writer:
-    """Writes each rule that is needed, once: as a rule, or as a part of lexemes, or both."""
+    """Writes each rule that is needed, once as a rule and once as a part of lexemes, as needed."""
 
     def __init__(self, rules: list[Node]) -> None:
         self._rules = rules
@@ -55,7 +56,7 @@ class _Writer:
         return name
 
     def _rule(self, node: Node) -> str:
-        """Return a part outside of lexemes."""
+        """Return the Lark text of a part outside of lexemes."""
         if self._terminals.is_whole(node) and not isinstance(node, Set):
             return self._whole(node)
         match node:
@@ -72,7 +73,8 @@ class _Writer:
         return self._lexeme(node)
 
     def _whole(self, node: Node) -> str:
-        """Return the name of a lexeme. It is never empty: where it may be, it may be left out."""
+        """Return the Lark text for a lexeme. A lexeme is never empty: if its part may be empty, the
+        lexeme is optional."""
         name = f"T{len(self._named)}"
         text = self._lexeme(node)
         self._named.add(name)
@@ -83,7 +85,7 @@ class _Writer:
         return f"({name})?"
 
     def _lexeme(self, node: Node) -> str:
-        """Return a part within a lexeme."""
+        """Return the Lark text of a part inside a lexeme."""
         match node:
             case Set():
                 return f"/[{''.join(_range(*one) for one in node.ranges)}]/"

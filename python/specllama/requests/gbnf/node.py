@@ -1,4 +1,4 @@
-"""What a grammar in GBNF consists of."""
+"""The parts of a grammar in GBNF."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ LAST_CHARACTER = 0x10FFFF
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A part of a rule. Parts that look alike in two places are two parts."""
+    """A part of a rule. Equal parts in two places are different parts."""
 
     @property
     def parts(self) -> tuple[Node, ...]:
-        """What it is made of."""
+        """The parts directly inside it."""
         return ()
 
 
@@ -23,7 +23,7 @@ class Set(Node):
     """One character of a set.
 
     Attributes:
-        ranges: First and last code points; ascending, with gaps between them.
+        ranges: Pairs of first and last code point, ascending, with gaps between them.
     """
 
     ranges: tuple[tuple[int, int], ...]
@@ -60,7 +60,7 @@ class Reference(Node):
 
 @dataclass(frozen=True, eq=False)
 class Sequence(Node):
-    """Several parts after each other; none: the empty text."""
+    """Several parts in sequence; none: the empty text."""
 
     items: tuple[Node, ...]
 
@@ -82,7 +82,7 @@ class Choice(Node):
 
 @dataclass(frozen=True, eq=False)
 class Times(Node):
-    """A part several times; most None: any number from the least on."""
+    """A repeated part, `least` to `most` times; most None: no upper limit."""
 
     part: Node
     least: int
@@ -94,12 +94,12 @@ class Times(Node):
 
     @property
     def again(self) -> bool:
-        """Whether it may come more than once."""
+        """Whether it may occur more than once."""
         return self.most is None or self.most > 1
 
 
 def within(node: Node) -> Iterator[Node]:
-    """Yield a part and all parts in it, but not what rules refer to."""
+    """Yield a part and all parts in it. References are not followed."""
     yield node
     for part in node.parts:
         yield from within(part)

@@ -1,4 +1,4 @@
-"""Reads a grammar in GBNF, as llama.cpp's parser does."""
+"""Parses a grammar in GBNF, like llama.cpp's parser."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from specllama.requests.gbnf.node import (
 )
 
 _MOST_NESTED = 64
-"""Groups inside each other."""
+"""Most levels of nested groups."""
 _MOST_REPEATED = 2000
-"""As in llama.cpp: a repetition asks for no more, and one that allows more allows any number."""
+"""The largest lower bound of a repetition, as in llama.cpp. A larger upper bound means no limit."""
 _QUOTED = 24
-"""Characters that an error quotes of the grammar."""
+"""Characters of the grammar that an error quotes."""
 
 _SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
 _SPACE_OR_LINE = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
@@ -47,7 +47,7 @@ def read_gbnf(text: str) -> list[Node]:
 
 
 class _Reader:
-    """Reads a grammar and writes its rules."""
+    """Parses a grammar into its rules."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -184,12 +184,13 @@ class _Reader:
         high = None if comma and not most else _number(most or least)
         if low > _MOST_REPEATED:
             raise ArgumentError(
-                f"The grammar has a repetition that asks for {low} times; at most "
-                f"{_MOST_REPEATED} are possible."
+                f"The grammar has a repetition of at least {low} times; the lower bound may be at "
+                f"most {_MOST_REPEATED}."
             )
         if high is not None and high < low:
             raise ArgumentError(
-                f"The grammar has a repetition {{{low},{high}}}, whose most is less than its least."
+                f"The grammar has a repetition {{{low},{high}}}; the upper bound must not be less "
+                "than the lower one."
             )
         return low, None if high is not None and high > _MOST_REPEATED else high
 
@@ -199,5 +200,5 @@ def _joined(nodes: list[Node], kind: type[Sequence] | type[Choice]) -> Node:
 
 
 def _number(digits: str) -> int:
-    """Return a number; of one with many digits only that it is large."""
+    """Return a number; 10^18 instead of larger ones."""
     return int(digits[-18:]) if len(digits.lstrip("0")) < 18 else 10**18

@@ -1,9 +1,10 @@
-"""Which parts of a grammar a lexer may read as one.
+"""Finds the parts of a grammar that may be lexemes.
 
-llguidance reads a text by a lexer and a parser. The lexer always takes the longest lexeme. GBNF has
-no lexer: each character may belong to any part. So a part becomes a lexeme only if it makes no
-difference: if after a text of it nothing can follow with which it, or another lexeme, could go on.
-Single characters make no difference, so any grammar can be written. Larger lexemes are faster.
+llguidance reads a text with a lexer and a parser. The lexer always takes the longest lexeme. GBNF
+has no lexer: each character may belong to any part. So a part becomes a lexeme only if this does
+not change the grammar: after a text of the part, no character may follow that could also continue
+this or another lexeme. Single characters are always safe, so every grammar can be written. Larger
+lexemes are faster.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from specllama.requests.gbnf.node import (
 )
 
 _MOST_STEPS = 400_000
-"""Most steps of the search, some tenths of a second. A grammar that takes more is read character by
+"""Most steps of the search, some tenths of a second. A grammar that needs more is read character by
 character."""
 _MOST_LEVELS = 30
-"""Rules within rules that a lexeme may have."""
+"""Most levels of nested rules in a lexeme."""
 
 
 class _TooManyError(Exception):
@@ -35,9 +36,9 @@ class _TooManyError(Exception):
 
 @dataclass
 class _Graph:
-    """The characters of a part, and which may come after which. More may seem to follow each other
-    than do: what is repeated is taken to come any number of times, and a rule to go on as it does
-    anywhere in the part."""
+    """The characters of a part, and which may follow which. The graph may have more successors than
+    the grammar: repetitions have no upper limit in it, and a rule may continue as at any of its
+    references in the part."""
 
     characters: list[int] = field(default_factory=list)
     """Sets of classes, as bits."""
@@ -77,7 +78,7 @@ class Terminals:
             self._split = {node for rule in rules for node in within(rule)}
 
     def is_whole(self, node: Node) -> bool:
-        """Whether a part, which is met outside of lexemes, is a lexeme."""
+        """Whether a part outside of lexemes is a lexeme."""
         return self._is_regular(node) and node not in self._split
 
     def is_nullable(self, node: Node) -> bool:
@@ -94,8 +95,8 @@ class Terminals:
         return False
 
     def pieces(self, sequence: Sequence) -> list[Node]:
-        """Return the parts of a sequence that is not a lexeme; neighbours that may be one together
-        are one part."""
+        """Return the parts of a sequence that is not a lexeme. Neighbours that may form one lexeme
+        are joined."""
         pieces: list[Node] = []
         run: list[Node] = []
         for item in (*sequence.items, None):
@@ -119,8 +120,8 @@ class Terminals:
             raise _TooManyError
 
     def _find_levels(self) -> None:
-        """Find how many levels of rules are below each; None: it is recursive, too deep for a
-        lexeme, or has a part that is none."""
+        """Find the levels of rules below each rule. None: the rule is recursive, too deep for a
+        lexeme, or has a part that cannot be in a lexeme."""
         refers = [
             {node.rule for node in within(rule) if isinstance(node, Reference)}
             for rule in self._rules
@@ -136,8 +137,8 @@ class Terminals:
             left.difference_update(known)
 
     def _is_none(self, node: Node) -> bool:
-        """Return whether a part is no lexeme, whatever is in it: a token, or what is repeated and
-        may be empty, which a lexer has too many ways to read."""
+        """Return whether a part can never be in a lexeme: a token, or a repetition of a part that
+        may be empty, which a lexer could read in too many ways."""
         if isinstance(node, Times):
             return node.again and self.is_nullable(node.part)
         return isinstance(node, Special)
@@ -178,7 +179,8 @@ class Terminals:
         return bits
 
     def _look_at_characters(self) -> None:
-        """Find which rules may be empty, which characters begin them, and which follow parts."""
+        """Find which rules may be empty, which characters begin them, and which may follow
+        parts."""
         changed = True
         while changed:
             changed = False
@@ -194,7 +196,7 @@ class Terminals:
                 self._follow_by(rule, after[i], after)
 
     def _follow_by(self, node: Node, bits: int, after: list[int]) -> None:
-        """Note that these characters may follow a part."""
+        """Record that these characters may follow a part."""
         self._step()
         self._follow[node] = self._follow.get(node, 0) | bits
         match node:
@@ -213,7 +215,7 @@ class Terminals:
                     self._follow_by(choice, bits, after)
 
     def _lexemes(self) -> Iterator[Node]:
-        """Yield the lexemes, as parts are split so far."""
+        """Yield the lexemes with the current splits."""
         seen = {0}
         left: list[Node] = [self._rules[0]]
         while left:
@@ -229,7 +231,7 @@ class Terminals:
                 left += self.pieces(node) if isinstance(node, Sequence) else node.parts
 
     def _find(self) -> None:
-        """Split lexemes that make a difference, until none does."""
+        """Split unsafe lexemes until all are safe."""
         while True:
             lexemes = list(self._lexemes())
             bad = {
@@ -245,8 +247,8 @@ class Terminals:
             self._split |= bad
 
     def _goes_on(self, one: Node, other: Node) -> bool:
-        """Return whether, after a text of `one`, a character may follow it with which `other` would
-        go on, having read the same text."""
+        """Return whether, after a text of `one`, a character may follow with which `other` could
+        continue the same text."""
         follow = self._follow.get(one, 0)
         a, b = self._graph(one), self._graph(other)
         left = [(i, j) for i in a.first for j in b.first if a.characters[i] & b.characters[j]]
@@ -275,7 +277,8 @@ class Terminals:
     def _add(
         self, graph: _Graph, known: dict[int, tuple[frozenset[int], frozenset[int]]], node: Node
     ) -> tuple[frozenset[int], frozenset[int]]:
-        """Add a part's characters to a graph; return which come first in the part, and last."""
+        """Add a part's characters to a graph; return the first and the last characters of the
+        part."""
         self._step()
         match node:
             case Set():

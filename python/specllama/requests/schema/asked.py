@@ -1,4 +1,4 @@
-"""llguidance's word on JSON schemas."""
+"""Whether llguidance supports a JSON schema."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from functools import lru_cache
 from typing import Any
 
 _LONGEST = 10_000
-"""Characters of a part of a schema that is asked about by itself."""
+"""Most characters of a part of a schema that is checked by itself."""
 
 
 def complaint(text: str) -> str:
-    """Return why llguidance cannot follow a schema, written as JSON; "" if it can."""
-    from llguidance import LLMatcher  # here, as it takes a while
+    """Return why llguidance does not support a schema, given as JSON text; "" if it does."""
+    from llguidance import LLMatcher  # here: importing it takes a while
 
     return LLMatcher.validate_grammar(LLMatcher.grammar_from_json_schema(text))
 
 
 def can_follow(part: Mapping[str, Any]) -> bool:
-    """Return whether llguidance can follow some keywords of a schema."""
+    """Return whether llguidance supports some keywords of a schema."""
     text = json.dumps(part)
     return len(text) <= _LONGEST and _can_follow(text)
 

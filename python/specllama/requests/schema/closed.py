@@ -1,4 +1,4 @@
-"""Objects that have no other properties than those which their schema lists."""
+"""Objects without properties other than those that their schema lists."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _DEEPEST = 16
 
 
 class Listed:
-    """What a schema, and all that holds for the same value, says about properties of objects.
+    """The properties of objects by a schema and all schemas that apply to the same value.
 
     Args:
         schema: A schema.
-        reader: The reader of the whole.
+        reader: The reader of the whole schema.
 
     Attributes:
-        is_object: Whether the type says that the value is, or may be, an object.
-        names: The names that are listed; None: no properties are described.
-        says_others: Whether it says which other properties there may be.
-        allows_others: Whether there may be other properties than the listed ones.
+        is_object: Whether the type includes object.
+        names: The listed names; None: the schema has no `properties`.
+        says_others: Whether the schema defines which other properties are allowed.
+        allows_others: Whether properties other than the listed ones are allowed.
     """
 
     def __init__(self, schema: Any, reader: Reader) -> None:
@@ -45,7 +45,7 @@ class Listed:
 
     @property
     def closed(self) -> Any:
-        """The schema; without other properties, if it does not say that there may be some."""
+        """The schema, closed to other properties unless it defines which are allowed."""
         if not self._is_closed:
             return self._schema
         names = {**(self.names or {}), **self._required}

@@ -12,14 +12,14 @@ UNEVALUATED = frozenset({"unevaluatedProperties", "unevaluatedItems"})
 
 
 def with_evaluated(schema: Mapping[str, Any], reader: Reader) -> dict[str, Any]:
-    """Return a schema with the same values but without these two keywords itself.
+    """Return a schema with the same values, but without these two keywords at its top level.
 
-    What is evaluated depends on which schemas of an `anyOf` hold, so each becomes a case of its
-    own.
+    Which properties and items are evaluated depends on which schemas of an `anyOf` hold, so each of
+    these becomes a separate case.
 
     Args:
-        schema: A schema with one or both of these keywords, repaired.
-        reader: The reader of the whole.
+        schema: A repaired schema with one or both of these keywords.
+        reader: The reader of the whole schema.
     """
     rules = {key: one for key, one in schema.items() if key in UNEVALUATED}
     parts = _parts({key: one for key, one in schema.items() if key not in rules}, reader, 0)
@@ -32,7 +32,8 @@ def with_evaluated(schema: Mapping[str, Any], reader: Reader) -> dict[str, Any]:
 
 
 def _parts(schema: Any, reader: Reader, depth: int) -> list[dict[str, Any]]:
-    """Return schemas that together are this one, and have no others that hold at once in them."""
+    """Return schemas that together are equivalent to this one. They contain no schemas that apply
+    to the same value, except in `anyOf`."""
     given = reader.read(schema, depth)
     if isinstance(given, bool):
         return [] if given else [{"anyOf": [False]}]

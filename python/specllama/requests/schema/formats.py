@@ -33,30 +33,31 @@ _PATTERNS = {
         for n in range(1, 9)
     },
 }
-"""Formats that llguidance has not, or has wider: its dates have a 29th of February in any year."""
+"""Formats that llguidance does not support, or checks less strictly: its dates allow a 29th of
+February in every year."""
 
 _KNOWN = frozenset({"email", "hostname", "ipv4", "ipv6", "uuid", "uri"})
-"""Formats that llguidance follows."""
+"""Formats that llguidance supports."""
 
 _EQUALS = {
-    # Of zod, for e-mail addresses.
+    # zod's pattern for e-mail addresses.
     r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$":
         r"^([A-Za-z0-9_'+-]+\.)*[A-Za-z0-9_'+-]*[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2,}$",
-    # Of pydantic, for decimals.
+    # pydantic's pattern for decimals.
     r"^(?!^[-+.]*$)[+-]?0*\d*\.?\d*$": r"^[+-]?(\d+\.?\d*|\.\d+)$",
 }  # fmt: skip
-"""Well-known patterns that look ahead, and patterns that match the same without that."""
+"""Well-known patterns with look-ahead, and equivalent patterns without it."""
 
 
 def formatted(name: str) -> dict[str, str] | None:
-    """Return the keyword that holds a string to a format; None if the format is not known."""
+    """Return a schema keyword for the format of a string; None if the format is unknown."""
     if name in _PATTERNS:
         return {"pattern": f"^{_PATTERNS[name]}$"}
     return {"format": name} if name in _KNOWN else None
 
 
 def followable(pattern: str) -> str | None:
-    """Return a regular expression that matches the same texts and that llguidance can follow; None
-    if there is none, or the given one is not valid."""
+    """Return an equivalent regular expression that llguidance supports; None if there is none, or
+    if the given one is not valid."""
     pattern = _EQUALS.get(pattern, pattern)
     return pattern if can_follow({"type": "string", "pattern": pattern}) else None

@@ -16,8 +16,8 @@ from specllama.requests.schema.repaired import SchemaError
 from specllama.requests.schema.schema_grammar import SchemaGrammar
 
 _SPACE = " "
-"""White space where JSON allows any, or none: a model that may write more of it may never stop, and
-indentation takes tokens that nobody reads."""
+"""The only white space (besides none) allowed where JSON allows any: with more, a model might never
+stop, and indentation would only cost tokens."""
 
 _SHORT_ESCAPES = 'nrbtf\\"'
 _CONTROLS = re.compile(r"\\u00[01]")
@@ -27,11 +27,11 @@ def schema_grammar(schema: Any, *, strict: bool = False) -> SchemaGrammar:
     """Return the grammar of a JSON schema.
 
     Args:
-        schema: As Python has it; {} or True: any JSON value.
-        strict: Whether to refuse a schema of which something would be left to the model.
+        schema: The schema as a Python value; {} or True: any JSON value.
+        strict: Refuse a schema that cannot be enforced completely.
 
     Raises:
-        ArgumentError: It is not a schema, too large, or no value follows it.
+        ArgumentError: It is not a schema, is too large, or allows no value.
     """
     found = _grammar_of(_written(schema))
     if strict and found.left:
@@ -57,7 +57,7 @@ def _grammar_of(written: str) -> SchemaGrammar:
     if not prepared.has_other_names:
         options["json_allow_general_unicode_escapes"] = True
     elif not _CONTROLS.search(written):
-        # Else another property could be called like a listed one, spelled with \u.
+        # Otherwise another property could have the name of a listed one, spelled with \u.
         options["json_allowed_escapes"] = _SHORT_ESCAPES
     text = json.dumps({**whole, "x-guidance": options}, ensure_ascii=False)
     if reason := complaint(text):
@@ -66,7 +66,7 @@ def _grammar_of(written: str) -> SchemaGrammar:
 
 
 def _sentence(reason: str) -> str:
-    """Return what llguidance says of a schema in our words."""
+    """Turn llguidance's complaint about a schema into a message."""
     first = reason.partition("\n")[0]
     detail = first.removeprefix("Unsatisfiable schema: ")
     what = "cannot be followed" if detail == first else "allows no value"

@@ -1,4 +1,4 @@
-"""Keywords about a value itself, in the form that llguidance follows."""
+"""Keywords about a value itself, in the form that llguidance supports."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ _MOST_PATTERNS = 32
 """Most patterns of names: llguidance compares each with each."""
 
 _EXACT = 2**53
-"""The largest integer up to which doubles tell all apart."""
+"""Up to this number, doubles represent all integers exactly."""
 
 
 def with_known_keywords(schema: dict[str, Any], reader: Reader) -> dict[str, Any]:
-    """Return a schema without keywords that llguidance cannot follow, which are left to the model.
+    """Return a schema without the keywords that llguidance does not support. The reader records
+    these; they are not enforced.
 
     Args:
-        schema: A repaired schema, without those that hold at once with it.
-        reader: The reader of the whole.
+        schema: A repaired schema, without the schemas that apply to the same value.
+        reader: The reader of the whole schema.
     """
     found = dict(schema)
     for key in ("$dynamicRef", "$recursiveRef"):
@@ -40,7 +41,7 @@ def with_known_keywords(schema: dict[str, Any], reader: Reader) -> dict[str, Any
     ):
         reader.leave("patternProperties")
         del found["patternProperties"]
-        found.pop("additionalProperties", None)  # of names without these patterns
+        found.pop("additionalProperties", None)  # for names that do not match the patterns
     return found
 
 

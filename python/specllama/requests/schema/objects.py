@@ -1,4 +1,4 @@
-"""Names and numbers of an object's properties, by keywords that llguidance follows."""
+"""Names and numbers of an object's properties, expressed by keywords that llguidance supports."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from typing import Any
 from specllama.requests.schema.reader import Reader
 
 _MOST_CHOICES = 64
-"""Most sets of properties that are written out for minProperties and maxProperties."""
+"""Most sets of properties that are listed for minProperties and maxProperties."""
 
 
 def with_named_properties(
     schema: Mapping[str, Any], names: Any, reader: Reader
 ) -> tuple[dict[str, Any], list[Any]]:
-    """Return a schema of objects, and what else must hold, for a schema with propertyNames.
+    """Return a schema of objects, and further schemas that must also hold, for a schema with
+    propertyNames.
 
     Args:
         schema: The schema without propertyNames.
-        names: The schema of the names, its reference followed.
-        reader: The reader of the whole.
+        names: The schema of the names, with its reference resolved.
+        reader: The reader of the whole schema.
     """
     found = dict(schema)
     if isinstance(names, bool) or not names.keys() - {"type"}:
@@ -45,11 +46,11 @@ def with_named_properties(
 def with_counted_properties(
     schema: Mapping[str, Any], reader: Reader
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return a schema of objects, and schemas of which one must hold besides, that allow as many
-    properties as minProperties and maxProperties of the given schema do.
+    """Return a schema of objects, and alternatives of which one must also hold. Together they allow
+    the numbers of properties given by minProperties and maxProperties.
 
-    llguidance counts properties only if all that are listed are required. So optional ones are
-    either required or forbidden, in each way that has the right number.
+    llguidance counts properties only if all listed ones are required. So each alternative requires
+    some of the optional properties and forbids others.
     """
     properties, required = schema.get("properties", {}), schema.get("required", [])
     optional = [
@@ -89,12 +90,12 @@ def with_counted_properties(
 def _choices(
     names: Sequence[str], low: int, high: float, is_open: bool
 ) -> list[tuple[Sequence[str], Sequence[str]]] | None:
-    """Return the ways to have from `low` to `high` of the names, or of other ones if `is_open`: for
-    each the names that must come and those that may not. None: there are too many."""
+    """Return the ways to choose from `low` to `high` of the names, or of other ones if `is_open`:
+    for each way, the required and the forbidden names. None: there are too many ways."""
     least = 0 if is_open else low
     most = int(min(high, len(names)))
     exact = range(least, low if math.isinf(high) else most + 1)
-    # From here on, more may come: only the first names are chosen.
+    # With no upper limit, more names may follow: only the first `low` ones are chosen.
     first = [low] if math.isinf(high) and low <= len(names) else []
     if sum(math.comb(len(names), n) for n in (*exact, *first)) > _MOST_CHOICES:
         return None

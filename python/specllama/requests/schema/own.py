@@ -1,4 +1,4 @@
-"""The JSON schemas of Python's types: pydantic's models, dataclasses, TypedDicts and others."""
+"""JSON schemas of Python types: pydantic models, dataclasses, TypedDicts and others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from specllama.errors import ArgumentError
 
 
 def is_type(value: Any) -> bool:
-    """Return whether a value is a type: a class, one such as list[int], or a name for one."""
+    """Return whether a value is a type: a class, a generic such as list[int], or a type alias."""
     is_alias = type(value).__name__ == "TypeAliasType"  # of typing, or of typing_extensions
     return isinstance(value, type) or get_origin(value) is not None or is_alias
 
@@ -17,8 +17,8 @@ def is_type(value: Any) -> bool:
 def own_schema(kind: Any) -> dict[str, Any]:
     """Return the JSON schema of a type, made by pydantic.
 
-    Sets are lists in JSON. pydantic reads those with equal items, too, so the schema does not
-    exclude them: no grammar could.
+    Sets are lists in JSON. The schema allows equal items in them: a grammar cannot exclude these,
+    and pydantic accepts them.
 
     Raises:
         ArgumentError: pydantic is not installed, or the type has no JSON schema.
@@ -29,8 +29,8 @@ def own_schema(kind: Any) -> dict[str, Any]:
         from pydantic.json_schema import GenerateJsonSchema
     except ImportError:
         raise ArgumentError(
-            f"json_schema is the type {_check.quoted(kind)}, whose schema is made by pydantic, "
-            "which is not installed: pip install pydantic, or give the schema as a dict."
+            f"json_schema is the type {_check.quoted(kind)}. Its schema needs pydantic, which is "
+            "not installed: pip install pydantic, or give the schema as a dict."
         ) from None
 
     class Generator(GenerateJsonSchema):

@@ -1,4 +1,4 @@
-"""JSON schemas as llguidance follows them."""
+"""JSON schemas in the form that llguidance supports."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from specllama.requests.schema.repaired import SchemaError
 from specllama.requests.schema.together import split
 
 _MOST_PROPERTIES = 1024
-"""Properties of an object: the time that llguidance takes grows with their square."""
+"""Most properties of an object: llguidance's time grows with their square."""
 
 _LEVELS = 8
-"""Values within values before a definition begins: llguidance reads no deep nesting."""
+"""Levels of nested values before a definition is used: llguidance does not read deep nesting."""
 
 
 class Prepared:
-    """A JSON schema in the form that llguidance follows.
+    """A JSON schema in the form that llguidance supports.
 
     Args:
         schema: The schema, a JSON value.
 
     Attributes:
         schema: The result, with definitions of its own.
-        left: What restricts values but is left to the model, keywords as JSON has them.
-        remarks: Clauses about what is checked differently, and harms nobody.
-        has_other_names: Whether an object may have properties besides those that it lists.
+        left: Keywords, as JSON, that restrict values but are not enforced.
+        remarks: Clauses about harmless differences from the schema.
+        has_other_names: Whether an object may have properties that its schema does not list.
 
     Raises:
         SchemaError: It cannot be read, or is too large.
@@ -58,7 +58,7 @@ class Prepared:
         self.remarks = list(self._reader.remarks)
 
     def _value(self, schema: Any) -> Any:
-        """Return the form of the schema of a value, or a reference to it."""
+        """Return the supported form of the schema of a value, or a reference to it."""
         given = self._reader.read(schema)
         if isinstance(given, bool):
             return given
@@ -73,8 +73,8 @@ class Prepared:
         return found
 
     def _defined(self, target: Any, beside: Mapping[str, Any], schema: Any) -> Any:
-        """Return a reference to the definition of a schema: one for each target, and what holds
-        beside it."""
+        """Return a reference to the definition of a schema. There is one definition for each pair
+        of a target and the keywords next to the reference."""
         key = (id(target), json.dumps(beside, sort_keys=True))
         if key not in self._names:
             self._names[key] = f"{len(self._names)}"
@@ -88,12 +88,13 @@ class Prepared:
         return self._visit(listed.closed, 0, alone=not listed.is_object)
 
     def _visit(self, schema: Any, depth: int, *, alone: bool = False) -> Any:
-        """Return the form of a schema that may hold for a value together with others.
+        """Return the supported form of a schema that may apply to a value together with others.
 
         Args:
             schema: The schema.
-            depth: How many schemas of the same value it is inside.
-            alone: Whether its alternatives hold alone, so each says what its objects are.
+            depth: Number of schemas for the same value around it.
+            alone: Whether no other schema applies besides its alternatives, so that each describes
+                its objects completely.
         """
         given = self._reader.read(schema, depth)
         if isinstance(given, bool):
@@ -115,8 +116,8 @@ class Prepared:
         return forms[0] if forms else True
 
     def _counted(self, own: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
-        """Return a schema with the names and the numbers of properties expressed by other keywords,
-        and what else must hold."""
+        """Return a schema with the names and numbers of properties expressed by other keywords, and
+        further schemas that must also hold."""
         others: list[Any] = []
         if "propertyNames" in own:
             names = self._reader.followed(own.pop("propertyNames"))
@@ -130,7 +131,7 @@ class Prepared:
         return own, others
 
     def _form(self, key: str, value: Any, depth: int, alone: bool) -> Any:
-        """Return the value of a keyword, with the forms of the schemas in it."""
+        """Return the value of a keyword, with the schemas in it in the supported form."""
         if key in ("items", "additionalProperties"):
             return self._value(value)
         if key in ("properties", "patternProperties"):
@@ -143,19 +144,19 @@ class Prepared:
         return value
 
     def _followable(self, schemas: list[Any]) -> list[Any]:
-        """Return alternatives without texts whose pattern cannot be followed, if there is another
-        way to say something: pydantic's decimals are numbers, too."""
+        """Return alternatives without texts whose pattern is not supported, if another alternative
+        is left: pydantic's decimals may also be numbers."""
         odd = [_odd_pattern(self._reader.followed(one)) for one in schemas]
         kept = [one for one, pattern in zip(schemas, odd, strict=True) if pattern is None]
         if len(kept) == len(schemas) or all(_is_null(self._reader.followed(one)) for one in kept):
             return schemas
         for pattern in filter(None, odd):
-            self._reader.remark(f"a text with the pattern {pattern!r:.80} does not come")
+            self._reader.remark(f"texts with the pattern {pattern!r:.80} are not generated")
         return kept
 
 
 def _odd_pattern(schema: Any) -> str | None:
-    """Return the pattern of a text, if llguidance cannot follow it."""
+    """Return the pattern of a text if llguidance does not support it."""
     if isinstance(schema, bool) or schema.get("type") != ["string"] or "pattern" not in schema:
         return None
     return None if followable(schema["pattern"]) is not None else schema["pattern"]

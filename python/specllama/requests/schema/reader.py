@@ -1,4 +1,4 @@
-"""Reads the parts of a JSON schema, and keeps what is to be said about it."""
+"""Reads the parts of a JSON schema, and records the keywords that cannot be enforced."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from specllama.requests.schema.references import References
 from specllama.requests.schema.repaired import SchemaError, repaired
 
 _MOST_PARTS = 20_000
-"""Most schemas in a schema, references followed."""
+"""Most schemas in a schema, with references resolved."""
 
 _MOST_CONSTANTS = 400_000
-"""Most constants in a schema, references followed; most schemas are read three times."""
+"""Most constants in a schema, with references resolved; most schemas are read three times."""
 
 _DEEPEST = 48
-"""Most parts inside each other that hold for the same value."""
+"""Most levels of nested parts that apply to the same value."""
 
 
 class Reader:
@@ -26,8 +26,8 @@ class Reader:
         schema: The whole schema.
 
     Attributes:
-        left: What restricts values but cannot be expressed, keywords as JSON has them.
-        remarks: Clauses on what is checked differently, and harms nobody.
+        left: Keywords, as JSON, that restrict values but cannot be expressed.
+        remarks: Clauses about harmless differences from the schema.
     """
 
     def __init__(self, schema: Any) -> None:
@@ -38,7 +38,7 @@ class Reader:
         self._n_constants = 0
 
     def leave(self, key: str, *value: Any) -> None:
-        """Record a keyword, perhaps with its value, that is left to the model."""
+        """Record a keyword, optionally with its value, that is not enforced."""
         self.left[f'"{key}"' + "".join(f": {json.dumps(one):.80}" for one in value)] = None
 
     def remark(self, what: str) -> None:
@@ -46,11 +46,11 @@ class Reader:
         self.remarks[what] = None
 
     def read(self, schema: Any, depth: int = 0) -> Any:
-        """Return a part repaired, or True or False. Raises SchemaError.
+        """Return a repaired part, or True or False. Raises SchemaError.
 
         Args:
             schema: The part.
-            depth: How many others, which hold for the same value, it is inside.
+            depth: Number of parts for the same value around it.
         """
         if depth > _DEEPEST:
             raise SchemaError(f"more than {_DEEPEST} references or allOf inside each other")
@@ -67,7 +67,7 @@ class Reader:
         return repaired(schema, self.leave)
 
     def target(self, schema: Mapping[str, Any]) -> Any:
-        """Return what the reference in a part leads to; True if it leads nowhere."""
+        """Return the target of the reference in a part; True if there is none."""
         try:
             return self._references.target(schema)
         except LookupError:
@@ -75,7 +75,7 @@ class Reader:
             return True
 
     def followed(self, schema: Any) -> Any:
-        """Return a part repaired, its reference followed; True or False for these."""
+        """Return a repaired part with its reference resolved, or True or False."""
         given = self.read(schema)
         if isinstance(given, bool) or "$ref" not in given:
             return given

@@ -1,4 +1,4 @@
-"""The references of a JSON schema, followed to their targets."""
+"""Resolves the references of a JSON schema."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DATA = frozenset({"const", "enum", "default", "example", "examples"})
 
 
 class References:
-    """Finds the targets of references inside one schema: by pointer (#/$defs/name), by anchor
+    """Finds the targets of references inside a schema: by pointer (#/$defs/name), by anchor
     (#name), and by the `$id` of a part.
 
     Args:
@@ -19,7 +19,7 @@ class References:
     """
 
     def __init__(self, schema: Any) -> None:
-        # Up to draft 7, nothing counts beside a $ref.
+        # Up to draft 7, keywords next to a $ref are ignored.
         draft = schema.get("$schema") if isinstance(schema, dict) else None
         self._is_old = "draft-0" in str(draft)
         self._bases: dict[int, str] = {}
@@ -49,7 +49,7 @@ class References:
         return base
 
     def target(self, schema: Mapping[str, Any]) -> Any:
-        """Return the target of the reference in a schema. Raises LookupError if it has none inside
+        """Return the target of the reference in a schema. Raises LookupError if it is not inside
         the whole schema."""
         reference = schema["$ref"]
         if not isinstance(reference, str):

@@ -1,4 +1,4 @@
-"""Repairs of what is not quite a JSON schema, but clear."""
+"""Repairs JSON schemas that have errors but a clear meaning."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TYPES: Mapping[str, str | None] = {
     "null": "null", "none": "null", "nil": "null",
     "any": None, "": None,
 }  # fmt: skip
-"""JSON schema's types by the names that people give them; None: any type."""
+"""The types of JSON schema by commonly used names; None: any type."""
 
 _COUNTS = (
     "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties",
@@ -30,17 +30,18 @@ _KEYWORDS = frozenset({
     "unevaluatedProperties", "required", "items", "prefixItems", "additionalItems", "contains",
     "unevaluatedItems", "uniqueItems", "pattern", "format",
 })  # fmt: skip
-"""Keywords that restrict values. The others describe them, or are unknown."""
+"""Keywords that restrict values. Others only describe them, or are unknown."""
 
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
 _BY_NAME = (
     "properties", "patternProperties", "dependentSchemas", "dependentRequired", "dependencies",
 )  # fmt: skip
 _EXACT = 2**53
-"""The largest integer up to which doubles, as which llguidance reads numbers, tell all apart."""
+"""Up to this number, doubles represent all integers exactly; llguidance reads numbers as
+doubles."""
 
 _LARGEST = 2**62
-"""The largest bound for which llguidance makes an expression."""
+"""The largest bound that llguidance supports."""
 
 
 class SchemaError(Exception):
@@ -48,17 +49,18 @@ class SchemaError(Exception):
 
 
 def repaired(schema: Mapping[str, Any], left: Callable[..., None]) -> dict[str, Any]:
-    """Return one schema, without those inside it, with what is meant instead of what is written:
-    counts as integers, bounds as numbers, the names of types, and keywords of other drafts.
+    """Return a repaired schema. Schemas inside it are not repaired.
 
-    Keywords that do not restrict values are left out.
+    Counts become integers, bounds numbers, other names of types those of JSON schema, and keywords
+    of older drafts those of 2020-12. Keywords that do not restrict values are left out.
 
     Args:
-        schema: As the user or client gave it.
-        left: Called with a keyword, and perhaps its value, that is left out though it restricts.
+        schema: The schema as given by the user or client.
+        left: Called with a keyword, optionally with its value, that restricts values but is left
+            out.
 
     Raises:
-        SchemaError: It is not clear what is meant.
+        SchemaError: The meaning is not clear.
     """
     found = {
         key: one
@@ -110,7 +112,7 @@ def _number(key: str, value: Any) -> int | float:
         number = float(value) if isinstance(value, str) else value
         if isinstance(number, bool) or not math.isfinite(number):
             raise ValueError
-    except OverflowError:  # an int beyond any double
+    except OverflowError:  # an int larger than any double
         return int(number)
     except (TypeError, ValueError):
         raise SchemaError(f"{key} {value!r:.80}, which must be a number") from None
@@ -141,15 +143,15 @@ def _repair_bound(schema: dict[str, Any], key: str, left: Callable[..., None]) -
 
 
 def _repair_old_bound(schema: dict[str, Any], key: str) -> None:
-    """In draft 4, exclusiveMinimum says whether the minimum itself is excluded."""
+    """In draft 4, exclusiveMinimum is a flag: the minimum itself is excluded."""
     bound = key.replace("exclusiveM", "m")
     if schema.pop(key) and bound in schema:
         schema[key] = _number(bound, schema.pop(bound))
 
 
 def _repair_excluded(schema: dict[str, Any]) -> None:
-    """llguidance allows an excluded whole number if the other bound is less than 1 away; so a value
-    just beside it becomes the bound."""
+    """llguidance wrongly allows an excluded integer if the other bound is less than 1 away. So a
+    value next to it becomes the bound."""
     for bound, other, sign in (("Minimum", "Maximum", 1), ("Maximum", "Minimum", -1)):
         excluded = schema.get(f"exclusive{bound}")
         keys = (f"exclusive{other}", other.lower())
@@ -176,7 +178,7 @@ def _repair_types(schema: dict[str, Any]) -> None:
 
 
 def _repair_required(schema: dict[str, Any]) -> None:
-    """Before draft 4, each property said itself whether it is required."""
+    """Before draft 4, `required` was a flag of each property."""
     names = schema.pop("required", [])
     names = [names] if isinstance(names, str) else names
     names = [one for one in names if isinstance(one, str)] if isinstance(names, list) else []

@@ -10,9 +10,9 @@ class SchemaGrammar:
     """A JSON schema as a grammar.
 
     Attributes:
-        text: The schema in the form that llguidance follows, as JSON.
-        left: What restricts values but is left to the model, keywords as JSON has them.
-        remarks: Clauses about what is checked differently, and harms nobody.
+        text: The schema in the form that llguidance supports, as JSON.
+        left: Keywords, as JSON, that restrict values but are not enforced.
+        remarks: Clauses about harmless differences from the schema.
     """
 
     text: str
@@ -21,5 +21,5 @@ class SchemaGrammar:
 
     @property
     def warnings(self) -> list[str]:
-        """All that differs from the schema, as clauses."""
+        """All differences from the schema, as clauses."""
         return [*(f"{one} is not enforced" for one in self.left), *self.remarks]

@@ -1,4 +1,4 @@
-"""What else must hold for a value, by keywords that llguidance does not follow."""
+"""Schemas that must also hold for a value, from keywords that llguidance does not support."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _TAKEN = frozenset({
 def split(
     schema: Mapping[str, Any], given: Mapping[str, Any], reader: Reader
 ) -> tuple[dict[str, Any], list[Any]]:
-    """Return what a schema says itself, by keywords that llguidance follows, and other schemas that
-    must hold as well, which say the rest.
+    """Split a schema into one with the keywords that llguidance supports, and other schemas that
+    must also hold.
 
     Args:
-        schema: The schema as the user or client gave it.
-        given: The same, repaired.
-        reader: The reader of the whole.
+        schema: The schema as given by the user or client.
+        given: The same schema, repaired.
+        reader: The reader of the whole schema.
     """
     own = {key: one for key, one in given.items() if key not in _TAKEN}
     found: list[Any] = []
@@ -50,7 +50,7 @@ def split(
 
 
 def _opposite(schema: Any, reader: Reader) -> Any:
-    """Return the opposite of a schema if that is simple; else True, as it is left to the model."""
+    """Return the negation of a schema if that is simple; else True, so it is not enforced."""
     given = reader.followed(schema)
     if isinstance(given, bool) or not given:
         return given is False
