@@ -67,10 +67,10 @@ def test_resampling_removes_a_tone_above_half_of_the_rate() -> None:
     ("source", "said"),
     [
         (b"", "not a WAV file"),
-        (b"ID3\4", "MP3 and FLAC are not read"),
+        (b"ID3\4", "MP3 and FLAC are not supported"),
         (b"RIFF\x04\0\0\0WAVE", "not a WAV file of PCM"),
         (wav([]), "no samples"),
-        (wav([0.0], rate=1), "channels of 1 samples"),
+        (wav([0.0], rate=1), "1 channels, 1 Hz"),
         (wav(np.zeros(4001 * 600), rate=4000, width=1), "longer than 600 seconds"),
         (7, "must be a path"),
     ],

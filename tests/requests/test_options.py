@@ -129,7 +129,7 @@ def test_an_unknown_option_raises_type_error() -> None:
         ("max_new_tokens", "is called max_tokens here"),
         ("repetition_penalty", "is called repeat_penalty here"),
         ("stream", r"session\.stream\(prompt\)"),
-        ("tools", "are for chat"),
+        ("tools", "is an option of chat"),
     ],
 )
 def test_option_names_of_other_libraries_give_a_hint(name: str, message: str) -> None:

@@ -162,7 +162,8 @@ COMMANDS = (
         ("/file", "/read", "/glob"), "PATH", "attach a file, or all that match a pattern, to the "
         "next message", _file,
     ),
-    Command(("/image",), "PATH", "attach an image, or all that match a pattern, to the next message",
+    Command(("/image",), "PATH", "attach an image, or all that match a pattern, to the next "
+            "message",
             _image),
     Command(("/regen",), "", "answer the last message again", _regenerate),
     Command(("/clear", "/reset"), "", "forget all but the system message", _clear),

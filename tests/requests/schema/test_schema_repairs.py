@@ -138,7 +138,7 @@ def test_keywords_that_cannot_be_enforced_are_named(
         ({"type": "object", "minProperties": 2}, "for minProperties 2, equal names count, too"),
         (
             {"anyOf": [{"type": "number"}, {"type": "string", "pattern": "^(?=a)b$"}]},
-            "a text with the pattern '^(?=a)b$' does not come",
+            "texts with the pattern '^(?=a)b$' are not generated",
         ),
     ],
 )
