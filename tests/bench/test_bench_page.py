@@ -176,5 +176,5 @@ def test_bench_html_is_refused_for_simulations(
 ) -> None:
     options: list[Any] = ["--simulate", "curves.json", "--html", str(tmp_path / "bench.html")]
     assert main(["bench", *options]) == 2
-    assert "--html shows what was measured" in capsys.readouterr().err
+    assert "--html shows measurements" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

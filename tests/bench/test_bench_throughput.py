@@ -145,9 +145,9 @@ def test_throughput_scores_match_sums_by_hand() -> None:
     ("arguments", "message"),
     [
         (["--concurrency", "2", "64"], "but 128 requests are to be made; raise --texts"),
-        (["--concurrency", "2", "--html", "a.html"], "--html has no page for --concurrency"),
+        (["--concurrency", "2", "--html", "a.html"], "--html and --concurrency exclude"),
         (["--concurrency", "2", "--simulate", "a.json"], "leave out --concurrency"),
-        (["--llama-server", "llama-server"], "say how many: --concurrency"),
+        (["--llama-server", "llama-server"], "--llama-server requires --concurrency"),
         (["--concurrency", "2", "--llama-server", "/no/such"], "There is no file /no/such"),
         (["--concurrency", "2", "--contestants", "server"], "needs llama.cpp's llama-server"),
         (["--concurrency", "2", "--contestants", "cascade"], "needs a draft model (-md)"),

@@ -79,7 +79,8 @@ def test_prompt_option_asks_one_message_and_ends(chat: Run, model: Path) -> None
     said = chat("-m", str(model), "-f", "/nowhere.txt", "-p", "a", code=2)
     assert said.err == "specllama: /nowhere.txt cannot be read: No such file or directory.\n"
     said = chat("-m", str(model), "-f", "-", lines="a\n", code=2)
-    assert said.err == "specllama: -f - is where messages come from; give the message with -p.\n"
+    why = "reads standard input, from which messages are read; give the message with -p"
+    assert said.err == f"specllama: -f - {why}.\n"
 
 
 def test_chat_sends_files_before_the_prompt(chat: Run, smollm2: Path, tmp_path: Path) -> None:
@@ -121,9 +122,8 @@ def test_chat_reads_pipes_from_process_substitution(chat: Run, smollm2: Path) ->
     assert n_prompt(process.stderr) > n_prompt(asked) + 100
     assert "is not read" not in process.stderr
     said = chat(*options, "-f", "/dev/stdin", code=2).err
-    assert said == (
-        "specllama: -f /dev/stdin is where messages come from; give the message with -p.\n"
-    )
+    why = "reads standard input, from which messages are read; give the message with -p"
+    assert said == f"specllama: -f /dev/stdin {why}.\n"
 
 
 def test_chat_template_file_replaces_the_models_template(
@@ -168,7 +168,7 @@ def test_a_saved_conversation_is_continued(chat: Run, model: Path, tmp_path: Pat
     assert [(one["role"], one["content"]) for one in held] == turns
     said = chat("-m", str(model), lines=f"/load {path}\n/system\n/regen\nb\n/save {path}\n")
     assert said.out == ":abcd\ncd\n"
-    assert "2 messages from" in said.err
+    assert "2 messages loaded from" in said.err
     assert "System message: c\n" in said.err
     contents = [one["content"] for one in json.loads(path.read_text())]
     assert contents == ["c", "u", ":abcd", "b", "cd"]

@@ -62,9 +62,7 @@ def test_chat_answers_in_a_terminal_and_ends_at_end_of_input(
     model: Path, tmp_path: Path, kind: str
 ) -> None:
     with chat(model, tmp_path, kind=kind) as terminal:
-        hint = (
-            "plain without specllama[chat]" if "without" in kind else "/help lists what there is."
-        )
+        hint = "pip install 'specllama[chat]'" if "without" in kind else "/help lists the commands."
         terminal.wait_for(hint)
         ready(terminal)
         terminal.type("u\r")

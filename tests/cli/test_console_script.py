@@ -32,13 +32,13 @@ def test_console_script_refuses_bad_combinations_with_one_sentence(tmp_path: Pat
          "program; see spec-cli --help."),
         (["--temperatur", "1"], "there is no option --temperatur; did you mean --temperature?; see "
          "spec-cli --help."),
-        (["-cnv", "-i"], "-cnv is no option here: spec-cli answers once, specllama chat "
-         "converses; leave it out; -i is no option here: "),
+        (["-cnv", "-i"], "-cnv is not supported: spec-cli answers once, specllama chat "
+         "converses; leave it out; -i is not supported: "),
         (["-np", "2"], "-np is an option of specllama "),
         (["-m", "llama3", "-p", "x"], "There is no file llama3. A model is named by its GGUF "),
         (["-md", "a/b", "-p", "x"], "There is no file a/b. If it is a model of the Hugging Face "),
-        (["x.gguf", "-p", "x"], "what is x.gguf for? A model is named with -m x.gguf; see "),
-        (["hello"], "what is 'hello' for? A prompt is given with -p; see spec-cli --help."),
+        (["x.gguf", "-p", "x"], "unexpected argument x.gguf; give a model with -m x.gguf; see "),
+        (["hello"], "unexpected argument 'hello'; give a prompt with -p; see spec-cli --help."),
         (["-p", "x", "-c", "y"], "-c needs a whole number, not "),
         (["--", "x"], "there is no option --; see spec-cli --help."),
         (["-j", "{}", "--grammar-file", "x"], "Give one of --grammar, --grammar-file, -j, "),
@@ -59,7 +59,7 @@ def test_options_of_llama_cpp_are_translated_or_reported_as_without_effect() -> 
     pasted = console_script(*model, *typed.split())
     assert pasted.returncode == 0, pasted.stderr
     assert pasted.stdout == plain.stdout != ""
-    assert pasted.stderr == "spec-cli: --jinja, -ub, -st change nothing here.\n"
+    assert pasted.stderr == "spec-cli: --jinja, -ub, -st have no effect.\n"
 
 
 def test_json_schema_file_option_constrains_the_text(tmp_path: Path) -> None:

@@ -13,15 +13,15 @@ KNOWN = {**_core.spec_cli_flags(), "--n-cpu-moe": True, "-": False}
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("serve -ctv q8_0 --numa distribute", "--numa is no option here: threads are not pinned"),
-        ("serve --mirostat 2", "--mirostat is no option here: this way of sampling is not supp"),
-        ("serve -C ff", "-C is no option here: threads are not pinned"),
+        ("serve -ctv q8_0 --numa distribute", "--numa is not supported: start the program with"),
+        ("serve --mirostat 2", "--mirostat is not supported: use the other sampling"),
+        ("serve -C ff", "-C is not supported: start the program with"),
         ("serve -xb 4", "there is no option -xb; see"),
         ("bench -np 2", "-np is an option of specllama divergence and specllama serve, not of"),
         ("trace -p x --port 80", "--port is an option of specllama serve, not of this program"),
         ("models -fa on", "-fa is an option of spec-cli and specllama chat, not of this program"),
-        ("serve model.gguf", "what is model.gguf for? A model is named with -m model.gguf"),
-        ("chat hello", "what is 'hello' for?"),
+        ("serve model.gguf", "unexpected argument model.gguf; give a model with -m model.gguf"),
+        ("chat hello", "unexpected argument 'hello'"),
         ("serve --ctx 4096", "there is no option --ctx; did you mean --ctx-size?"),
         ("serve --ctx-siz 4096", "there is no option --ctx-siz; did you mean --ctx-size?"),
         ("serve --draft lots", "argument --draft: invalid choice: 'lots'"),
@@ -46,9 +46,9 @@ def test_all_unknown_options_are_refused_at_once(capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit, match="2"):
         main(arguments.split())
     notice, error = capsys.readouterr().err.splitlines()
-    assert notice == "specllama serve: --jinja, -cb, -ub change nothing here."
+    assert notice == "specllama serve: --jinja, -cb, -ub have no effect."
     for name in ("--ssl-key-file", "-i", "--samplers"):
-        assert f"{name} is no option here: " in error
+        assert f"{name} is not supported: " in error
     assert "there is no option --frob" in error
 
 

@@ -205,7 +205,7 @@ def test_models_table_lists_models_with_their_drafts(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["models"]) == 0
-    assert "There are no models in the usual places" in capsys.readouterr().out
+    assert "No models found in the usual folders" in capsys.readouterr().out
     put(home, f"{SNAPSHOTS}/0123/target-Q8_0.gguf", BUNDLED_MODEL)
     put(home, "models/draft.gguf", BUNDLED_DRAFT)
     assert main(["models", str(home / "models")]) == 0
@@ -222,7 +222,7 @@ def test_models_command_names_the_searched_folders(
     (home / "more").mkdir()
     assert main(["models", str(home / "more")]) == 0
     looked = capsys.readouterr().out.splitlines()[-1]
-    assert looked.startswith(f"Looked in: {home / 'hf' / 'hub'}, ")
+    assert looked.startswith(f"Searched: {home / 'hf' / 'hub'}, ")
     for place in (".lmstudio/models", ".ollama/models", "more"):
         assert str(home / place) in looked
 

@@ -106,12 +106,12 @@ def test_a_models_folder_gives_files_and_split_models(tmp_path: Path) -> None:
 
 
 WRONG = [
-    ("", "names no model"),
-    ("[*]\nc = 1\n", "names no model"),
+    ("", "has no model"),
+    ("[*]\nc = 1\n", "has no model"),
     ("[a]\n", r"\[a\]: it has neither a model"),
     ("[a]\nmodel = x\nctx-sise = 1\n", r"\[a\]: there is no option --ctx-sise; did you mean"),
     ("[a]\nmodel = x\nc = many\n", r"\[a\]: argument -c/"),
-    ("[a]\nmodel = x\nimage = y\n", r"\[a\]: --image is no option here"),
+    ("[a]\nmodel = x\nimage = y\n", r"\[a\]: --image is not supported"),
     ("[a]\nmodel = x\nload-on-startup = 7\n", "load-on-startup must be true or false"),
     ("[a\nmodel = x\n", "is not an INI file"),
     ("just words\n", "is not an INI file"),

@@ -78,7 +78,7 @@ def test_corpus_command_builds_and_describes_a_corpus(
     assert main(["corpus", "build", "-o", str(path), str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "tokens of 1 files" in out
-    assert "1 files are no text" in out
+    assert "1 files skipped" in out
     assert main(["corpus", "info", str(path)]) == 0
     assert f"of 1 texts, {path.stat().st_size / 1e6:.1f} MB" in capsys.readouterr().out
     before = path.read_bytes()

@@ -369,7 +369,7 @@ def test_bad_alpha_options_give_one_sentence(
     (tmp_path / "latin").write_bytes(b"\xff")
     for options, sentence in (
         (["-m", str(tmp_path / "none.gguf")], "none.gguf"),
-        (["-md", str(tmp_path / "stranger.gguf")], "has another vocabulary than"),
+        (["-md", str(tmp_path / "stranger.gguf")], "their vocabularies differ"),
         (["-md", str(tmp_path / "empty")], "could draft for"),
         (["-md", str(tmp_path / "none.gguf")], "none.gguf"),
         (["-f", str(tmp_path / "none.txt")], "cannot be read: No such file"),

@@ -47,7 +47,7 @@ def test_smollm2_is_the_default_of_all_commands(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert default_model("spec-cli") == str(SMOL)
-    note = "spec-cli: No model is named (-m, -hf), so this is SmolLM2-135M-Instruct.\n"
+    note = "spec-cli: No model is given (-m, -hf); using SmolLM2-135M-Instruct.\n"
     assert capsys.readouterr().err == note
     seen = []
 
@@ -99,7 +99,7 @@ def test_chat_and_spec_cli_answer_with_smollm2_by_default() -> None:
         )
         assert process.returncode == 0, process.stderr
         assert process.stdout.rstrip("\n") == "Hello! How can I"
-        assert "so this is SmolLM2-135M-Instruct." in process.stderr
+        assert "using SmolLM2-135M-Instruct." in process.stderr
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def test_spec_cli_uses_the_head_of_the_repository(run: Run, hub: HubServer) -> N
     assert "used to draft for it" in process.stderr
     process = run(*SPEC_CLI, "-m", "x.gguf", "-hfd", "auto", *PROMPT)
     assert process.returncode == 2
-    assert process.stderr.startswith("spec-cli: -hfd auto needs -hf")
+    assert process.stderr.startswith("spec-cli: -hfd auto requires -hf")
 
 
 def test_spec_cli_downloads_no_head_if_another_drafter_is_requested(

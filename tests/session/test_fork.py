@@ -20,7 +20,7 @@ from specllama import ClosedError, Drafter, Handle, SpecSession, Stream
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 
 SECONDS = 60
-REFUSED = "ClosedError: The session belongs to the process that this one was forked from"
+REFUSED = "ClosedError: The session belongs to the parent process"
 
 
 def in_child(call: Callable[[], object]) -> str:

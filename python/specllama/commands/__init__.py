@@ -1,2 +1,2 @@
-"""The command `specllama`: one file per subcommand, each with `add_command`. It imports every other
-folder, and none imports it."""
+"""The command `specllama`: one file per subcommand, each with `add_command`. It may import every
+other folder; no folder imports it."""

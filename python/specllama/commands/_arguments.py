@@ -1,4 +1,4 @@
-"""Arguments that subcommands share."""
+"""Arguments shared by subcommands."""
 
 from __future__ import annotations
 
@@ -23,47 +23,46 @@ from specllama.requests.options import FIELDS, GenerateOptions
 from specllama.session import SpecSession
 
 _NAME = re.compile(r"(?<!\S)[a-z]+(?:_[a-z]+)*(?=[.,;:]?(?:\s|$))")
-"""The Python name of an option in a message: between blanks, with at most one punctuation mark
-after it, so that no part of a path matches."""
+"""The Python name of an option in a message. It is between blanks, with at most one punctuation
+mark after it, so that parts of paths do not match."""
 
 _SWITCH: dict[str, Literal["auto"] | bool] = {"auto": "auto", "on": True, "off": False}
 
 _DRAFTERS: dict[str, str | None] = {"none": None}
-"""SpecSession's values for those values of --draft that it calls otherwise."""
+"""Values of --draft that have another value in SpecSession."""
 
 _OF_SERVERS = {"n_seq", "cache_ram", "memory", "memory_file"}
-"""Options of a session that are for several requests."""
+"""Options of a session that only servers use, for several requests."""
 
 SESSION = [
     name for name, field in SESSION_FIELDS.items() if field.flags and name not in _OF_SERVERS
 ]
-"""The options of a session that all commands with a session share."""
+"""The options of a session for all commands with a session."""
 
 _OF_COMMANDS = {"max_tokens", "logprobs"}
-"""Options of a generation that each command has in its own way, or not at all."""
+"""Options of a generation that commands define themselves, or do not have."""
 
 _SAMPLING = [name for name, field in FIELDS.items() if field.flags and name not in _OF_COMMANDS]
 
 
 _DESTINATIONS = {"max_tokens": "n_predict", "draft": "draft_model"}
-"""Where commands keep options that Python calls otherwise."""
+"""Names in the parsed arguments that differ from the names in Python."""
 
 
 def filled(value: str) -> str:
-    """Return the value of an option, or an argument, unless it is empty, as that of a variable that
-    is not set. For argparse."""
+    """Return a value unless it is empty, e.g. from an unset shell variable. For argparse."""
     if not value:
         raise argparse.ArgumentTypeError("is empty; give a value, or leave it out")
     return value
 
 
 def path(value: str) -> Path:
-    """Return a path that is not empty, which would mean the working directory. For argparse."""
+    """Return a path unless it is empty (which would mean the working directory). For argparse."""
     return Path(filled(value))
 
 
 def text(value: str) -> str:
-    """Return what is typed if it is UTF-8. For argparse."""
+    """Return a text if it is UTF-8. For argparse."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -96,7 +95,8 @@ def add_session(parser: argparse.ArgumentParser, *, help: str = "GGUF file") -> 
 def _add_grouped(
     parser: argparse.ArgumentParser, names: Iterable[str], headings: Mapping[str, str]
 ) -> None:
-    """Add options as `add_options` does. `headings`: each by the name of the option after it."""
+    """Add options as `add_options` does. headings: each by the name of the first option below
+    it."""
     group: argparse._ActionsContainer = parser
     for name in names:
         if name in headings:
@@ -107,9 +107,9 @@ def _add_grouped(
 def add_options(
     parser: argparse._ActionsContainer, *names: str, defaults: Mapping[str, object] | None = None
 ) -> None:
-    """Add options of a session or a generation by their Python names, with the flags and the help
-    of the table of options. What is left out is None, unless the command has a default of its own
-    for it in `defaults`."""
+    """Add options of a session or a generation by their Python names, with flags and help from the
+    table of options. An option that is not given is None, unless `defaults` has a default of the
+    command for it."""
     own = defaults or {}
     for name in names:
         field = SESSION_FIELDS.get(name) or FIELDS[name]
@@ -126,7 +126,7 @@ def add_options(
         elif field.choices:
             parser.add_argument(*field.flags, choices=field.choices, **kwargs)
         else:
-            # Ranges of other numbers are checked with the rest of a request, or of a session.
+            # The core checks the ranges of other numbers when the request or session begins.
             kind = _whole(field, name in own) if field.kind == "integer" else _KINDS[field.kind]
             action = "append" if field.kind == "texts" else "store"
             parser.add_argument(
@@ -135,8 +135,7 @@ def add_options(
 
 
 def given_options(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
-    """Return those of the options that `add_options` added which were given, as Python takes
-    them."""
+    """Return the given options among those that `add_options` added, with their Python values."""
     given = {}
     for name in names:
         value = getattr(arguments, name, None)
@@ -152,8 +151,8 @@ def given_options(arguments: argparse.Namespace, names: Iterable[str]) -> dict[s
 
 
 def _whole(field: Field, has_default: bool) -> Callable[[str], int | None]:
-    """Return the type of a whole number, for argparse. Leaving it to the session with "auto" is not
-    for commands with a default of their own."""
+    """Return the type of a whole number, for argparse. "auto", which leaves the choice to the
+    session, is not allowed if the command has a default of its own."""
     words = {word: number for word, number in (field.words or {}).items()
              if not (has_default and number is None)}  # fmt: skip
     if math.isinf(field.low):
@@ -162,7 +161,7 @@ def _whole(field: Field, has_default: bool) -> Callable[[str], int | None]:
 
 
 def _small(text: str) -> str:
-    """Return a sentence with a small letter, unless it begins with a name."""
+    """Return a sentence that begins with a small letter, unless it begins with a name."""
     first = text.partition(" ")[0]
     return text if first[1:] != first[1:].lower() else text[0].lower() + text[1:]
 
@@ -201,7 +200,7 @@ _KINDS: dict[str, Callable[[str], Any]] = {
 
 
 def session_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return SpecSession's arguments, read from the options that `add_session` added."""
+    """Return SpecSession's arguments from the options that `add_session` added."""
     return {
         "model": arguments.model,
         "draft": arguments.draft_model or _DRAFTERS.get(arguments.drafter, arguments.drafter),
@@ -223,25 +222,25 @@ def add_chat_template(parser: argparse.ArgumentParser) -> None:
 
 
 def template_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return SpecSession's arguments, read from the options that `add_chat_template` added."""
+    """Return SpecSession's arguments from the options that `add_chat_template` added."""
     return {"chat_template": arguments.chat_template, "template_args": arguments.template_args}
 
 
 def add_prompt_form(parser: argparse.ArgumentParser) -> None:
-    """Add the options by which `prompt_of` reads a prompt."""
+    """Add the options that `prompt_of` uses."""
     parser.add_argument(
         "-sys", "--system-prompt", dest="system", type=text, metavar="TEXT",
         help="system message, for models with a chat template",
     )  # fmt: skip
     parser.add_argument(
         "-no-cnv", "--no-conversation", "--raw", dest="raw", action="store_true",
-        help="continue the prompt as it is, also by a model with a chat template",
+        help="continue the prompt as it is, even if the model has a chat template",
     )  # fmt: skip
 
 
 def prompt_of(session: SpecSession, prompt: str, arguments: argparse.Namespace) -> list[int]:
-    """Return the tokens of a prompt of a command line: a message if the model has a chat template,
-    unless the options that `add_prompt_form` added say otherwise; else a text to continue. Raises
+    """Return the tokens of a prompt from the command line. If the model has a chat template and
+    -no-cnv is not given, the prompt is a message to answer; else it is a text to continue. Raises
     ArgumentError."""
     if not prompt:
         raise ArgumentError("The prompt is empty; give at least one character.")
@@ -259,7 +258,7 @@ def add_target_url(parser: argparse.ArgumentParser) -> None:
     """Add the options for a target on another machine; see `target_options`."""
     parser.add_argument(
         "-u", "--target-url", metavar="URL",
-        help="specllama server that verifies drafts made here, instead of a model here",
+        help="specllama server that has the model and verifies drafts made here",
     )  # fmt: skip
     parser.add_argument(
         "--target-key", type=filled,
@@ -268,8 +267,8 @@ def add_target_url(parser: argparse.ArgumentParser) -> None:
 
 
 def target_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return SpecSession's arguments, read from the options that `add_target_url` added. Raises
-    ArgumentError if others of these are given without the URL."""
+    """Return SpecSession's arguments from the options that `add_target_url` added. Raises
+    ArgumentError if --target-key is given without the URL."""
     if arguments.target_url is None:
         if arguments.target_key:
             raise ArgumentError("--target-key requires --target-url (-u).")
@@ -285,15 +284,15 @@ def add_models(
     parser: argparse.ArgumentParser,
     *,
     help: str = "GGUF file",
-    draft_help: str = "GGUF file that drafts (default: n-grams; for the bundled model its own)",
+    draft_help: str = "GGUF file that drafts (default: n-grams; bundled model: its own draft)",
 ) -> argparse._MutuallyExclusiveGroup:
     """Add options for the target and the draft model, each a file or a name on the Hub. They are
-    parsed to `model` and `draft_model`, as SpecSession takes them. Return the group of options that
-    choose the drafter.
+    parsed to `model` and `draft_model`, in the form that SpecSession takes. Return the group of
+    options that choose the drafter.
 
     Args:
-        parser: The parser to add them to.
-        help: Help text for the target: which files will do.
+        parser: The parser to which they are added.
+        help: Help text for the target: the files that can be used.
         draft_help: Help text for the draft model.
     """
     add_target(parser, help=help)
@@ -302,7 +301,7 @@ def add_models(
     draft.add_argument(
         "-hfd", "--hf-repo-draft", dest="draft_model", type=_hub_name, metavar="NAME",
         help="draft model user/repo[:quant] of the Hub, instead of -md; auto: the head in the "
-        "repository of -hf, whatever its size (default: one of less than a tenth of the model)",
+        "repository of -hf, whatever its size (default: only if smaller than a tenth of the model)",
     )  # fmt: skip
     return draft
 
@@ -311,8 +310,8 @@ def add_target(parser: argparse.ArgumentParser, *, help: str) -> None:
     """Add only the options for the target; see `add_models`."""
     target = parser.add_mutually_exclusive_group()
     target.add_argument(
-        "-m", "--model", type=filled, help=f"{help} (default: that of the variable {VARIABLE}, "
-        "else SmolLM2 of specllama[demo], else the bundled model)",
+        "-m", "--model", type=filled, help=f"{help} (default: the variable {VARIABLE}, else "
+        "SmolLM2 of specllama[demo], else the bundled model)",
     )  # fmt: skip
     target.add_argument(
         "-hf", "--hf-repo", dest="model", type=_hub_name, metavar="NAME",
@@ -331,8 +330,7 @@ def add_sampling(parser: argparse.ArgumentParser) -> None:
 
 
 def with_flags(message: str, parser: argparse.ArgumentParser) -> str:
-    """Return an error message of the package with the Python names of options replaced by the flags
-    of the command that `parser` reads."""
+    """Return an error message with the Python names of options replaced by the command's flags."""
     flags = {one.dest: one.option_strings[0] for one in parser._actions if one.option_strings}
     for name, dest in _DESTINATIONS.items():
         if dest in flags:

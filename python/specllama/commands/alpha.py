@@ -1,15 +1,16 @@
-"""`specllama alpha`: measures which share of a drafter's tokens a model accepts, and how much speed
-to expect from that on this machine.
+"""`specllama alpha`: measures the share of a drafter's tokens that a model accepts, and computes
+the speed to expect from it on this machine.
 
-The model continues prompts; at every token of the result, its distribution is compared with those
-of the drafters (by llama-cpp-python, one token drafted at a time). alpha = E[min(p, q)] is the rate
-at which rejection sampling accepts. The expected speed follows from alpha, the measured times of
+The model continues prompts. At every token of the result, its distribution is compared with those
+of the drafters (with llama-cpp-python, one drafted token at a time). alpha = E[min(p, q)] is the
+acceptance rate of rejection sampling. The expected speed follows from alpha, the measured times of
 decodes and the best draft length, assuming that tokens are accepted independently of each other.
 Drafters that often propose nothing do better: a round without a draft costs no more than plain
 decoding.
 
-Heads and block drafters draft from the states of the model. So sessions measure them, with drafts
-of 8 tokens: what is accepted at each place of a draft, if the tokens before it are."""
+Heads and block drafters draft from the states of the model, so they are measured in sessions with
+drafts of 8 tokens: the acceptance rate at each position of a draft, if the tokens before it are
+accepted."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ MAX_GAMMA = 8
 """Longest draft, in tokens, that is timed and considered."""
 
 MAX_CONTEXT = 8192
-"""Most tokens of a text: the logits of all are kept in memory."""
+"""Most tokens of a text, because the logits of all its tokens are kept in memory."""
 
 _TURNS = 5
 _SPEED_PROMPTS = 4
@@ -57,8 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
     drafts = _in_types(_drafts(target, arguments), target, arguments.draft_type)
     if arguments.speed and len(drafts) != 1:
         raise ArgumentError(
-            f"--speed is for one draft in one type, not {len(drafts)}; name a type with "
-            "--draft-type."
+            f"--speed measures one draft model in one type, not {len(drafts)}; choose one with -md "
+            "and --draft-type."
         )
     options = {"n_threads": arguments.n_threads, "n_gpu_layers": arguments.n_gpu_layers}
     measured = Measured()
@@ -149,7 +150,7 @@ def _measure_places(
 
 
 def _settings(arguments: argparse.Namespace) -> list[tuple[float, alpha.Rule]]:
-    """Return the temperatures, each with the rules that differ there."""
+    """Return pairs of a temperature and a rule; at temperature 0 the rules do not differ."""
     settings: list[tuple[float, alpha.Rule]] = []
     for temperature in arguments.temp:
         settings.append((temperature, "coupled"))
@@ -221,9 +222,10 @@ def _prompts(model: LogitsModel, arguments: argparse.Namespace) -> list[list[int
         n_pieces = len(tokens) // step
         if n_pieces < 2:
             raise ArgumentError(
-                f"{arguments.file} has {len(tokens)} tokens, too few for two prompts of {length}."
+                f"{arguments.file} has {len(tokens)} tokens, too few for two prompts of {length}; "
+                "give a longer text or a smaller --prompt-length."
             )
-        # If there are more pieces than are wanted, choose some spread over the text.
+        # If there are too many pieces, choose some that are spread over the text.
         chosen = [i * n_pieces // count for i in range(count)] if n_pieces > count else None
         pieces = [tokens[i * step : (i + 1) * step] for i in chosen or range(n_pieces)]
     return [begin + piece for piece in pieces]
@@ -234,9 +236,9 @@ class DraftFile:
     """A file to measure.
 
     Attributes:
-        path: Where it is.
+        path: Its path.
         reads_states: Whether it is a head or block drafter, which needs the target's states.
-        at_once: Whether one pass drafts all tokens.
+        at_once: Whether a single pass drafts all tokens.
     """
 
     path: str
@@ -245,12 +247,12 @@ class DraftFile:
 
     @classmethod
     def of(cls, path: str, file: _core.ModelFile) -> DraftFile:
-        """Return what its header says of it."""
+        """Make it from the header of the file."""
         return cls(path, bool(file.head), file.architecture == "dflash")
 
 
 def _drafts(target: str, arguments: argparse.Namespace) -> dict[str, DraftFile]:
-    """Return the drafts to measure, by name; of a folder, all that could draft."""
+    """Return the drafts to measure by name; for a folder, all its files that could draft."""
     found = Found(Path(target), _core.read_model_file(target))
     if arguments.draft_model is None:
         bundled = Path(target) == BUNDLED_MODEL
@@ -259,11 +261,15 @@ def _drafts(target: str, arguments: argparse.Namespace) -> dict[str, DraftFile]:
     if not os.path.isdir(path):
         draft = _core.read_model_file(path)
         if found.file is None or draft.vocabulary != found.file.vocabulary:
-            raise ArgumentError(f"{path} has another vocabulary than {target}.")
+            raise ArgumentError(
+                f"{path} cannot draft for {target}: their vocabularies differ; choose another."
+            )
         if draft.head:
             _core.check_head(path, target)
         elif not draft.can_draft:
-            raise ArgumentError(f"{path} cannot draft: its memory cannot be cut.")
+            raise ArgumentError(
+                f"{path} cannot draft: its memory cannot be rewound; choose another file."
+            )
         return {Path(path).name: DraftFile.of(path, draft)}
     bar = _bar(list(files([Path(path)])), "reading")
     fitting = {
@@ -273,7 +279,8 @@ def _drafts(target: str, arguments: argparse.Namespace) -> dict[str, DraftFile]:
     }
     if not fitting:
         raise ArgumentError(
-            f"No file in {path} could draft for {target}: none is smaller, with its vocabulary."
+            f"No file in {path} could draft for {target}: it must be smaller and have the same "
+            "vocabulary."
         )
     return fitting
 
@@ -281,8 +288,8 @@ def _drafts(target: str, arguments: argparse.Namespace) -> dict[str, DraftFile]:
 def _in_types(
     drafts: dict[str, DraftFile], target: str, types: Sequence[str]
 ) -> dict[str, DraftFile]:
-    """Return the drafts by name: heads and block drafters as they are, and draft models in each of
-    the types, their own files or copies of them."""
+    """Return the drafts by name: heads and block drafters unchanged, and draft models in each of
+    the types (the file itself or a copy)."""
     found: dict[str, DraftFile] = {}
     for name, file in drafts.items():
         if file.reads_states:
@@ -316,15 +323,15 @@ def _bar(values: Any, what: str) -> Iterator[Any]:
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `alpha` to the command line."""
     parser = commands.add_parser(
-        "alpha", help="measure which share of a draft model's tokens is accepted",
+        "alpha", help="measure the share of a draft model's tokens that is accepted",
         description=__doc__,
     )  # fmt: skip
     _arguments.add_models(
         parser,
-        draft_help="GGUF file to draft, or a folder: every file in it that could",
+        draft_help="GGUF file of the draft, or a folder: all files in it that could draft",
     )
     parser.add_argument(
-        "-f", "--file", help="text to cut prompts from (default: held-out texts of the package)"
+        "-f", "--file", help="text file for prompts (default: held-out texts of the package)"
     )
     parser.add_argument(
         "-n", "--n-predict", type=whole(1), default=128, help="tokens of each answer (default: 128)"
@@ -346,14 +353,14 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )  # fmt: skip
     parser.add_argument(
         "--speed", action="store_true",
-        help="also generate with every draft length, and compare with the theory's expectation",
+        help="also generate with every draft length, and compare with the computed speeds",
     )  # fmt: skip
     parser.add_argument("--repeat", type=whole(1), default=3, help="turns of --speed (default: 3)")
     parser.add_argument(
         "--draft-type", nargs="+", choices=FIELDS["draft_type"].choices, default=["keep", "auto"],
         metavar="TYPE",
-        help="types of the draft model's weights to compare; keep: those of its file; auto: what a "
-        "session would choose (default: keep auto)",
+        help="types of the draft model's weights to compare; keep: those of its file; auto: the "
+        "type that a session would choose (default: keep auto)",
     )  # fmt: skip
     _arguments.add_options(parser, "n_threads", "n_gpu_layers", defaults={"n_gpu_layers": -1})
     parser.add_argument("--json", action="store_true", help="print one JSON object")

@@ -1,6 +1,7 @@
 """`specllama bench`: measures how much faster speculation is than plain decoding on this machine.
+
 All contestants run in one process and take turns. With --concurrency they serve many requests at
-once; with --simulate the speeds on other machines are computed."""
+once. With --simulate the speeds on other machines are computed."""
 
 from __future__ import annotations
 
@@ -33,27 +34,27 @@ def run(arguments: argparse.Namespace) -> int:
     n_tokens, n_texts, repeat = arguments.n_predict, arguments.texts, arguments.repeat
     workloads = workload.choose(arguments.workload, arguments.replay, n_texts, arguments.half)
     if arguments.llama_server is not None and arguments.concurrency is None:
-        raise ArgumentError("--llama-server serves many requests; say how many: --concurrency.")
+        raise ArgumentError("--llama-server requires --concurrency.")
     if arguments.llama_server is not None and arguments.rpc is not None:
         raise ArgumentError(
-            "An RPC server serves one process at a time, and --llama-server is another; leave out "
-            "--rpc."
+            "--llama-server runs a second process, but an RPC server serves one process at a time; "
+            "leave out --rpc."
         )
     if arguments.simulate is not None:
         for name in ("corpus", "draft_model", "contestants", "rpc"):
             if getattr(arguments, name) is not None:
                 raise ArgumentError(
-                    "--simulate knows n-grams and matches of any length and no others; leave out "
+                    "--simulate supports only n-grams and matches of any length; leave out "
                     f"--{name.replace('_', '-')}."
                 )
         if arguments.concurrency is not None:
-            raise ArgumentError("--simulate knows of one request; leave out --concurrency.")
+            raise ArgumentError("--simulate computes one request; leave out --concurrency.")
         if arguments.html is not None:
-            raise ArgumentError("--html shows what was measured; leave it out with --simulate.")
+            raise ArgumentError("--html shows measurements; leave it out with --simulate.")
         return _simulate(arguments, workloads, n_tokens)
     if arguments.concurrency is not None:
         if arguments.html is not None:
-            raise ArgumentError("--html has no page for --concurrency; leave one of the two out.")
+            raise ArgumentError("--html and --concurrency exclude each other; leave one out.")
         return _serve(arguments, workloads, arguments.concurrency, n_tokens, repeat)
     chosen = contestants.choose(arguments.contestants, with_model=arguments.draft_model is not None)
     if arguments.html is not None:
@@ -89,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
             last = results[-1]
             print(json.dumps(asdict(last)) if arguments.json else table.measured(last), flush=True)
-            if arguments.html is not None:  # each time, for those who end it early
+            if arguments.html is not None:  # after each, in case the run is interrupted
                 _files.write(arguments.html, page.document(about, results))
         if len(results) > 1:
             mean = mean_of(results)
@@ -132,7 +133,7 @@ def _serve(
         model, None, n_ctx=64, n_threads=arguments.n_threads, n_gpu_layers=0
     ) as session:
         workloads = workload.for_model(workloads, session, arguments.texts, arguments.half)
-        # Twice as many as run at once, so that a next one follows when one has been answered.
+        # Twice as many as run at once, so that another one follows when one has ended.
         prompts = throughput.mixed(
             workloads, 2 * max(at_once), lambda task: task.prompt_tokens(session)
         )
@@ -175,7 +176,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     names = ", ".join(workload.NAMES)
     parser.add_argument(
         "--workload", metavar="NAME,...",
-        help=f"kinds of text: {names} or all; code is replayed-code and generated-code (default: "
+        help=f"kinds of text: {names} or all; code: replayed-code and generated-code (default: "
         "answered if the model has a chat template, else replayed and generated)",
     )  # fmt: skip
     parser.add_argument(
@@ -184,9 +185,9 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )  # fmt: skip
     parser.add_argument(
         "--contestants", metavar="NAME,...",
-        help="compared with plain decoding: ngram, match, model, cascade; with drafts of 1, 2, "
-        "4, 8 or 16 tokens ngram-N, model-N; or all (default: ngram, and cascade with a draft "
-        "model)",
+        help="drafters to compare with plain decoding: ngram, match, model, cascade; ngram-N and "
+        "model-N with drafts of N = 1, 2, 4, 8 or 16 tokens; or all (default: ngram, and cascade "
+        "with a draft model)",
     )  # fmt: skip
     _arguments.add_options(parser, "corpus")
     parser.add_argument(
@@ -196,21 +197,21 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument(
         "--half",
         choices=get_args(Half),
-        help="half of the answered texts: those for tuning, or the others (default: both)",
+        help="half of the answered texts (default: both)",
     )
     parser.add_argument("--repeat", type=whole(1), default=5, help="runs of each (default: 5)")
     parser.add_argument(
         "--concurrency", metavar="N", type=whole(2, 64), nargs="+",
-        help="compare N requests at once with one after another",
+        help="compare N requests at once with the same requests one after another",
     )  # fmt: skip
     parser.add_argument(
         "--llama-server", metavar="PATH",
-        help="llama.cpp's server: measured, too, with --concurrency, and as contestants server "
-        "and server-TYPE-N",
+        help="executable of llama.cpp's server, to measure it as well with --concurrency, as "
+        "contestants server and server-TYPE-N",
     )  # fmt: skip
     parser.add_argument(
         "--simulate", metavar="CURVES.json",
-        help="compute speeds on other machines from the costs of their decodes, without decoding: "
+        help="compute speeds on other machines from the times of their decodes, without decoding: "
         '{"name": {"1": 1.0, "2": 1.24, ...}}',
     )  # fmt: skip
     _arguments.add_options(

@@ -38,10 +38,13 @@ def run(arguments: argparse.Namespace) -> int:
     if once and not (arguments.prompt or arguments.file or arguments.image):
         raise ArgumentError("The prompt is empty; give at least one character.")
     if piped and not once:
-        raise ArgumentError(f"-f {piped} is where messages come from; give the message with -p.")
+        raise ArgumentError(
+            f"-f {piped} reads standard input, from which messages are read; give the message with "
+            "-p."
+        )
     before = [text for name in arguments.file for text in _quoted(name)]
     if once and not piped and _files.input_is_piped():
-        print("Standard input is not read; -f - puts it before the message.", file=sys.stderr)
+        print("Standard input is not read; give -f - to read it.", file=sys.stderr)
     wish = _COLOR[arguments.color]
     with OpenModel(options) as model:
         chat = Chat(
@@ -51,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
             interactive=not once and sys.stdin.isatty(),
             colored=has_colors(sys.stdout) if wish is None else wish,
         )
-        # Options that every answer would be refused for are reported before the first question.
+        # Report bad options before the first question.
         model.session.stream([0], **sampling).close()
         for text in before:
             chat.put_before(text)
@@ -62,8 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
         reader = _reader(chat)
         if chat.interactive:
-            hint = "" if _has_editor() else " (Its lines are plain without specllama[chat].)"
-            chat.say(f"{model.session.model_description}. /help lists what there is.{hint}")
+            hint = "" if _has_editor() else " (For an editor: pip install 'specllama[chat]'.)"
+            chat.say(f"{model.session.model_description}. /help lists the commands.{hint}")
         converse(chat, reader, partial(_arguments.with_flags, parser=arguments.parser))
     return 0
 
@@ -80,7 +83,7 @@ def _reader(chat: Chat) -> Reader:
 
 
 def _quoted(name: str) -> list[str]:
-    """Return the files that a name stands for, or standard input, in the form for a message."""
+    """Return the files of a name or pattern, or standard input, in the form for a message."""
     if name == _STDIN:
         return [files.fenced("Standard input", _files.read_prompt(_STDIN))]
     return [files.quoted(path) for path in files.found(name)]
@@ -97,17 +100,17 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     _arguments.add_target_url(parser)
     _arguments.add_chat_template(parser)
     parser.add_argument(
-        "-p", "--prompt", type=_arguments.text, metavar="TEXT", help="answer this message, and end"
+        "-p", "--prompt", type=_arguments.text, metavar="TEXT", help="answer this message and exit"
     )
     parser.add_argument(
         "-f", "--file", action="append", default=[],
-        help="put a file, or the files of a pattern, before the first message; - (with -p): "
+        help="attach a file, or all that match a pattern, to the first message; - (with -p): "
         "standard input; may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "--image", action="append", default=[], metavar="FILE",
-        help="show an image, or those of a pattern, before the first message, to a model that sees "
-        "(--mmproj); may be repeated",
+        help="attach an image, or all that match a pattern, to the first message, for a vision "
+        "model (--mmproj); may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "-sys", "--system", "--system-prompt", type=_arguments.text, help="system message"
@@ -120,7 +123,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument(
         "--color", choices=_COLOR, default="auto",
-        help="show accepted drafts in green (default: auto, at a terminal)",
+        help="show accepted drafts in green (default: auto, only at a terminal)",
     )  # fmt: skip
     _arguments.add_sampling(parser)
     parser.set_defaults(run=run, chats=True)

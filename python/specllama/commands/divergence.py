@@ -1,8 +1,9 @@
-"""`specllama divergence`: counts where speculative decoding gives other tokens than plain decoding.
+"""`specllama divergence`: counts tokens that differ between speculative and plain decoding.
 
-In the exact configuration they never differ. In others, a decode of several tokens, or for several
-requests, adds numbers in another order than a decode of one token. Rounding then differs, and where
-two tokens are nearly tied the other may win. The report tells how often, and how near they were."""
+In the exact configuration they never differ. In others, a decode of several tokens, or of several
+requests, adds numbers in another order than a decode of one token. Rounding then differs, and if
+two tokens are nearly tied, the other one may win. The report shows how often this happened, and how
+near the tokens were."""
 
 from __future__ import annotations
 
@@ -25,18 +26,18 @@ _DEFAULTS = {"temperature": 0.0, "spec_length": 4, "exact": "auto", "n_seq": 1}
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Generate, compare and print; return the exit code, which is 0 whatever is found."""
+    """Generate, compare and print; return the exit code, which is always 0."""
     n_tokens, count, n_seq = arguments.n_predict, arguments.count, arguments.n_seq
     prompts = read_prompts(arguments.file) if arguments.file else longer_prompts(REPLAYED)
     if count > len(prompts) and arguments.temperature == 0:
         raise ArgumentError(
-            f"--count is {count}, but there are {len(prompts)} prompts, and at temperature 0 each "
-            "gives one text only."
+            f"--count is {count}, but at temperature 0 each of the {len(prompts)} prompts gives "
+            f"only one text; give at most {len(prompts)}, or a temperature."
         )
     options = _arguments.given_options(arguments, _OPTIONS) | {"progress": True}
     if n_seq > 1 and options["exact"] == "auto":
         options["exact"] = (
-            False  # "auto" is off for several requests; off for both: the same KV type
+            False  # as "auto" is for several requests; so both sessions have the same KV type
         )
     speculating = {"spec_length": options.pop("spec_length"), "n_seq": options.pop("n_seq")}
     drafter = arguments.draft_model or "auto"

@@ -1,5 +1,5 @@
-"""Options of llama.cpp's programs and of mlx-lm: those that ask for what is done anyway are left
-out, those that have an equal here become that, and the others are refused, all at once."""
+"""Options of llama.cpp's programs and mlx-lm. Options without an effect here are ignored, those
+with an equivalent are translated, and the others are refused, all in one message."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Given(NamedTuple):
-    """An option as it was typed: the name, its value (None: none), and the arguments."""
+    """A typed option: its name, its value (None: none), and its arguments."""
 
     name: str
     value: str | None
@@ -33,8 +33,8 @@ _VALUES = (
     "--spec-draft-n-min --spec-draft-p-split --draft-p-split -tbd --threads-batch-draft "
     "-cms --checkpoint-min-step --keep"
 )
-"""Options, without and with a value, that ask for what is done anyway, or for what cannot change an
-answer."""
+"""Options, without and with a value, that are ignored: they ask for the default behaviour, or
+cannot change an answer."""
 
 IGNORED_SWITCHES = frozenset(_SWITCHES.split())
 IGNORED_VALUES = frozenset(_VALUES.split())
@@ -45,10 +45,11 @@ IGNORED_BY = {
         ("-cnv", "--conversation", "-i", "--interactive", "-if", "--interactive-first")
     ),
 }
-"""Such options of single programs."""
+"""Ignored options of single programs."""
 
 _SPEC_TYPES = {"none": ["--draft", "none"], "draft-mtp": ["--draft", "mtp"]}
-"""What --spec-type means; draft models are named with -md, and n-grams draft by default."""
+"""Values of --spec-type. Others need nothing: -md names draft models, and n-grams are the
+default."""
 
 RENAMED: dict[str, str] = {
     **dict.fromkeys(
@@ -68,7 +69,7 @@ RENAMED: dict[str, str] = {
     "-to": "--timeout",
     "-co": "--color",
 }
-"""Options with another name here."""
+"""Options that have another name here."""
 
 _KV = {
     "-ctk": ("--kv-type", 0), "--cache-type-k": ("--kv-type", 0),
@@ -81,12 +82,12 @@ _KV = {
 _LOADING = {"--mlock": "mlock", "--no-mmap": "none", "--mmap": "mmap", "-dio": "dio"}
 
 _ALL_LAYERS = "999"
-_THINK = """say --chat-template-kwargs '{"enable_thinking": false}'"""
-_AFFINITY = "threads are not pinned; start the program with taskset or numactl"
+_THINK = """use --chat-template-kwargs '{"enable_thinking": false}'"""
+_AFFINITY = "start the program with taskset or numactl to pin threads"
 _CONVERSES = "spec-cli answers once, specllama chat converses; leave it out"
-_EMBEDDINGS = "embeddings and reranking are not supported"
-_IMAGES = "specllama chat takes --image FILE, requests to specllama serve have images and sounds"
-_TLS = "TLS is not supported; put a proxy such as Caddy before the server"
+_EMBEDDINGS = "there are no embeddings and no reranking"
+_IMAGES = "use specllama chat --image FILE, or send images and sounds to specllama serve"
+_TLS = "put a proxy with TLS, such as Caddy, before the server"
 
 REFUSED: dict[str, tuple[bool, str]] = {
     **dict.fromkeys(("-rea", "--reasoning"), (True, _THINK)),
@@ -101,14 +102,14 @@ REFUSED: dict[str, tuple[bool, str]] = {
                     (False, _EMBEDDINGS)),
     **dict.fromkeys(("--image", "--audio"), (True, _IMAGES)),
     **dict.fromkeys(("--ssl-key-file", "--ssl-cert-file"), (True, _TLS)),
-    **dict.fromkeys(("-mg", "--main-gpu"), (True, "say --device NAME")),
+    **dict.fromkeys(("-mg", "--main-gpu"), (True, "use --device NAME")),
     **dict.fromkeys(("-sm", "--split-mode"), (True, "layers are divided among GPUs; leave it out")),
     **dict.fromkeys(("-ot", "--override-tensor"),
-                    (True, "single tensors are not placed; --n-cpu-moe N is for experts")),
+                    (True, "to keep experts on the CPU, use --n-cpu-moe N")),
     **dict.fromkeys(("-nkvo", "--no-kv-offload"),
-                    (False, "the KV memory is where its layers are; say -ngl N with fewer layers")),
-    **dict.fromkeys(("-nr", "--no-repack"), (False, "say --exact on, for kernels that repeat")),
-    **dict.fromkeys(("-mu", "--model-url"), (True, "download the file and say -m FILE, or say -hf "
+                    (False, "the KV memory is where its layers are; use a smaller -ngl N")),
+    **dict.fromkeys(("-nr", "--no-repack"), (False, "for batch-invariant kernels, use --exact on")),
+    **dict.fromkeys(("-mu", "--model-url"), (True, "download the file and use -m FILE, or use -hf "
                                              "user/repo:quant")),
     **dict.fromkeys(("-hft", "--hf-token"), (True, "set the variable HF_TOKEN")),
     "--offline": (False, "set the variable HF_HUB_OFFLINE=1"),
@@ -116,35 +117,35 @@ REFUSED: dict[str, tuple[bool, str]] = {
                     (True, "the order of the steps is llama.cpp's default; leave it out")),
     **dict.fromkeys(("--mirostat", "--mirostat-lr", "--mirostat-ent", "--dynatemp-range",
                      "--dynatemp-exp", "--adaptive-target", "--adaptive-decay"),
-                    (True, "this way of sampling is not supported")),
-    **dict.fromkeys(("-l", "--logit-bias"), (True, "it is a field of requests, logit_bias")),
-    "--reasoning-format": (True, "thoughts are always given apart, as reasoning_content; leave it "
-                           "out"),
-    "--chat-template": (True, "say --chat-template-file FILE"),
-    "--no-jinja": (False, "chat templates are always Jinja's; leave it out"),
-    "--prompt-cache": (True, "prompts are not kept in files; leave it out"),
-    "--prompt-cache-all": (False, "prompts are not kept in files; leave it out"),
-    "--api-key-file": (True, "say --api-key KEY, or set the variable SPECLLAMA_API_KEY"),
+                    (True, "use the other sampling options")),
+    **dict.fromkeys(("-l", "--logit-bias"), (True, "use the field logit_bias of requests")),
+    "--reasoning-format": (True, "thoughts are always returned separately, as reasoning_content; "
+                           "leave it out"),
+    "--chat-template": (True, "use --chat-template-file FILE"),
+    "--no-jinja": (False, "chat templates are always rendered with Jinja; leave it out"),
+    "--prompt-cache": (True, "prompts are not stored in files; leave it out"),
+    "--prompt-cache-all": (False, "prompts are not stored in files; leave it out"),
+    "--api-key-file": (True, "use --api-key KEY, or set the variable SPECLLAMA_API_KEY"),
     "--log-file": (True, "redirect standard error with 2> FILE"),
-    "--path": (True, "the page is the server's own; leave it out"),
+    "--path": (True, "the server has its own page; leave it out"),
     "--api-prefix": (True, "put a proxy before the server"),
-    "--override-kv": (True, "the model's file decides; leave it out"),
+    "--override-kv": (True, "the values in the model's file are used; leave it out"),
     "--context-shift": (False, "a full context ends the answer; raise -c"),
 }  # fmt: skip
-"""Options without an equal: whether a value follows, and what to do."""
+"""Options without an equivalent: whether a value follows, and the advice."""
 
 
 class _Translation:
     """The translation of a command line.
 
     Args:
-        known: The options of the command, with whether a value follows.
+        known: The options of the command, and for each whether a value follows.
         program: The command's name.
 
     Attributes:
-        arguments: The command line, in the command's own options.
-        ignored: Names of options that change nothing.
-        refused: A sentence for each option without an equal.
+        arguments: The command line in the command's own options.
+        ignored: Names of ignored options.
+        refused: A sentence for each option without an equivalent.
     """
 
     def __init__(self, known: Mapping[str, bool], program: str) -> None:
@@ -181,7 +182,7 @@ class _Translation:
         elif name in ("-hff", "--hf-file") and value and self._name_file(value):
             pass
         elif name in REFUSED:
-            self.refused.append(f"{name} is no option here: {REFUSED[name][1]}")
+            self.refused.append(f"{name} is not supported: {REFUSED[name][1]}")
         else:
             self.arguments += given.arguments
 
@@ -197,7 +198,7 @@ class _Translation:
         self.arguments += [option] if value is None else [option, value]
 
     def _name_file(self, file: str) -> bool:
-        """Add a file to the repository that was named before; return whether there was one."""
+        """Add a file name to the repository given before; return whether there was one."""
         for i, one in enumerate(self.arguments[:-1]):
             if one in ("-hf", "--hf-repo"):
                 self.arguments[i + 1] += f"/{file}"
@@ -222,8 +223,8 @@ def _positive(value: str | None) -> bool:
 
 
 def takes_value(name: str, known: Mapping[str, bool]) -> bool:
-    """Return whether a value follows an option, of a command with the options `known` or of another
-    program."""
+    """Return whether a value follows an option. It may be one of the command's options `known`, or
+    an option of another program."""
     if name in known:
         return known[name]
     return (
@@ -257,22 +258,22 @@ def read(arguments: Sequence[str], known: Mapping[str, bool]) -> Iterator[Given]
 def translated(
     arguments: Sequence[str], known: Mapping[str, bool], program: str
 ) -> tuple[list[str], list[str]]:
-    """Return a command line with foreign options in the command's own, and a sentence for each that
-    has no equal. Those that change nothing are named in one line on standard error."""
+    """Return a command line with foreign options translated, and a sentence for each option without
+    an equivalent. A line on standard error names the ignored options."""
     translation = _Translation(known, program)
     for given in read(arguments, known):
         translation.add(given)
     if translation.ignored:
         names = ", ".join(dict.fromkeys(translation.ignored))
-        change = "changes" if len(set(translation.ignored)) == 1 else "change"
-        print(f"{program}: {names} {change} nothing here.", file=sys.stderr)
+        have = "has" if len(set(translation.ignored)) == 1 else "have"
+        print(f"{program}: {names} {have} no effect.", file=sys.stderr)
     return translation.end(), translation.refused
 
 
 def advice(
     name: str, known: Collection[str], others: Callable[[], Mapping[str, Collection[str]]]
 ) -> str:
-    """Return what to do about an argument that a command with the options `known` does not take.
+    """Return advice for an argument that a command with the options `known` does not accept.
 
     Args:
         name: The argument, without a value after "=".
@@ -281,12 +282,12 @@ def advice(
     """
     if not name.startswith("-"):
         if name.endswith(".gguf") and "-m" in known:
-            return f"what is {name} for? A model is named with -m {name}"
-        prompted = " A prompt is given with -p" if "-p" in known else ""
-        return f"what is {name!r:.80} for?{prompted}"
+            return f"unexpected argument {name}; give a model with -m {name}"
+        prompted = "; give a prompt with -p" if "-p" in known else ""
+        return f"unexpected argument {name!r:.80}{prompted}"
     if owners := [program for program, options in others().items() if name in options]:
         return f"{name} is an option of {' and '.join(owners[:2])}, not of this program"
-    # Short options are no words: any of them would be near any other.
+    # Short options are left out: each would be similar to every other.
     is_word = name.startswith("--") and len(name) > len("--")
     begun = [one for one in known if is_word and one.startswith(name)]
     words = [one for one in known if one.startswith("--")]

@@ -1,5 +1,5 @@
-"""`specllama models`: lists the GGUF files on this machine, in the caches of huggingface_hub,
-llama.cpp, LM Studio and Ollama, and tells which of them could draft for which."""
+"""`specllama models`: lists the GGUF files in the caches of huggingface_hub, llama.cpp, LM Studio
+and Ollama, and shows which of them could draft for which."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
         *((path, f"Ollama's {name}") for name, path in ollama_models(of_ollama)),
     ]
     found = [look(*one) for one in bar(iterable=models, desc="reading", delay=0.3)]
-    # Small models first: the drafts named in a row are then numbers of rows above it.
+    # Small models first: then the drafts in a row are numbers of rows above it.
     found.sort(key=lambda model: (model.file.weight_bytes if model.file else 0, model.name))
     if arguments.json:
         for model in found:
@@ -44,8 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
             elif slow := _core.slow_types(str(model.path)):
                 print(f"{model.name}: {slow}")
         if not found:
-            print("There are no models in the usual places; name a folder to look in.")
-        print(f"Looked in: {', '.join(map(str, [*folders, *of_ollama]))}")
+            print("No models found in the usual folders; give a folder to search.")
+        print(f"Searched: {', '.join(map(str, [*folders, *of_ollama]))}")
     return 0
 
 
@@ -95,13 +95,13 @@ def _print_table(models: Sequence[Found]) -> None:
         ]
         print("  ".join(cells).rstrip())
     print(
-        "drafts: the numbers of smaller models with the same vocabulary, and of heads, which could "
-        "draft for it; mtp: it brings a head along; with mmproj...: it sees or hears with that file"
+        "drafts: the numbers of models (smaller, with the same vocabulary) and heads that could "
+        "draft for it; mtp: its file has a head; with mmproj...: the projector for images or sounds"
     )
 
 
 def _named(model: Found) -> str:
-    """Return a model's name, with what it is for a head, and its projector's."""
+    """Return a model's name, with the kind of a head and the name of its projector."""
     assert model.file is not None
     head = [model.file.head] if model.file.head else []
     projector = [f"with {model.projector.name}"] if model.projector else []
@@ -124,7 +124,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument(
         "folders", nargs="*", type=_arguments.path, metavar="DIR",
-        help="more folders to look for GGUF files",
+        help="more folders to search for GGUF files",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print a JSON object per model")
     parser.set_defaults(run=run)

@@ -1,4 +1,4 @@
-"""Files that describe the models of a server: TOML, or INI as llama.cpp reads it."""
+"""Files that describe the models of a server: TOML, or INI in llama.cpp's form."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ else:
     import tomli as tomllib
 
 _ALL = ("*", "default")
-"""Sections whose options are for all models."""
+"""Sections whose options apply to all models."""
 
 _OF_SERVER = frozenset({
     "alias", "host", "port", "ollama_port", "api_key", "cors_origin", "forwarded_allow_ips",
     "log_file", "models", "models_dir", "models_max", "sleep_idle_seconds", "shutdown_timeout",
     "listen_fd",
 })  # fmt: skip
-"""Options, by their names in Python, that are the server's and no model's."""
+"""Options of the server, not of a model, by their names in Python."""
 
 _OF_PRESETS = ("load-on-startup", "stop-timeout", "dedup-cache-models", "version")
-"""Keys that are no options of the command line."""
+"""Keys that are not options of the command line."""
 
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?", re.ASCII)
 _PART = re.compile(r"-(\d{5})-of-\d{5}$")
@@ -45,7 +45,7 @@ _MOST_MODELS = 1000
 
 
 def read_models(arguments: argparse.Namespace) -> list[ModelEntry]:
-    """Return the models that `--models` and `--models-dir` name, in the order of the file, then by
+    """Return the models of `--models`, in the order of the file, then those of `--models-dir`, by
     name. Raises ArgumentError."""
     sections = {} if arguments.models is None else _sections(arguments.models)
     shared: dict[str, Any] = {}
@@ -62,17 +62,17 @@ def read_models(arguments: argparse.Namespace) -> list[ModelEntry]:
             raise ArgumentError(f"[{name}]: {error}") from None
     if not entries:
         where = arguments.models or arguments.models_dir
-        raise ArgumentError(f"{where} names no model; add one.")
+        raise ArgumentError(f"{where} has no model; add one.")
     if len(entries) > _MOST_MODELS:
-        raise ArgumentError(f"There are {len(entries)} models; at most {_MOST_MODELS} may be.")
+        raise ArgumentError(f"There are {len(entries)} models; at most {_MOST_MODELS} are allowed.")
     return entries
 
 
 class _Strict:
-    """Reads the options of models by the parser of the server's command.
+    """Parses the options of models with the parser of the server's command.
 
     Args:
-        arguments: The server's own; those that are for models override those of the file.
+        arguments: The server's arguments. Options of models among them override those of the file.
     """
 
     def __init__(self, arguments: argparse.Namespace) -> None:
@@ -90,7 +90,7 @@ class _Strict:
         Args:
             name: Its name.
             options: Its section.
-            path: Its file, if it was found in the folder.
+            path: Its file, if it was found in the folder of models.
         """
         starts = _flag_value("load-on-startup", options.get("load-on-startup", False))
         given = [
@@ -117,12 +117,12 @@ class _Strict:
             else:
                 raise ArgumentError("it has neither a model (a file) nor hf-repo; add one.")
             parsed = self._parser.parse_args(line)
-        # A name on the Hub is no file, and is looked up when the model is loaded.
+        # A name on the Hub is resolved when the model is loaded.
         file = Path(parsed.model.removeprefix(SCHEME))
         return ModelEntry(name, line, file, starts)
 
     def _arguments(self, key: str, value: Any) -> list[str]:
-        """Return an option of a file as arguments. Raises ArgumentError."""
+        """Convert an option of a file to arguments. Raises ArgumentError."""
         name = key.strip()
         if name.startswith("LLAMA_ARG_"):
             name = name.removeprefix("LLAMA_ARG_").lower().replace("_", "-")
@@ -134,12 +134,12 @@ class _Strict:
             values = value if isinstance(value, list) else [value]
             return [f"{wanted}={_text(one)}" for one in values]
         if _text(value).lower() not in _OFF:
-            return [wanted or flags[0]]  # whether there is such an option is checked later
+            return [wanted or flags[0]]  # unknown options are reported later
         negated = f"--no-{name.removeprefix('no-')}"
         return [negated] if negated in self._known else []
 
     def _of_models(self, arguments: Sequence[str]) -> list[str]:
-        """Return arguments without those that are the server's."""
+        """Return arguments without those of the server."""
         return [
             argument
             for one in read(arguments, self._known)
@@ -181,7 +181,7 @@ def _sections(path: Path) -> dict[str, dict[str, Any]]:
     )  # fmt: skip
     ini.optionxform = str  # type: ignore[assignment, method-assign]
     try:
-        # Options before the first section are for all models.
+        # Options before the first section apply to all models.
         ini.read_string(f"[{_ALL[1]}]\n{text}", str(path))
     except configparser.Error as error:
         reason = str(error).replace("\n", " ")
@@ -190,8 +190,8 @@ def _sections(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the names and files of the models in a folder, and in folders in it, of each the first
-    part of one model. Raises ArgumentError."""
+    """Yield the names and files of the models in a folder, and of one model in each of its
+    subfolders; of a split model, the first part. Raises ArgumentError."""
     try:
         every = sorted(folder.iterdir())
     except OSError as error:

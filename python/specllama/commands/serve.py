@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 _STDERR = 2
 
 _FOR_REQUESTS = [name for name, field in FIELDS.items() if field.field and field.flags]
-"""Options of a generation that get a default here, for requests that leave them open."""
+"""Options of a generation whose default, for requests without them, can be set here."""
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until a signal ends it; return the exit code."""
+    """Serve until a signal ends the server; return the exit code."""
     try:
         from specllama.server.app import App
         from specllama.server.error import log
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         if several is None:
             session = opened.enter_context(_session(arguments, settings))
             application, description = App(session, settings), _description(session, arguments)
-            # The chat template takes a while, for which no request should wait.
+            # Analysing the chat template takes a while. No request should wait for it.
             later = [Thread(target=_describe_answers, args=(session,), daemon=True)]
         else:
             application, description = several
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         what = settings.name if several is None else "several models"
         log.info("Serving %s; API: %s/v1; page: %s", what, url, url)
         for other in others:
-            log.info("For clients of Ollama's API also: %s", other)
+            log.info("For Ollama clients, also: %s", other)
         for line in description:
             log.info("%s", line)
         for thread in later:
@@ -81,8 +81,8 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     for origin in arguments.cors_origin:
         if not re.fullmatch(r"\*|null|[a-z][a-z0-9+.-]*://[^/\s]+", origin):
             raise ArgumentError(
-                f'--cors-origin must be like "https://example.com", with nothing behind the host '
-                f'and its port, or "*", not {origin!r}.'
+                f'--cors-origin must be like "https://example.com", without a path, or "*", not '
+                f"{origin!r}."
             )
     sampling = _arguments.generate_options(arguments)
     if arguments.n_predict is not None:
@@ -96,8 +96,8 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         )
     if arguments.memory_file is not None and len(api_keys) > 1:
         raise ArgumentError(
-            f"--memory-file holds what is remembered for one API key, but there are "
-            f"{len(api_keys)}; start a server for each, or leave it out."
+            f"--memory-file is for one API key, but there are {len(api_keys)}; start a server for "
+            "each, or leave it out."
         )
     return Settings(
         name=arguments.alias or model_name(str(arguments.model or BUNDLED_MODEL)),
@@ -116,8 +116,8 @@ def _settings(arguments: argparse.Namespace) -> Settings:
 
 
 def _router(arguments: argparse.Namespace, settings: Settings) -> tuple[Router, list[str]] | None:
-    """Return the application of a server of several models, and lines about it; None if the server
-    has one model. Raises ArgumentError."""
+    """Return the application for several models, and lines that describe it; None if the server has
+    one model. Raises ArgumentError."""
     if arguments.models is None and arguments.models_dir is None:
         if math.isfinite(arguments.sleep_idle_seconds):
             raise ArgumentError("--sleep-idle-seconds requires --models or --models-dir.")
@@ -125,14 +125,14 @@ def _router(arguments: argparse.Namespace, settings: Settings) -> tuple[Router, 
     if arguments.model is not None or arguments.alias is not None:
         raise ArgumentError("--models and --models-dir exclude -m, -hf and --alias.")
     if arguments.log_texts:
-        raise ArgumentError("--log-texts is for a server of one model; leave it out.")
+        raise ArgumentError("--log-texts is for a server with one model; leave it out.")
     from specllama.commands.presets import read_models
     from specllama.server.models.loaded_models import LoadedModels
     from specllama.server.models.router import Router
 
     entries = read_models(arguments)
     if len(settings.api_keys) > 1:
-        # The models' processes do not know whose a request is.
+        # The models' processes cannot distinguish the keys of requests.
         entries = [replace(one, arguments=[*one.arguments, "--memory", "0"]) for one in entries]
     most = arguments.models_max or len(entries)
     models = LoadedModels(entries, most, arguments.sleep_idle_seconds, arguments.max_queue)
@@ -148,17 +148,17 @@ def _session(arguments: argparse.Namespace, settings: Settings) -> SpecSession:
         max_queue=arguments.max_queue,
         verifies=True,
     )
-    # A trial: raises what every answer would be refused for.
+    # A trial, which raises errors that every answer would have.
     trial: GenerateOptions = {**settings.sampling, "max_tokens": 1}
     session.stream([0], **trial).close()
     if arguments.chat_template is not None:
-        _ = session.chat_template  # raises what is wrong with it
+        _ = session.chat_template  # raises its errors now
     return session
 
 
 def _log_to(descriptors: Iterable[int]) -> None:
-    """Have the log written to files. The root logger's handlers do that, so they also get what
-    asyncio logs: nothing else on the event loop may write to stderr and block it."""
+    """Write the log to files. The handlers belong to the root logger, so they also get the messages
+    of asyncio: nothing else on the event loop may write to stderr and block it."""
     from specllama.server.http.nonblocking_log import NonblockingHandler
 
     for descriptor in descriptors:
@@ -168,22 +168,22 @@ def _log_to(descriptors: Iterable[int]) -> None:
 
 
 def model_name(model: str) -> str:
-    """Return a model's name in answers: its name on the Hub, or that of its file."""
+    """Return a model's name for answers: its name on the Hub, or that of its file."""
     if model.startswith(SCHEME):
         return model.removeprefix(SCHEME)
     return Path(model).name.removesuffix(".gguf")
 
 
 def _slots(arguments: argparse.Namespace) -> int:
-    """Return the default of --parallel. Each slot takes memory, and on few processors many answers
-    at once are each too slow."""
+    """Return the default of --parallel. Each slot takes memory, and with few CPU cores many answers
+    at once would be too slow."""
     uses_gpus = arguments.n_gpu_layers != 0 and arguments.device != "none"
     has_gpu = uses_gpus and any(device.takes_layers for device in list_devices())
     return 8 if has_gpu else 4 if (os.cpu_count() or 1) >= 8 else 2
 
 
 def _description(session: SpecSession, arguments: argparse.Namespace) -> list[str]:
-    """Return lines about what serves."""
+    """Return lines that describe the session."""
     drafts = arguments.draft_model or arguments.drafter
     return [
         f"{session.model_description}; slots: {session.n_seq}, with {session.n_ctx} tokens of "
@@ -192,25 +192,25 @@ def _description(session: SpecSession, arguments: argparse.Namespace) -> list[st
 
 
 def _describe_answers(session: SpecSession) -> None:
-    """Log what the chat template says of a model's answers."""
+    """Log the format of a model's answers."""
     from specllama.dialogue.conversation import described_format
     from specllama.server.error import log
 
     try:
         found = described_format(session)
-    except ModelError as error:  # every conversation will be refused, but no other request
+    except ModelError as error:  # only conversations will be refused
         log.warning("%s", error)
         return
     if found:
         calls = found["tool_calls"]
-        log.info("Tool calls (known from: %s) look like %r", calls["from"], calls["example"])
-        log.info("Thoughts are between %s", found["reasoning"] or "nothing")
+        log.info("Format of tool calls (source: %s): %r", calls["from"], calls["example"])
+        log.info("Tags of thoughts: %s", found["reasoning"] or "none")
 
 
 def _folder(path: Path | None) -> Path | None:
     """Return a folder. Raises ArgumentError if it is not one, or cannot be written to."""
     if path is not None and not (path.is_dir() and os.access(path, os.W_OK | os.X_OK)):
-        raise ArgumentError(f"--slot-save-path {path} is not a folder that can be written to.")
+        raise ArgumentError(f"--slot-save-path {path} is not a writable folder.")
     return path
 
 
@@ -266,22 +266,22 @@ def _addresses(value: str) -> list[str]:
         try:
             ip_network(one)
         except ValueError:
-            raise argparse.ArgumentTypeError(f"{one!r} is no IP address or network") from None
+            raise argparse.ArgumentTypeError(f"{one!r} is not an IP address or network") from None
     return addresses
 
 
 def _add_models(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a server of several models."""
+    """Add the options for several models."""
     parser.add_argument(
         "--models", type=_arguments.path, metavar="FILE",
-        help="file of several models, instead of -m: a section for each, in TOML or as llama.cpp's "
-        "preset files; requests name a model",
+        help="file of several models, instead of -m: a section for each, in TOML or in the form of "
+        "llama.cpp's presets; requests name a model",
     )  # fmt: skip
     parser.add_argument(
         "--models-dir",
         type=_arguments.path,
         metavar="DIR",
-        help="folder whose GGUF files are served, too",
+        help="folder of GGUF files to serve as well",
     )
     parser.add_argument(
         "--models-max", type=whole(0), default=4, metavar="N",
@@ -304,7 +304,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     _arguments.add_chat_template(parser)
     _add_models(parser)
     parser.add_argument(
-        "-a", "--alias", type=_name, help="name of the model in answers (default: its file's)"
+        "-a", "--alias", type=_name, help="name of the model in answers (default: from its file)"
     )
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1)"
@@ -317,35 +317,35 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument(
         "--ollama-port", type=whole(0, 65535), metavar="PORT",
-        help="second port, for programs that look for Ollama at 11434; /api/* is also served at "
-        "--port (default: none)",
+        help="second port, for programs that expect Ollama at 11434; --port also serves /api/* "
+        "(default: none)",
     )  # fmt: skip
     parser.add_argument(
         "-np", "--parallel", "--n-seq", dest="n_seq", type=whole(1, 64), metavar="N",
-        help="maximum number of concurrent requests (default: 8 with a GPU, else 4; 2 on fewer "
-        "than 8 processors)",
+        help="maximum number of concurrent requests (default: 8 with a GPU, else 4; with fewer "
+        "than 8 CPU cores 2)",
     )  # fmt: skip
     _arguments.add_options(parser, "cache_ram", defaults={"cache_ram": 8192})
     _arguments.add_options(parser, "memory", "memory_file", defaults={"memory": 64})
     parser.add_argument(
         "--slot-save-path", type=_arguments.path, metavar="FOLDER",
-        help="folder of the files that POST /slots/{id} saves and restores (default: none)",
+        help="folder for the files of POST /slots/{id} (default: none)",
     )  # fmt: skip
-    # Defaults for requests that leave these open; the temperature is that of the OpenAI API.
+    # Defaults for requests; the temperature is that of the OpenAI API.
     requests = parser.add_argument_group("Defaults of requests")
     _arguments.add_options(requests, *_FOR_REQUESTS, defaults={"temperature": 1.0})
     parser.add_argument(
         "-n", "--n-predict", type=whole(1, words=UNTIL_FULL), metavar="N",
         help="most tokens of an answer; requests may ask for fewer (default: until the context is "
-        "full; in /v1/completions 16)",
+        "full; for /v1/completions 16)",
     )  # fmt: skip
     parser.add_argument(
-        "--max-queue", type=whole(0), default=64, help="most requests that wait (default: 64)"
+        "--max-queue", type=whole(0), default=64, help="most waiting requests (default: 64)"
     )
     parser.add_argument(
         "--api-key", type=_key,
-        help="keys of which requests must have one, with commas between them (default: from the "
-        "variable SPECLLAMA_API_KEY)",
+        help="API keys, separated by commas; requests must have one of them (default: the variable "
+        "SPECLLAMA_API_KEY)",
     )  # fmt: skip
     parser.add_argument(
         "--cors-origin", action="append", default=[], metavar="ORIGIN",
@@ -358,11 +358,11 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )  # fmt: skip
     parser.add_argument(
         "--max-body", type=whole(1), metavar="N",
-        help="most bytes of a request (default: 1048576; 33554432 where the model sees images)",
+        help="most bytes of a request (default: 1048576; for a vision model 33554432)",
     )  # fmt: skip
     parser.add_argument(
         "--allow-image-urls", action="store_true",
-        help="download images that requests name by an address of the public internet",
+        help="download images for requests that give a URL in the public internet",
     )  # fmt: skip
     parser.add_argument(
         "--max-prompt", type=whole(1), help="most tokens of a prompt (default: the context)"
@@ -372,11 +372,11 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument(
         "--idle-timeout", type=whole(1), default=60,
-        help="seconds to wait for the next draft of a client that drafts (default: 60)",
+        help="most seconds to wait for the next draft of a remote drafter (default: 60)",
     )  # fmt: skip
     parser.add_argument(
         "--shutdown-timeout", type=whole(0), default=10,
-        help="seconds that answers have to finish after SIGTERM or Ctrl-C (default: 10)",
+        help="most seconds for answers to finish after SIGTERM or Ctrl-C (default: 10)",
     )  # fmt: skip
     parser.add_argument(
         "-v",
@@ -386,9 +386,9 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument(
         "--log-texts", action="store_true",
-        help="log prompts and answers, too; they may be confidential",
+        help="also log prompts and answers, which may be confidential",
     )  # fmt: skip
     parser.add_argument(
-        "--log-file", type=_arguments.path, metavar="FILE", help="file to append the log to"
+        "--log-file", type=_arguments.path, metavar="FILE", help="also append the log to this file"
     )
     parser.set_defaults(run=run)

@@ -1,5 +1,5 @@
-"""The console script `spec-cli`: what the executable in the package does, inside Python, which
-finds models, reads grammars and renders chat templates."""
+"""The console script `spec-cli`: runs the code of the executable in the package inside Python,
+which finds models, reads grammars and renders chat templates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from specllama._core import Session
 
 _NAMES = {"-hf": "-m", "--hf-repo": "-m", "-hfd": "-md", "--hf-repo-draft": "-md"}
-"""Options that take a name on the Hub, mapped to the option that takes a file instead."""
+"""Options for a name on the Hub, each with the option for a file."""
 
 _PROMPTS = ("-p", "--prompt", "-f", "--file", "-")
 
@@ -30,12 +30,12 @@ _SCHEMAS = ("-j", "--json-schema", "-jf", "--json-schema-file")
 _REGEX = "--regex"
 
 _FORMS = (*_GRAMMARS, *_SCHEMAS, _REGEX)
-"""Options that say what the text must follow."""
+"""Options that constrain the text."""
 
 _FILES_OF_GRAMMARS = ("--grammar-file", "-jf", "--json-schema-file")
 
 _ABOUT = frozenset(("-h", "--help", "--version", "--list-devices"))
-"""Options with which the executable opens no model."""
+"""Options with which the executable does not open a model."""
 
 
 def executable() -> Path:
@@ -46,7 +46,7 @@ def executable() -> Path:
 
 
 def _known() -> dict[str, bool]:
-    """Return the executable's options, with whether a value follows."""
+    """Return the executable's options, and for each whether a value follows."""
     from specllama._core import spec_cli_flags
 
     return spec_cli_flags()
@@ -60,12 +60,12 @@ def _is_hub_name(given: Given) -> bool:
 
 
 def _says_none(given: Given) -> bool:
-    """Whether it says that no other file is to draft."""
+    """Whether an option excludes a file that drafts."""
     return given.name == "--no-spec" or (given.name == "--draft" and given.value != "auto")
 
 
 def _is_of_repository(given: Given) -> bool:
-    """Whether it says that the head in the target's repository drafts."""
+    """Whether an option chooses the head in the target's repository."""
     from specllama.model.hub import DRAFT_OF_THE_REPOSITORY, SCHEME
 
     name = SCHEME + (given.value or "").removeprefix(SCHEME)
@@ -73,9 +73,8 @@ def _is_of_repository(given: Given) -> bool:
 
 
 def with_files(arguments: Sequence[str]) -> list[str]:
-    """Return command-line arguments with models' names on the Hub replaced by their files, which
-    are downloaded. Raises what `hub.local_path` raises, and ArgumentError if a model is given in
-    both ways."""
+    """Return command-line arguments with names on the Hub replaced by their downloaded files.
+    Raises the errors of `hub.local_path`, and ArgumentError if a model is given in both ways."""
     from specllama.errors import ArgumentError
     from specllama.model.hub import Heads, fetch, local_path
 
@@ -90,7 +89,7 @@ def with_files(arguments: Sequence[str]) -> list[str]:
     if any(map(_is_of_repository, given)):
         heads = "any"
         if not any(_is_hub_name(one) for one in given if one.name in _TARGETS):
-            raise ArgumentError("-hfd auto needs -hf: it takes the head of that repository.")
+            raise ArgumentError("-hfd auto requires -hf: it uses the head of that repository.")
     result: list[str] = []
     for one in given:
         option, value, typed = one
@@ -102,15 +101,15 @@ def with_files(arguments: Sequence[str]) -> list[str]:
             elif not options & _ABOUT:
                 value = local_path(option, value)
             result += [_NAMES.get(option, option), value]
-        else:  # also wrong ones, of which the executable complains
+        else:  # the executable reports wrong ones
             result += typed
     return result
 
 
 def with_grammar(arguments: Sequence[str]) -> list[str]:
     """Return command-line arguments with a grammar, a JSON schema or a regular expression replaced
-    by a grammar in Lark. Raises ArgumentError if it cannot be read or enforced, and what
-    `_files.read_prompt` raises."""
+    by a grammar in Lark. Raises ArgumentError if it cannot be read or enforced, and the errors of
+    `_files.read_prompt`."""
     from specllama import _files
     from specllama.errors import ArgumentError
 
@@ -119,7 +118,7 @@ def with_grammar(arguments: Sequence[str]) -> list[str]:
         raise ArgumentError(f"Give one of {', '.join(_FORMS)}.")
     result: list[str] = []
     for option, value, given in read(arguments, _known()):
-        if option not in _FORMS or not value:  # the core says that a value is missing
+        if option not in _FORMS or not value:  # the core reports a missing value
             result += given
             continue
         if option in _FILES_OF_GRAMMARS:
@@ -132,7 +131,7 @@ def with_grammar(arguments: Sequence[str]) -> list[str]:
 
 
 def _lark(option: str, value: str) -> str:
-    """Return what an option asks for as a grammar in Lark, and print what is not enforced."""
+    """Return the Lark grammar for an option, and print its remarks."""
     from specllama._core import GrammarSyntax
     from specllama.requests import lark
     from specllama.requests.grammar import constraint, read_schema
@@ -151,8 +150,9 @@ def _lark(option: str, value: str) -> str:
 
 
 def with_default_model(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with a model added, if they name none and there is a prompt: without
-    one, the executable shows what the bundled model does. Raises what `hub.fetch` raises."""
+    """Return the arguments, with the default model added if they have a prompt but no model.
+    (Without a prompt, the executable demonstrates the bundled model.) Raises the errors of
+    `hub.fetch`."""
     from specllama import _files
     from specllama.commands.default_model import default_model
     from specllama.model.hub import local_path
@@ -166,15 +166,15 @@ def with_default_model(arguments: Sequence[str]) -> list[str]:
 
 
 def with_own_options(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with options of other programs replaced by this one's. Raises
-    ArgumentError for all that are unknown."""
+    """Return the arguments with options of other programs translated. Raises ArgumentError with all
+    unknown options."""
     from specllama.commands.foreign_options import advice, translated
     from specllama.errors import ArgumentError
 
     known = _known()
     own, refused = translated(arguments, known, "spec-cli")
     names = [one.name for one in read(own, known)]
-    # A text after an unknown option is its value, most likely.
+    # A text after an unknown option is probably its value.
     unknown = [name for name in names if name.startswith("-")]
     if all(name in known or name == "-" for name in unknown):
         unknown = names
@@ -195,7 +195,7 @@ def _options_of_commands() -> dict[str, dict[str, bool]]:
 
 
 def _chat(backend: Session, system: str | None, message: str) -> list[int]:
-    """Return the prompt by which a session's model answers a message."""
+    """Return the prompt for a session's model to answer a message."""
     from specllama.chat.conversation import Conversation
     from specllama.model.loaded_model import LoadedModel
     from specllama.model.template_options import TemplateOptions
@@ -221,6 +221,6 @@ def main() -> NoReturn:
     except SpecllamaError as error:
         print(f"spec-cli: {error}", file=sys.stderr)
         sys.exit(2 if isinstance(error, ValueError) else 1)
-    # Python ignores SIGPIPE: it would go on writing into a pipe that nobody reads any more.
+    # Python ignores SIGPIPE, so the program would continue after the reader has closed the pipe.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(_core.spec_cli([os.fsencode(one) for one in [str(executable()), *arguments]], _chat))

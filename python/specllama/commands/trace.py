@@ -1,4 +1,4 @@
-"""`specllama trace`: shows a generation, and who drafted which token, as text or an HTML page."""
+"""`specllama trace`: shows a generation with the drafter of each token, as text or an HTML page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
                 about = f"{session.model_description}, {datetime.now():%Y-%m-%d %H:%M}"
                 _show(generation.trace, arguments.output, about)
             if not generation.tokens and generation.finish_reason == "stop":
-                print("specllama: The model ended its text at once.", file=sys.stderr)
+                print("specllama: The text is empty: the model ended it at once.", file=sys.stderr)
     return 130 if interrupt.came else 0
 
 
@@ -43,19 +43,19 @@ def _show(trace: Trace | None, output: str | None, about: str) -> None:
     try:
         _files.write(output, trace.to_html(about))
     except SpecllamaError:
-        print(trace, flush=True)  # else the trace would be lost
+        print(trace, flush=True)  # otherwise the trace would be lost
         raise
 
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `trace` to the command line."""
     parser = commands.add_parser(
-        "trace", help="show who drafted what of a generation", description=__doc__
+        "trace", help="show the drafter of each token of a generation", description=__doc__
     )
     _arguments.add_session(parser)
     prompt = parser.add_mutually_exclusive_group(required=True)
     prompt.add_argument("-p", "--prompt", help="message to answer, or text to continue")
-    prompt.add_argument("-f", "--file", help="file of the message; -: standard input")
+    prompt.add_argument("-f", "--file", help="file of the prompt; -: standard input")
     _arguments.add_prompt_form(parser)
     parser.add_argument("-o", "--output", help="HTML file to write (default: text on stdout)")
     parser.add_argument(

@@ -12,7 +12,7 @@ from specllama import _check
 T = TypeVar("T")
 
 UNTIL_FULL = {"-1": None}
-"""What -n may be besides a number where an answer may go on until the context is full."""
+"""Value of -n, besides a number, for an answer that may continue until the context is full."""
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,100}")
 _INT32 = 2**31 - 1
@@ -21,12 +21,12 @@ _INT32 = 2**31 - 1
 def whole(
     low: int | None = None, high: int = _INT32, *, words: Mapping[str, T] | None = None
 ) -> Callable[[str], int | T]:
-    """Return the type, as argparse takes it, of an option that is a whole number.
+    """Return the type of a whole number, for argparse.
 
     Args:
-        low, high: The bounds, themselves allowed. Without `low` there are no bounds: for options
-            whose range the core knows, which then refuses what is outside.
-        words: Texts that may stand in place of a number, and the value that each stands for.
+        low, high: The inclusive bounds. Without `low` there are no bounds here, for options whose
+            range the core checks.
+        words: Texts that are allowed instead of a number, with their values.
     """
     known = words or {}
 
@@ -44,8 +44,7 @@ def whole(
 
 
 def _bounds(low: int | None, high: int, number: int | None) -> str:
-    """Return the bounds in words. The greatest of all bounds is left out where no number was above
-    it."""
+    """Return the bounds in words. The limit of 32 bits is left out unless the number exceeds it."""
     if low is None:
         return ""
     if high == _INT32 and (number is None or number < low):

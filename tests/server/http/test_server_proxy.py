@@ -61,7 +61,7 @@ def test_bad_proxy_addresses_are_refused(capsys: pytest.CaptureFixture[str]) -> 
         with pytest.raises(SystemExit) as error:
             main(["serve", "--forwarded-allow-ips", given])
         assert error.value.code == 2
-        assert "is no IP address or network" in capsys.readouterr().err
+        assert "is not an IP address or network" in capsys.readouterr().err
 
 
 def test_bad_cors_origins_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
