@@ -1,9 +1,9 @@
-"""The C++ core. What `specllama` re-exports is described here. Of everything else this file has the
-types; the contract is in the C++ header of that noun. `Final` marks attributes that Python cannot
-set; those of a `Stream` or a `Session` may change.
+"""The C++ core. Classes and functions that `specllama` re-exports are described here. For all
+others, this file has the types, and the C++ header has the contract. `Final` marks attributes that
+Python cannot set; those of a `Stream` or a `Session` may change.
 
-Token ids passed in as Iterable[int] are read in place if they are an int32 array, else copied. An
-NDArray that comes out belongs to the caller; the core moves it out and keeps no copy.
+Token ids passed as Iterable[int] are read in place if they are an int32 array, else copied. A
+returned NDArray belongs to the caller: it is moved out of the core, not copied.
 """
 
 import enum
@@ -19,8 +19,14 @@ version: str
 llama_cpp_version: str
 
 class Device:
-    """A processor that llama.cpp can compute on. Memory in bytes. takes_layers: whether weights can
-    be put there, as on GPUs."""
+    """A processor on which llama.cpp can compute.
+
+    Attributes:
+        name: Its name in llama.cpp, as in the option `device`.
+        description: Its description by the backend.
+        memory_free, memory_total: Its memory in bytes.
+        takes_layers: Whether it can hold layers of a model, as GPUs do.
+    """
 
     name: Final[str]
     description: Final[str]
@@ -29,35 +35,38 @@ class Device:
     takes_layers: Final[bool]
 
 def list_devices(rpc: str = "") -> list[Device]:
-    """Return the processors that llama.cpp can compute on: those of the RPC servers
-    "host:port,host:port" (docs/guides/rpc.md), if any, then those of this machine.
+    """Return the processors on which llama.cpp can compute: first those of the RPC servers, then
+    those of this machine.
+
+    Args:
+        rpc: RPC servers as "host:port,host:port" (docs/guides/rpc.md); "": none.
 
     Raises:
-        ArgumentError: `rpc` is not understood, or this llama.cpp was built without RPC.
-        ModelError: A server cannot be reached, or is of another version.
+        ArgumentError: `rpc` is not of this form, or llama.cpp was built without RPC.
+        ModelError: A server cannot be reached, or has another version.
     """
 
 def cpu_kernels() -> str:
-    """Return the kinds of kernels for weights that this processor can use, e.g. "AMX, repacked,
-    plain"; unused ones are named with the reason in brackets."""
+    """Return the kinds of CPU kernels for weights on this machine, e.g. "AMX, repacked, plain". A
+    kind that is not used is followed by the reason in brackets."""
 
 def has_amx() -> bool:
-    """Whether both llama.cpp has AMX kernels and the processor has AMX."""
+    """Whether llama.cpp has AMX kernels and the CPU has AMX."""
 
 def try_amx(
     *, command: list[str], expected: str, libraries: str, seconds: float, key: str, folder: str
 ) -> tuple[bool, str]:
-    """Find out whether AMX works, as sessions do, but with a given program."""
+    """Test whether AMX works, as sessions do, but with a given program."""
 
 def cache_folder() -> Path | None:
-    """Return the folder of what is remembered from run to run: SPECLLAMA_CACHE, or "specllama" in
-    the user's folder for caches; None if there is none."""
+    """Return the folder for data that is kept between runs: SPECLLAMA_CACHE, or "specllama" in the
+    user's cache folder; None if there is none."""
 
 def set_verbose(verbose: bool) -> None:
-    """Let llama.cpp's informational messages through to stderr, for the whole process."""
+    """Show llama.cpp's informational messages on stderr, for the whole process."""
 
 class ModelFile:
-    """What a GGUF file, with its other parts if it is split, says about its model."""
+    """Data of a model, from its GGUF file and, if it is split, its other parts."""
 
     architecture: Final[str]
     weight_type: Final[str]
@@ -71,14 +80,14 @@ class ModelFile:
     brings_head: Final[bool]
 
 def read_model_file(path: str) -> ModelFile:
-    """Read headers and vocabulary of a GGUF file, but no weights."""
+    """Read the headers and the vocabulary of a GGUF file, but not its weights."""
 
 class ProjectorFile:
-    """What the file of a multimodal projector says.
+    """Data of a multimodal projector, from its file.
 
     Attributes:
         sees, hears: Whether it encodes images, and sounds.
-        width: How many numbers the states of its text model have.
+        width: Size of the embeddings of its text model.
     """
 
     sees: Final[bool]
@@ -89,7 +98,7 @@ def read_projector(path: str) -> ProjectorFile:
     """Read the header of a multimodal projector's GGUF file. Raises ModelError."""
 
 class Media:
-    """An image or a sound for a model that sees or hears.
+    """An image or a sound.
 
     Attributes:
         id: A hash of the content.
@@ -97,12 +106,12 @@ class Media:
 
     @staticmethod
     def image(rgb: NDArray[np.uint8]) -> Media:
-        """Return an image of pixels of shape (height, width, 3). Raises ArgumentError."""
+        """Make an image from RGB pixels, shape (height, width, 3). Raises ArgumentError."""
 
     @staticmethod
     def audio(samples: NDArray[np.float32]) -> Media:
-        """Return a sound of one channel, -1 to 1, at the session's `audio_rate`. Raises
-        ArgumentError."""
+        """Make a sound from the samples of one channel, -1 to 1, at the session's `audio_rate`.
+        Raises ArgumentError."""
 
     id: Final[str]
 
@@ -110,8 +119,8 @@ class MediaPrompt:
     """A prompt with images or sounds, for the session that made it.
 
     Attributes:
-        tokens: The ids of the texts' tokens; negative ones stand for images and sounds.
-        n_rows: Rows of the memory that it takes: what counts as its tokens.
+        tokens: Token ids of the texts; negative ids for images and sounds.
+        n_rows: Rows that it takes in the KV memory. They count as its tokens.
     """
 
     tokens: Final[NDArray[np.int32]]
@@ -121,21 +130,19 @@ def check_head(head: str, target: str) -> None:
     """Raise unless a head can draft for a model."""
 
 def automatic_draft(target: str, *, bundled_draft: str) -> str:
-    """What drafts for a model if its user does not say: the path of a draft model or head (for the
-    bundled target the bundled one, else one that was found next to the model), "mtp", or
-    "ngram"."""
+    """Return the drafter for a model with draft="auto": the path of a draft model or head (for the
+    bundled target the bundled one, else one found next to the model), "mtp", or "ngram"."""
 
 def brings_head(path: str) -> bool:
-    """Return whether a model's file holds layers of multi-token prediction that can draft for
-    it."""
+    """Return whether a model's file has multi-token prediction layers that can draft for it."""
 
 def slow_types(path: str) -> str:
-    """Return a sentence on which types of a model's weights are slow on this machine's CPU, and how
-    fast the model would decode in others; "": none."""
+    """Return a sentence about the types of a model's weights that are slow on this machine's CPU,
+    with the speed of decodes in other types; "" if no type is slow."""
 
 def draft_in_type(draft: str, *, target: str, type: str) -> str:
-    """Return the file that drafts for a target if `draft_type` is `type`: the given one, or a copy
-    in other types, which is made now if there is none."""
+    """Return the file of a draft model for the option draft_type=`type`: the given file, or a copy
+    in another type. The copy is made if it does not exist."""
 
 class TokenLogprobs:
     """Log-probabilities (natural logarithms) at one position.
@@ -152,13 +159,13 @@ class TokenLogprobs:
     top: Final[list[tuple[int, float]]]
 
 class Chunk:
-    """A step of a generation. All chunks together give its whole text and all its tokens.
+    """A step of a generation. All chunks together have its whole text and all its tokens.
 
     Attributes:
         text: Whole characters; empty while a character or a possible stop string is incomplete.
         token: Token id; None for text before a stop string that began inside a token.
-        from_draft: Whether the drafter proposed the token and the target agreed.
-        logprobs: Log-probabilities at the token's position, if they were asked for.
+        from_draft: Whether the token was drafted and accepted.
+        logprobs: Log-probabilities at the token's position, if requested; else None.
         finish_reason: Why the generation ended; None except on its last chunk.
     """
 
@@ -172,9 +179,9 @@ class Seconds:
     """Time spent in the parts of a generation, inside the library, in seconds of a monotonic clock.
 
     Attributes:
-        prefill: Decoding the prompt, up to and with the first token's logits.
-        draft: The drafter's work.
-        verify: The target's decodes after the prefill, and cutting the KV memory back.
+        prefill: Decoding the prompt, including the logits for the first token.
+        draft: Drafting.
+        verify: The target's decodes after the prefill, and rewinding the KV memory.
         choose: Choosing tokens from logits.
         text: Turning tokens into text and looking for stop strings.
         total: Everything, from start to finish.
@@ -188,51 +195,51 @@ class Seconds:
     total: Final[float]
 
 class Stats:
-    """What a generation did. Counts are exact.
+    """Statistics of a generation. Counts are exact.
 
     Attributes:
         seed: Seed of the sampling, given or fresh.
         exact: Whether the session was in the configuration in which speculation changes no token.
-        same_widths: The smallest and the largest number of tokens decoded at once at which the
-            session gives a token the same bits; only decodes of other widths can change a near-tie.
-            None: that is not known of any two widths, or the target is remote.
-        n_threads: Threads of the target's last decode; 0: it is remote, or has decoded nothing.
+        same_widths: The smallest and the largest number of tokens per decode at which the session
+            computes the same bits for a token; only decodes of other widths can change a near-tie.
+            None: unknown for all widths, or the target is remote.
+        n_threads: Threads of the target's last decode; 0: it is remote, or has not decoded.
         prompt_tokens: Tokens of the prompt.
-        reused_tokens: Prompt tokens that the KV memory already held.
-        slot: The slot of the KV memory that the request has; -1 before it begins.
+        reused_tokens: Prompt tokens that were already in the KV memory.
+        slot: The request's slot of the KV memory; -1 before it begins.
         generated_tokens: Tokens generated.
         rounds: Target decodes that chose tokens.
         drafted: Draft tokens that were verified.
         accepted: Draft tokens equal to the target's choice, including those that a stop condition
             then cut off.
-        forced: Tokens that were not verified, since the grammar allowed no other; the token that
+        forced: Tokens that were not verified because the grammar allowed no other; the token that
             ends the text may be one of them. They belong to no round.
-        chosen_tokens: Tokens that rounds and grammars chose: those generated, one that ends the
+        chosen_tokens: Tokens chosen by rounds and grammars: those generated, one that ends the
             text, and those that a stop string cut off.
         draft_decoded_tokens: Tokens that the draft model decoded; 0 without one.
-        acceptance_rate: accepted / drafted; 0 when nothing was drafted.
+        acceptance_rate: accepted / drafted; 0 if nothing was drafted.
         tokens_per_round: chosen_tokens / rounds; 1 for plain decoding.
         tokens_per_second: Tokens generated per second after the prefill.
         prompt_tokens_per_second: Prompt tokens decoded per second of prefill.
-        seconds: Where the time went.
+        seconds: Time by part of the work.
         drafted_by_position: [i]: draft tokens at position i (from 0) of their drafts.
         accepted_by_position: [i]: how many of these were accepted.
-        drafted_by_rank: [r]: draft tokens that were guess number r (from 0) at their position.
+        drafted_by_rank: [r]: draft tokens that were candidate r (from 0) at their position.
         accepted_by_rank: [r]: how many of these were accepted.
         by_round: (drafted, accepted) of every round; (0, 0) for a round without a draft.
-        by_drafter: (drafted, accepted) by where the draft came from. "match": copied from an
-            earlier place of the text after the same tokens; "corpus": likewise, from the corpus;
-            "history": likewise, from earlier requests; "ngram": by frequencies; "grammar": by what
-            the grammar allows; "model": a draft model; "other": any other drafter. In a beam
-            search, "other" also counts what the search foresees from earlier answers of the target.
+        by_drafter: (drafted, accepted) by source. "match": copied from an earlier position of the
+            text after the same tokens; "corpus": likewise, from the corpus; "history": likewise,
+            from earlier requests; "ngram": n-gram frequencies; "grammar": tokens that the grammar
+            allows; "model": a draft model; "other": any other drafter, and in a beam search also
+            predictions from earlier results of the target.
         decode_seconds: [n - 1]: the planner's estimate, at the end of the generation, of the
-            seconds of a target decode of n tokens at an empty context; 0 where none was seen.
-            Empty with a fixed spec_length, or without drafts.
+            seconds of a target decode of n tokens at an empty context; 0 if not measured. Empty
+            with a fixed spec_length, or without drafts.
         draft_step_seconds: The same estimate for one step of the draft model; 0 without one.
-        draft_break_even: The share of its tokens that must be accepted for a draft model to pay, by
-            these costs at the length of this text. More than 1: it cannot pay. 0: unknown, or
+        draft_break_even: The share of its tokens that must be accepted for a draft model to pay,
+            with these costs at the length of this text. More than 1: it cannot pay. 0: unknown, or
             there is no draft model.
-        drafter_errors: Rounds that went without a draft because the drafter failed.
+        drafter_errors: Rounds without a draft because the drafter failed.
         last_drafter_error: Message of the last of these errors; "" if there was none.
     """
 
@@ -267,7 +274,7 @@ class Stats:
     drafter_errors: Final[int]
     last_drafter_error: Final[str]
     def to_dict(self) -> dict[str, object]:
-        """Return everything as a dict that JSON can represent."""
+        """Return all statistics as a dict of JSON values."""
 
 class DraftedToken:
     """A token that was proposed and verified.
@@ -276,16 +283,16 @@ class DraftedToken:
         token: Token id.
         drafter: "match", "corpus", "history", "ngram", "grammar", "model" or "other", as in
             `Stats.by_drafter`.
-        length: For a match, also in the corpus or in earlier requests: how many tokens before it
-            agree with the text copied from. For an n-gram: its order. For a grammar: bytes foreseen
-            after it. Else 0.
+        length: For a match ("match", "corpus", "history"): how many tokens before it agree with
+            the tokens before the copied one. For an n-gram: its order. For a grammar: bytes
+            predicted after it. Else 0.
         confidence: For an n-gram: its `Prediction.confidence`. For a draft model: the token's
-            probability. For a match: 0 if the token copied had itself broken off a copy. For a
-            grammar: below 1 if others are allowed, too, but this one came last in such a place:
-            the chance that it comes again. Else 1.
-        parent: Index of the draft token that it follows, in the round's draft; None: it follows the
+            probability. For a match: 0 if the copied token was itself where a copy failed, else 1.
+            For a grammar: below 1 if other tokens are allowed, but this one came last in such a
+            context: the chance that it comes again. Else 1.
+        parent: Index, in the round's draft, of the draft token before it; None: it follows the
             committed tokens.
-        accepted: Whether the target agreed with it.
+        accepted: Whether the target accepted it.
     """
 
     token: Final[int]
@@ -296,21 +303,21 @@ class DraftedToken:
     accepted: Final[bool]
 
 class RoundTrace:
-    """What one round did.
+    """The record of one round.
 
     Attributes:
         position: Number of tokens generated before the round.
-        draft: The tokens verified, each after the one that it follows. Where there are several
-            guesses at a position, the likelier comes first, together with all that follows it.
+        draft: The verified tokens, each after its parent. If there are several candidates at a
+            position, the likelier one comes first, with all tokens that follow it.
         accepted: How many of the draft tokens were accepted.
         next: The target's own token after the accepted ones; None if nothing could follow.
-        forced: The tokens that followed `next` unverified, since the grammar allowed no other.
+        forced: The tokens after `next` that were not verified because the grammar allowed no other.
         draft_seconds: Seconds of drafting.
         decode_seconds: Seconds of the target's decode; 0 for the round that ended the prefill.
-        expected_tokens: Tokens that the planner expected of the round; 0 with a fixed spec_length,
-            and for a draft that the request brings.
-        expected_seconds: Seconds of drafting and decoding that the planner expected; 0 where
-            expected_tokens is.
+        expected_tokens: Tokens that the planner expected from the round; 0 with a fixed
+            spec_length, and for a draft given with the request.
+        expected_seconds: Seconds of drafting and decoding that the planner expected; 0 if
+            expected_tokens is 0.
     """
 
     position: Final[int]
@@ -327,17 +334,17 @@ class Stream:
     """A generation in progress."""
 
     def step(self) -> list[Chunk] | None:
-        """Return the chunks that became certain; if there are none yet, advance the session by a
-        step first."""
+        """Return the new chunks; if there are none yet, first advance the session by a step. None
+        after the last chunk."""
 
     def advance(self) -> bool:
-        """Do as `step` does, but return no chunks; False when all have been given."""
+        """As `step`, but without returning chunks; False if there are no more."""
 
     def take(self) -> list[Chunk]:
-        """Return the chunks that became certain, without a step; if `done`, they are the last."""
+        """Return the new chunks, without a step; if `done`, they are the last ones."""
 
     def cancel(self) -> None:
-        """End the generation where it is."""
+        """End the generation at once."""
 
     done: Final[bool]
     finish_reason: Final[Literal["stop", "length"] | None]
@@ -351,7 +358,7 @@ class Stream:
     trace: Final[list[RoundTrace]]
 
 class Beam:
-    """A text that a beam search found; see `specllama.Beam`."""
+    """A text found by a beam search; see `specllama.Beam`."""
 
     text: Final[str]
     tokens: Final[list[int]]
@@ -366,14 +373,14 @@ class BeamResult:
     stats: Final[Stats]
 
 class Switch(enum.Enum):
-    """An option that may be left to circumstances."""
+    """An option that is on, off, or decided automatically."""
 
     automatic = 0
     on = 1
     off = 2
 
 class LoraAdapter:
-    """A LoRA adapter's file, and how much of it counts."""
+    """A LoRA adapter's file and its scale."""
 
     def __init__(self, *, path: str, scale: float) -> None: ...
     path: Final[str]
@@ -385,8 +392,8 @@ class Option:
     Attributes:
         kind: "flag", "integer", "number", "text", "texts", "numbers", "choice", "switch", or "" for
             other types.
-        optional: Whether None leaves it out.
-        by_default: The default in words, with what some values mean.
+        optional: Whether None means that it is not given.
+        by_default: The default in words, with the meaning of special values.
         range: The numbers allowed, in words; "": any.
     """
 
@@ -415,25 +422,25 @@ def ngram_options() -> list[Option]: ...
 def beam_options() -> list[Option]: ...
 
 class NGramOptions:
-    """Options of the n-gram drafter, as `ngram_options` lists them."""
+    """Options of the n-gram drafter, those of `ngram_options`."""
 
     def __init__(self, **options: Any) -> None: ...
     def __getattr__(self, name: str) -> Any: ...
 
 class SessionOptions:
-    """Options of a session, as `session_options` lists them; see `specllama.SpecSession`."""
+    """Options of a session, those of `session_options`; see `specllama.SpecSession`."""
 
     def __init__(self, **options: Any) -> None: ...
     def __getattr__(self, name: str) -> Any: ...
 
 class AcceptanceRule(enum.Enum):
-    """How it is decided whether a draft token is accepted."""
+    """The rule by which draft tokens are accepted."""
 
     coupled = 0
     rejection = 1
 
 class SpecType(enum.Enum):
-    """Which drafters may draft."""
+    """The drafters that may draft."""
 
     auto = 0
     none = 1
@@ -441,7 +448,7 @@ class SpecType(enum.Enum):
     ngram = 3
 
 class GrammarSyntax(enum.Enum):
-    """How a grammar is written."""
+    """The syntax of a grammar."""
 
     gbnf = 0
     lark = 1
@@ -449,7 +456,7 @@ class GrammarSyntax(enum.Enum):
     json_schema = 3
 
 class SamplingOptions:
-    """Options of sampling, as `sampling_options` lists them; see `specllama.GenerateOptions`."""
+    """Options of sampling, those of `sampling_options`; see `specllama.GenerateOptions`."""
 
     def __init__(self, **options: Any) -> None: ...
     def __getattr__(self, name: str) -> Any: ...
@@ -462,37 +469,38 @@ class EarlyStopping(enum.Enum):
     never = 2
 
 class BeamOptions:
-    """Options of a beam search, as `beam_options` lists them; see `specllama.BeamOptions`."""
+    """Options of a beam search, those of `beam_options`; see `specllama.BeamOptions`."""
 
     def __init__(self, **options: Any) -> None: ...
     def __getattr__(self, name: str) -> Any: ...
 
 class RequestDraft:
-    """A draft that a request brings. branches: alternatives to a part of the tokens, as pairs:
-    after how many of the tokens, and the token ids, at least one, that may follow there."""
+    """A draft given with a request. branches: alternatives to parts of the tokens, as pairs: the
+    number of tokens before the branch, and the branch's token ids, at least one."""
 
     def __init__(self, *, tokens: Iterable[int], branches: list[tuple[int, list[int]]]) -> None: ...
     tokens: Final[list[int]]
     branches: Final[list[tuple[int, list[int]]]]
 
 class GenerateOptions:
-    """Options of a generation, as `generate_options` lists them; see `specllama.GenerateOptions`.
-    replayed: tokens to generate, whatever the model chooses; [] (the default): the model decides.
-    generated: tokens that an earlier request generated before it broke off. draft: what to verify,
-    in one round; None: the session drafts. `sampling`: those of sampling together."""
+    """Options of a generation, those of `generate_options`; see `specllama.GenerateOptions`.
+    replayed: tokens to generate instead of the model's choice; [] (default): the model chooses.
+    generated: tokens that an earlier request generated before it was interrupted. draft: the draft
+    to verify in one round; None: the session drafts. sampling: all options of sampling."""
 
     def __init__(self, **options: Any) -> None: ...
     def __getattr__(self, name: str) -> Any: ...
 
 class Sampler:
-    """The choice rule alone: the argmax over the kept tokens of logit / T + Gumbel noise."""
+    """The choice rule by itself: the argmax over the kept tokens of logit / T + Gumbel noise."""
 
     def __init__(self, options: SamplingOptions, n_vocab: int, texts: list[bytes] = []) -> None: ...
     def choose(self, logits: NDArray[np.float32], context: Iterable[int]) -> int:
-        """Return the token that follows `context`, whose length is the position of the choice."""
+        """Return the token after `context`. The position of the choice is the length of the
+        context."""
 
     def choose_many(self, logits: NDArray[np.float32], first: int, count: int) -> NDArray[np.int32]:
-        """Return what is chosen from the same logits at positions first, first + 1, ..."""
+        """Return the choices from the same logits at positions first, first + 1, ..."""
 
     def speculate_many(
         self,
@@ -503,41 +511,41 @@ class Sampler:
         point_mass: bool = False,
         n_guesses: int = 1,
     ) -> NDArray[np.int32]:
-        """Return what is drafted from `draft_logits`, and what is then generated from `logits`, at
+        """Return the tokens drafted from `draft_logits`, and those then generated from `logits`, at
         positions first, first + 1, ..."""
 
     seed: Final[int]
 
 def gumbel(bits: int) -> float:
-    """Return the standard Gumbel number for 64 random bits; always finite."""
+    """Return the standard Gumbel noise for 64 random bits; always finite."""
 
 def probability(logits: NDArray[np.float32], token: int) -> float:
     """Return the softmax probability of a token, to about six digits."""
 
 def spec_cli_flags() -> dict[str, bool]:
-    """Return the options of spec-cli, with whether a value follows."""
+    """Return the options of spec-cli, and for each whether a value follows."""
 
 def check_spec_cli(arguments: Sequence[str]) -> None:
-    """Raise ArgumentError if spec-cli refuses a command line, as far as that is known before a
-    model is opened."""
+    """Raise ArgumentError for errors of a command line of spec-cli that can be found without
+    opening a model."""
 
 def spec_cli(
     arguments: Sequence[str | bytes], chat: Callable[[Session, str | None, str], list[int]]
 ) -> int:
-    """Run spec-cli in this process, and return its exit code. From then on Ctrl-C is its own.
+    """Run spec-cli in this process and return its exit code. It handles Ctrl-C itself from then on.
 
     Args:
         arguments: The path of its executable, and its command line.
-        chat: Returns the tokens of a prompt by which a session's model, which has a chat template,
-            answers a message, after a system message if there is one. The session may not be kept.
+        chat: Returns the prompt's tokens for a message, after an optional system message. It is
+            called with a session whose model has a chat template, and must not keep the session.
     """
 
 def set_llguidance_path(path: str) -> None:
-    """Set the file of llguidance's extension module, which is loaded when the first grammar is
-    read. "": it is not installed, so grammars raise ArgumentError."""
+    """Set the file of llguidance's extension module, which is loaded with the first grammar. "": it
+    is not installed, and grammars raise ArgumentError."""
 
 def choice_seed(seed: int, choice: int) -> int:
-    """Return the seed of choice number `choice` of a request; choice 0 has `seed` itself."""
+    """Return the seed of choice number `choice` of a request; that of choice 0 is `seed`."""
 
 class VocabularyTable:
     """A vocabulary without its tokenizer."""
@@ -551,8 +559,8 @@ class VocabularyTable:
     fingerprint: Final[int]
 
 class VerifierInfo:
-    """What a target elsewhere is: as the properties of a `Session`, and the seconds of some round
-    trips to it."""
+    """Properties of a remote target, as those of a `Session`, and the seconds of some round trips
+    to it."""
 
     def __init__(
         self,
@@ -575,7 +583,7 @@ class VerifierInfo:
     ) -> None: ...
 
 class VerifyAnswer:
-    """What a target elsewhere makes of a draft."""
+    """The answer of a remote target to a draft."""
 
     def __init__(
         self,
@@ -597,8 +605,8 @@ class VerifyAnswer:
     n_reused: Final[int]
 
 class Session:
-    """A model with its KV memory and a drafter; or a drafter for a model elsewhere, which a
-    `specllama.remote.verifier.Verifier` asks."""
+    """A model with its KV memory and a drafter; or a drafter for a remote target, which it calls
+    through a `specllama.remote.verifier.Verifier`."""
 
     @overload
     def __init__(
@@ -630,35 +638,36 @@ class Session:
     ) -> list[int]: ...
     def detokenize(self, tokens: Iterable[int], *, special: bool) -> str: ...
     def piece(self, token: int) -> bytes:
-        """Return the bytes that a token adds to a text, special tokens' texts included."""
+        """Return the bytes that a token adds to a text; for a special token, those of its text."""
 
     def vocabulary_table(self) -> VocabularyTable: ...
     def media_prompt(self, parts: Iterable[Iterable[int] | Media]) -> MediaPrompt:
-        """Return a prompt of texts' tokens and media, with the tokens that the model expects around
-        these. Raises ArgumentError."""
+        """Return a prompt of token ids and media, with the tokens that the model expects around
+        media. Raises ArgumentError."""
 
     def check(self, prompt: Iterable[int] | MediaPrompt, options: GenerateOptions) -> None:
-        """Raise ArgumentError for whatever `start` would refuse."""
+        """Raise ArgumentError if `start` would."""
 
     def start(self, prompt: Iterable[int] | MediaPrompt, options: GenerateOptions) -> Stream: ...
     def beam_search(self, prompt: Iterable[int], options: BeamOptions) -> BeamResult:
-        """Search for the texts that score best; Ctrl-C ends it between two decodes."""
+        """Search for the texts with the best scores; Ctrl-C ends it between two decodes."""
 
     def step(self) -> bool:
-        """Advance all unfinished generations; False when there are none."""
+        """Advance all unfinished generations; False if there are none."""
 
     def save(self, slot: int = -1) -> tuple[str, NDArray[np.int32], NDArray[np.uint8]]:
-        """Return the key of the sessions that it fits, its tokens, and their KV memory. slot -1:
-        what the generation that ended last has left. Raises BusyError if the slot is in use."""
+        """Return the key of the sessions that can load the slot, its tokens, and their KV memory.
+        slot -1: that of the generation that ended last. Raises BusyError if the slot is in use."""
 
     def load(
         self, key: str, tokens: Iterable[int], memory: NDArray[np.uint8], slot: int = -1
     ) -> None:
-        """Put a saved state back. slot -1: into the one that has been free the longest. Raises
-        ArgumentError if it does not fit or is damaged, and BusyError if the slot is in use."""
+        """Load a saved state. slot -1: into the slot that has been free for the longest time.
+        Raises ArgumentError if the state does not fit or is damaged, and BusyError if the slot is
+        in use."""
 
     def erase(self, slot: int) -> int:
-        """Empty a slot; return how many tokens it held. Raises BusyError if it is in use."""
+        """Empty a slot; return the number of tokens it held. Raises BusyError if it is in use."""
 
     def close(self) -> None: ...
     closed: Final[bool]
@@ -685,14 +694,14 @@ class Session:
     cpu_kernels: Final[str]
 
 class Prediction:
-    """A token that n-grams predict.
+    """A token predicted by n-grams.
 
     Attributes:
         token: Token id.
-        order: n of the n-gram; its context was n - 1 tokens.
-        frequency: Share of this token among all that followed the context, in (0, 1].
-        confidence: count / (total + 1), by Laplace's rule of succession, so that a token seen once
-            counts for less than one seen often.
+        order: n of the n-gram; its context has n - 1 tokens.
+        frequency: Share of this token among all tokens that followed the context, in (0, 1].
+        confidence: count / (total + 1), by Laplace's rule of succession: lower for a token seen
+            once than for one seen often.
     """
 
     token: Final[int]
@@ -701,17 +710,17 @@ class Prediction:
     confidence: Final[float]
 
 class NGramPredictor:
-    """Predicts tokens from what followed the same few tokens before.
+    """Predicts tokens from those that followed the same few tokens before.
 
-    Keeps frequency tables of n-grams of every order from 2 to `max_order`, with contexts hashed by
-    64-bit FNV-1a; the longest known context predicts. (The n-gram approximation of Leviathan et
+    It keeps frequency tables of n-grams of every order from 2 to `max_order`, with contexts hashed
+    by 64-bit FNV-1a. The longest known context predicts. (The n-gram approximation of Leviathan et
     al., "Fast Inference from Transformers via Speculative Decoding", 2023, section 3.6, with
     back-off.)
 
     Args:
         max_order: Longest n-gram, 2 to 8.
-        window: Counts are forgotten when their token leaves the last `window` tokens; 0: never.
-        max_bytes: Bound on the tables' memory, at least 65536; the contexts updated longest ago are
+        window: Counts of tokens older than the last `window` tokens are forgotten; 0: never.
+        max_bytes: Most bytes of the tables, at least 65536; the least recently updated contexts are
             dropped first.
 
     Raises:
@@ -722,16 +731,17 @@ class NGramPredictor:
         self, *, max_order: int = 4, window: int = 0, max_bytes: int = 67108864
     ) -> None: ...
     def update(self, token: int) -> None:
-        """Take in the next token. Raises ArgumentError for a negative id."""
+        """Add the next token. Raises ArgumentError for a negative id."""
 
     def update_batch(self, tokens: Iterable[int]) -> None:
-        """Take in tokens in order. Raises ArgumentError for a negative id."""
+        """Add tokens in order. Raises ArgumentError for a negative id."""
 
     def predict(self, n: int = 4) -> list[Prediction]:
         """Return the most likely continuation, at most `n` tokens, 0 to 64.
 
-        Each token is the most frequent one after the longest known context (the most recent among
-        equals), and then becomes part of the context. The list ends early if no context is known.
+        Each token is the most frequent one after the longest known context (the most recent one
+        among equals), and then becomes part of the context. The list ends early if no context is
+        known.
         """
 
     size_bytes: Final[int]  # Memory in use, in bytes.
@@ -739,12 +749,12 @@ class NGramPredictor:
     capacity: Final[int]  # Most (context, token) pairs that one order keeps.
 
 class MatchedToken:
-    """A token copied from a place where the same tokens stood before it.
+    """A token copied from a position after the same tokens.
 
     Attributes:
         token: Token id.
-        length: How many tokens before it agree with those before the place copied from, including
-            the tokens of the copy itself.
+        length: How many tokens before it agree with those before the copied token, including the
+            tokens of the copy itself.
     """
 
     token: Final[int]
@@ -774,8 +784,8 @@ class Tokenizer:
     chat_template: Final[str | None]
 
 class CorpusBuilder:
-    """Gathers tokenized texts and writes them as a corpus file, whose format is described in
-    csrc/draft/corpus/corpus_file.h."""
+    """Collects tokenized texts and writes them as a corpus file. csrc/draft/corpus/corpus_file.h
+    describes the format."""
 
     def __init__(self, max_tokens: int) -> None: ...
     def append(self, tokens: Iterable[int]) -> None: ...
@@ -794,7 +804,7 @@ class Corpus:
 
     def __init__(self, path: str) -> None: ...
     def predict(self, text: Iterable[int], n: int = 4) -> list[MatchedToken]:
-        """Copy what followed the longest match of a text's end."""
+        """Copy the tokens after the longest match of a text's end."""
 
     n_tokens: Final[int]
     n_texts: Final[int]
@@ -803,14 +813,14 @@ class Corpus:
     size_bytes: Final[int]
 
 class History:
-    """The latest texts, to be drafted from: what a session with a `memory` keeps of its requests.
+    """The latest texts, to draft from: the texts of requests that a session with a `memory` keeps.
 
-    Each text has an owner, and what is found for an owner is only ever in texts of the same one.
-    Parts of a text that the newer half has already are left out. 14 bytes per token.
+    Each text has an owner. A search for an owner finds only texts of this owner. Parts of a text
+    that are already in the newer half are left out. It takes 14 bytes per token.
 
     Args:
-        max_tokens: Most tokens held, 1024 to 2^28, one after each text included; new ones replace
-            the oldest.
+        max_tokens: Most tokens held, 1024 to 2^28, including one after each text; new tokens
+            replace the oldest.
 
     Raises:
         ArgumentError: max_tokens is out of range.
@@ -821,22 +831,23 @@ class History:
         """Add a text. Raises ArgumentError for a negative id."""
 
     def predict(self, text: Iterable[int], n: int = 4, *, owner: int = 0) -> list[MatchedToken]:
-        """Copy what followed the longest match of a text's end.
+        """Copy the tokens after the longest match of a text's end.
 
         Args:
-            text: The text to continue; its last 64 tokens decide.
+            text: The text to continue; its last 64 tokens are compared.
             n: Most tokens to copy, 0 to 64.
-            owner: Whose texts are searched.
+            owner: The owner of the texts to search.
 
         Returns:
-            The copy; it ends where its text does. Empty if the last 4 tokens are in none of them.
+            The copy, up to the end of the text copied from. Empty if the last 4 tokens are in none
+            of the texts.
 
         Raises:
             ArgumentError: n is out of range.
         """
 
     def texts(self, *, owner: int = 0) -> list[list[int]]:
-        """Return what is held of an owner's texts, the oldest first."""
+        """Return an owner's texts as far as they are held, the oldest first."""
 
     @property
     def n_tokens(self) -> int:
@@ -847,19 +858,18 @@ class History:
         """Memory in use, in bytes."""
 
 class MatchFinder:
-    """Finds where the last tokens of a text stand earlier in it, or in another text; what followed
-    there is likely to follow again.
+    """Finds earlier occurrences of a text's last tokens, in the text itself or in another one. The
+    tokens that followed there are likely to follow again.
 
-    Every position is entered under a hash (FNV-1a) of the 4 tokens that end there. Of the 32 latest
-    positions that really agree, the longest match wins (at most 64 tokens count); among equally
-    long ones, the most frequent next token, at its latest occurrence. Each token takes constant
-    time on average, whatever the text. Memory: at most 16 bytes per token of the longest text held.
-    (Hash chains as in LZ77 compressors: RFC 1951, section 4; copying as a draft: Saxena, "Prompt
-    Lookup Decoding", 2023.)
+    Every position is indexed under a hash (FNV-1a) of the 4 tokens that end there. Among the 32
+    latest positions that really agree, the longest match wins (at most 64 tokens are compared);
+    among equally long ones, the most frequent next token, at its latest occurrence. Each token
+    takes constant time on average for any text. Memory: at most 16 bytes per token of the longest
+    text held. (Hash chains as in LZ77 compressors: RFC 1951, section 4; copying as a draft: Saxena,
+    "Prompt Lookup Decoding", 2023.)
 
     Args:
-        max_tokens: Most tokens held, 64 to 2^31; when another one comes, the older half is
-            forgotten.
+        max_tokens: Most tokens held, 64 to 2^31; one more makes it forget the older half.
 
     Raises:
         ArgumentError: max_tokens is out of range.
@@ -867,37 +877,38 @@ class MatchFinder:
 
     def __init__(self, *, max_tokens: int = 4194304) -> None: ...
     def append(self, token: int) -> None:
-        """Take in the next token. Raises ArgumentError for a negative id."""
+        """Add the next token. Raises ArgumentError for a negative id."""
 
     def append_batch(self, tokens: Iterable[int]) -> None:
-        """Take in tokens in order. Raises ArgumentError for a negative id."""
+        """Add tokens in order. Raises ArgumentError for a negative id."""
 
     def truncate(self, n: int) -> None:
         """Drop all but the first `n` tokens. Raises ArgumentError if there are fewer."""
 
     def predict(self, n: int = 4, text: Iterable[int] | None = None) -> list[MatchedToken]:
-        """Copy what followed the best match of the text's end.
+        """Copy the tokens after the best match of the text's end.
 
         Args:
             n: Most tokens to copy, 0 to 64.
-            text: Another text to continue instead of the one searched; its last 64 tokens decide.
+            text: Another text to continue instead of the one searched; its last 64 tokens are
+                compared.
 
         Returns:
-            The copy; empty if the last 4 tokens stand nowhere else. When a text continues itself, a
-            copy that reaches its end goes on with its own tokens, and so repeats; a copy for
-            another text stops at the end of the text searched.
+            The copy; empty if the last 4 tokens occur nowhere else. If a text continues itself, a
+            copy that reaches its end continues with its own tokens, and so repeats. A copy for
+            another text stops at the end of the searched text.
 
         Raises:
             ArgumentError: n is out of range.
         """
 
     def __len__(self) -> int:
-        """Tokens taken in, including those forgotten since."""
+        """Number of tokens added, including forgotten ones."""
 
     size_bytes: Final[int]  # Memory in use, in bytes.
 
 class Source(enum.Enum):
-    """Where a draft token comes from."""
+    """The source of a draft token."""
 
     match = 0
     corpus = 1

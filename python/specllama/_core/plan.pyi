@@ -1,6 +1,6 @@
-"""The part of the C++ core that only measurements, simulations and tests use: the planner and what
-it knows. The contracts are in the headers of csrc/plan and csrc/draft/ngram; what differs here is
-said here. Arguments and results are as in `specllama._core`.
+"""The part of the C++ core that only measurements, simulations and tests use: the planner and its
+data. The contracts are in the headers of csrc/plan and csrc/draft/ngram; this file describes only
+differences. Arguments and results are as in `specllama._core`.
 """
 
 import math
@@ -10,7 +10,7 @@ from typing import Final
 from specllama._core import History, Source
 
 class CurvePoints:
-    """A cost curve as plain numbers, to be kept from one session to the next."""
+    """A cost curve as plain numbers, to keep it between sessions."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class CurvePoints:
     width_switch: Final[float]
 
 class CostCurve:
-    """v(n): the seconds of one decode of n tokens, learned from the decodes that are made."""
+    """v(n): the seconds of a decode of n tokens, learned from observed decodes."""
 
     def __init__(self) -> None: ...
     def observe(self, n: int, n_context: int, seconds: float) -> None: ...
@@ -37,7 +37,7 @@ class CostCurve:
     def restore(self, points: CurvePoints) -> None: ...
 
 class Evidence:
-    """What a drafter knows about one token it proposes."""
+    """What a drafter knows about a proposed token."""
 
     def __init__(self, source: Source, length: int = 0, confidence: float = 1.0) -> None: ...
     source: Final[Source]
@@ -45,7 +45,7 @@ class Evidence:
     confidence: Final[float]
 
 class NGramFollower:
-    """Drafts for one sequence as a session's n-gram drafter does ("ngram")."""
+    """Drafts for one sequence, like a session's n-gram drafter ("ngram")."""
 
     def __init__(self, *, reference: Iterable[int] = ()) -> None: ...
     def append(self, token: int) -> None: ...
@@ -53,15 +53,15 @@ class NGramFollower:
     def draft(self, n: int = 4) -> list[tuple[int, Evidence]]: ...
     def tree(self, n: int = 4, max_alternatives: int = 1) -> list[tuple[int, Evidence, int]]:
         """Return the same tokens, then alternatives to them. The third entry of each is the index
-        of the token that it follows, or -1 for the sequence's end."""
+        of the token before it, or -1 for the end of the sequence."""
 
 class HistoryFollower:
-    """Drafts for one sequence as a session with a `memory` does from earlier requests ("history").
+    """Drafts for one sequence from earlier requests, like a session with a `memory` ("history").
 
     Args:
         history: The earlier requests; more may be appended.
         prompt: Token ids with which the sequence begins.
-        owner: Whose requests are drafted from.
+        owner: The owner of the requests to draft from.
 
     Raises:
         ArgumentError: A token id is negative.
@@ -69,17 +69,17 @@ class HistoryFollower:
 
     def __init__(self, history: History, prompt: Iterable[int], *, owner: int = 0) -> None: ...
     def append_batch(self, tokens: Iterable[int]) -> None:
-        """Take in tokens in order. Raises ArgumentError for a negative id."""
+        """Add tokens in order. Raises ArgumentError for a negative id."""
 
     def draft(self, n: int = 4) -> list[tuple[int, Evidence]]:
         """Return up to `n` tokens, 0 to 64, that may come next. Raises ArgumentError if `n` is out
         of range."""
 
 class TextRegime:
-    """What is known of the regime that one request's text is in; from `Planner.begin`."""
+    """Statistics of the regime of one request's text; from `Planner.begin`."""
 
 class Choice:
-    """What a round should do for a sequence."""
+    """The planner's decision for a sequence in a round."""
 
     candidate: Final[int]
     n_draft: Final[int]
@@ -89,7 +89,7 @@ class Choice:
     n_padding: Final[int]
 
 class PlannedRound:
-    """A sequence's part of a round: the drafts at hand, the choice, and the outcome."""
+    """A sequence's part of a round: the available drafts, the choice, and the outcome."""
 
     def __init__(
         self,
@@ -137,8 +137,8 @@ class Row:
     gain: Final[float]
 
 class VerificationBatch:
-    """Decides which of the tokens at hand, of one or of many sequences, are verified in one decode:
-    those that gain the most, as many as pay at the price of a decode of that many rows."""
+    """Decides which of the available tokens, of one or many sequences, are verified in one decode:
+    those with the most gain, as many as pay at the cost of a decode of that many rows."""
 
     def __init__(self) -> None: ...
     def add_sequence(
@@ -150,7 +150,7 @@ class VerificationBatch:
     ) -> None: ...
     def add_row(self, predecessor: int, tokens: float, gain: float) -> int: ...
     def select(self, cost: Callable[[int], float]) -> None:
-        """Choose the rows. cost: gives the seconds of a decode of n rows."""
+        """Choose the rows. cost: returns the seconds of a decode of n rows."""
 
     def select_per_stream(self, cost: Callable[[int], float]) -> None: ...
     chosen: Final[list[Row]]
@@ -164,11 +164,12 @@ class Planner:
     def choose(self, rounds: Sequence[PlannedRound]) -> None: ...
     def n_to_check(self, round: PlannedRound) -> int: ...
     def set_tokens_per_step(self, n: int) -> None:
-        """Let a step of the draft model draft n tokens (1 to 65); for n > 1, the only step."""
+        """Set the number of tokens that a step of the draft model drafts (1 to 65). For n > 1,
+        there is only one step."""
 
     def break_even(self, n_context: int) -> float:
-        """Return the share of the draft model's tokens that must be accepted for it to pay; 2:
-        there is none; 0: its cost is unknown."""
+        """Return the share of the draft model's tokens that must be accepted for it to pay; 2: no
+        share is enough; 0: its cost is unknown."""
 
     def should_continue(
         self, round: PlannedRound, draft: Sequence[Evidence], seconds: float = 0.0
