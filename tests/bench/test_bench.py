@@ -310,11 +310,14 @@ def test_promised_speed_matches_the_formula() -> None:
     ("arguments", "message"),
     [
         (["-m", "/no/such.gguf"], "There is no file /no/such.gguf"),
-        (["--workload", "edit,nonsense"], "There is no workload 'nonsense'; there are: replayed, "),
-        (["--workload", ""], "--workload names no workload."),
-        (["--workload", "fix,edit"], "The workload fix takes a chat template, and the model has"),
+        (
+            ["--workload", "edit,nonsense"],
+            "There is no workload 'nonsense'; choose from replayed, ",
+        ),
+        (["--workload", ""], "--workload has no name"),
+        (["--workload", "fix,edit"], "The workload fix needs a chat template, which the model"),
         (["--workload", "answered", "--simulate", CURVES], "Only replayed workloads can be"),
-        (["--contestants", "best"], "There is no contestant 'best'; there are: plain, ngram, "),
+        (["--contestants", "best"], "There is no contestant 'best'; choose from plain, ngram, "),
         (["--contestants", "cascade"], "The contestant cascade needs a draft model (-md)."),
         (["--replay", "/no/such.jsonl"], "/no/such.jsonl cannot be read"),
         (["--simulate", "c.json", "-md", "d.gguf"], "leave out --draft-model"),
@@ -334,4 +337,4 @@ def test_generated_workloads_cannot_be_simulated(tmp_path: Path, capsys: Capture
     curves = tmp_path / "curves.json"
     curves.write_text('{"flat": {"1": 1}}')
     assert main(["bench", "--workload", "free", "--simulate", str(curves)]) == 2
-    assert "Only replayed workloads can be simulated." in capsys.readouterr().err
+    assert "Only replayed workloads can be simulated; " in capsys.readouterr().err

@@ -87,7 +87,7 @@ def test_throughput_requests_are_distinct_and_alternate_between_workloads() -> N
         return [ord(sign) for sign in str(task.prompt)]
 
     assert mixed(workloads, 4, tokens) == [[ord(prompt)] for prompt in ("1", "4", "2", "3")]
-    with pytest.raises(ArgumentError, match="There are 4 texts, but 5 requests"):
+    with pytest.raises(ArgumentError, match="There are only 4 texts for 5 requests"):
         mixed(workloads, 5, tokens)
     assert len(mixed(choose("replayed,generated", None, 3), 16, tokens)) == 16
 
@@ -97,7 +97,7 @@ def test_throughput_requests_are_rendered_by_the_template(smollm2: Path, capsys:
     options = ["-m", str(smollm2), "--workload", "questions", "--half", "held-out"]
     options += ["--concurrency", "2", "--contestants", "plain", "--texts", "4", "-c", "256"]
     assert main(["bench", "-n", "8", "--repeat", "1", "-t", "1", "-ngl", "0", *options]) == 2
-    assert "There are 3 texts, but 4 requests" in capsys.readouterr().err
+    assert "There are only 3 texts for 4 requests" in capsys.readouterr().err
     options[3:6] = ["questions"]
     assert main(["bench", "-n", "8", "--repeat", "1", "-t", "1", "-ngl", "0", *options]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -144,7 +144,7 @@ def test_throughput_scores_match_sums_by_hand() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--concurrency", "2", "64"], "but 128 requests are to be made; raise --texts"),
+        (["--concurrency", "2", "64"], "texts for 128 requests; raise --texts"),
         (["--concurrency", "2", "--html", "a.html"], "--html and --concurrency exclude"),
         (["--concurrency", "2", "--simulate", "a.json"], "leave out --concurrency"),
         (["--llama-server", "llama-server"], "--llama-server requires --concurrency"),
@@ -173,4 +173,4 @@ def test_a_peer_program_that_does_not_start_gives_one_sentence(
     assert f"Cannot run {program}: Permission denied." in capsys.readouterr().err
     program.chmod(0o755)
     assert main(arguments) == 1
-    assert f"{program} does not start; it says: no such model" in capsys.readouterr().err
+    assert f"{program} does not start; its last message: no such model" in capsys.readouterr().err

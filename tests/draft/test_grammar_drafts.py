@@ -227,7 +227,7 @@ def test_the_formatting_of_repeated_records_is_drafted(
     assert found.tokens == expected.tokens
     habits = [one for round in found.trace.rounds for one in round.draft if one.confidence < 1]
     assert len(habits) > 4
-    assert "last choice here" in found.trace.to_html()
+    assert "last token in such a context" in found.trace.to_html()
     n, right = by_grammar(found)
     assert right > 0.8 * n
 

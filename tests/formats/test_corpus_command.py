@@ -90,7 +90,7 @@ def test_corpus_command_builds_and_describes_a_corpus(
         (["-o", str(path), str(tmp_path), "--glob", "["], 2, "There is no file with a name like ["),
         (["-o", str(path), str(source), "--max-tokens", "1"], 2, "--max-tokens leaves no room for"),
         (["-o", str(path), str(source), "--max-tokens", "0"], 2, "--max-tokens must be"),
-        (["-o", str(source), str(tmp_path)], 2, "a.py is there and holds no corpus; choose"),
+        (["-o", str(source), str(tmp_path)], 2, "a.py exists and is not a corpus; choose"),
         (["-o", str(path), str(source), "-m", "none.gguf"], 2, "none.gguf"),
         (["-o", str(tmp_path / "none" / "c"), str(source)], 1, "cannot be written"),
         (["-o", str(source / "c"), str(source)], 1, "cannot be written"),

@@ -61,7 +61,7 @@ def test_alpha_command_reports_a_perfect_head_as_always_accepted(
     (greedy, *_) = found["places"]
     assert greedy["by_place"] == [1.0] * 8
     assert greedy["tokens_per_round"] > 4
-    assert "Accepted by place in a draft" in table
+    assert "Acceptance by position in a draft" in table
 
 
 @pytest.mark.usefixtures("_prompts")

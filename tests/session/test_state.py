@@ -180,12 +180,12 @@ def test_states_that_do_not_fit_are_refused(
         flipped = bytearray(content)
         flipped[at] ^= 1
         saved.write_bytes(flipped)
-        refused("no saved state" if at == 0 else "checksum does not fit")
+        refused("not a saved state" if at == 0 else "checksum does not match")
     for end in (0, 10, 80, 200, len(content) - 1):
         saved.write_bytes(content[:end])
-        refused("no saved state" if end <= 10 else "checksum does not fit")
+        refused("not a saved state" if end <= 10 else "checksum does not match")
     saved.write_bytes(content + b"\0")
-    refused("checksum does not fit")
+    refused("checksum does not match")
     for head in (
         b"x\n", b"{}\n", b'{"model": 1, "key": 1, "n_tokens": "x"}\n', b"[]\n", b"", b"5\n",
         b'{"model": "x", "key": null, "n_tokens": 1}\n', b"[" * 4000 + b"\n", b"{" + b" " * 9999,

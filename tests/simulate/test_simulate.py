@@ -208,8 +208,8 @@ def test_simulated_curves_are_interpolated_from_a_file(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("nonsense", "is not JSON"),
-        ("[1]", "must hold an object"),
-        ('{"about": "none"}', "holds no curve"),
+        ("[1]", "must be a JSON object"),
+        ('{"about": "none"}', "has no curve"),
         ('{"a": {"2": 1}}', 'must have the time of "1" token'),
         ('{"a": {"1": 0}}', "must be positive"),
         ('{"a": {"1": "x"}}', "must be a number"),

@@ -167,15 +167,18 @@ ANY: list[Any] = [None, [0.5]]
     [
         (lambda: theory.tree_expected_tokens([-1, 1], [0.5, 0.5]), "parent of node 1"),
         (lambda: theory.tree_expected_tokens([-1], [0.5, 0.5]), "one number for each"),
-        (lambda: theory.tree_expected_tokens([-1, -1], [0.6, 0.5]), "sum to 1 at most"),
-        (lambda: theory.best_tree([[0.6, 0.5]], 1), "sum to 1 at most"),
+        (
+            lambda: theory.tree_expected_tokens([-1, -1], [0.6, 0.5]),
+            "sum to at most 1|sum at most 1",
+        ),
+        (lambda: theory.best_tree([[0.6, 0.5]], 1), "sum to at most 1|sum at most 1"),
         (lambda: theory.best_tree([0.6], 1), "shape"),
         (lambda: theory.tree_expected_tokens(ANY[0], [0.6]), "parents must be whole numbers"),
         (lambda: theory.tree_expected_tokens(ANY[1], [0.6]), "must be a whole number"),
-        (lambda: theory.best_tree([[0.6]], 2), "n_nodes must be 1 at most"),
+        (lambda: theory.best_tree([[0.6]], 2), "n_nodes must be at most 1"),
         (lambda: theory.acceptance_of_several([1.0], [1.0], 0), "k must be"),
         (lambda: theory.coupled_acceptance_of_several([1.0], [1.0], 9), "k must be"),
-        (lambda: theory.best_tree([[0.6]], 1).speeds([1.0]), "v must hold 2 times"),
+        (lambda: theory.best_tree([[0.6]], 1).speeds([1.0]), "v must have 2 times"),
         (lambda: theory.best_tree([[0.6]], 1).speeds([0.0, 1.0]), "A round must take time: v, "),
     ],
 )

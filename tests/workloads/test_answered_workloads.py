@@ -107,10 +107,14 @@ def test_answered_passages_have_their_stated_length() -> None:
 
 
 def test_unknown_answered_workloads_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="There is no workload 'poems' to answer; there are: "):
+    with pytest.raises(
+        ArgumentError, match="There is no answered workload 'poems'; choose one of "
+    ):
         workloads.load_answered("poems")
     half: Any = "best"
-    with pytest.raises(ArgumentError, match="There is no half 'best'; there are: tuning, held-out"):
+    with pytest.raises(
+        ArgumentError, match="There is no half 'best'; choose one of tuning, held-out"
+    ):
         workloads.load_answered("fix", half)
 
 

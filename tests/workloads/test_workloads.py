@@ -268,7 +268,9 @@ def test_generated_workloads_have_their_prompts() -> None:
 
 
 def test_unknown_workloads_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="There is no workload 'poems' to replay; there are: "):
+    with pytest.raises(
+        ArgumentError, match="There is no replayed workload 'poems'; choose one of "
+    ):
         workloads.load("poems")
 
 
@@ -318,7 +320,7 @@ def test_unreadable_replay_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="cannot be read: Is a directory"):
         workloads.read_jsonl(tmp_path)
     (tmp_path / "empty.jsonl").write_text("\n")
-    with pytest.raises(ArgumentError, match=r"empty\.jsonl holds no text\."):
+    with pytest.raises(ArgumentError, match=r"empty\.jsonl has no text; "):
         workloads.read_jsonl(tmp_path / "empty.jsonl")
     with pytest.raises(ArgumentError, match="cannot be read: it is not a path"):
         workloads.read_jsonl("a\0b")

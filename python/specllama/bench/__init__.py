@@ -1,1 +1,1 @@
-"""The benchmark behind `specllama bench`."""
+"""The implementation of `specllama bench`."""

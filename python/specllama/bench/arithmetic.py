@@ -1,4 +1,4 @@
-"""Arithmetic on the numbers that are measured."""
+"""Arithmetic on measured numbers."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def decode_curve(decodes: Iterable[tuple[int, float]], before: Sequence[float] =
 
     Args:
         decodes: Tokens and seconds of each decode.
-        before: v(n) from n = 1 on, as measured at another time; 0: not measured. It is scaled to
-            the present v(1) and gives the cost of widths that nobody decoded: otherwise a planner
-            that drafts too little would hide what it missed.
+        before: v(n) for n = 1, 2, ... from an earlier measurement; 0: not measured. It is scaled to
+            the present v(1) and gives the cost of widths that did not occur. Otherwise the bound
+            would ignore widths that a too careful planner never used.
     """
     by_width: dict[int, list[float]] = {}
     for n, seconds in decodes:
@@ -55,12 +55,12 @@ def decode_curve(decodes: Iterable[tuple[int, float]], before: Sequence[float] =
 def oracle_speed(
     texts: Sequence[tuple[Sequence[int], Sequence[int]]], v: DecodeTimes
 ) -> float | None:
-    """Return the highest speed, relative to plain decoding, at which texts could be generated with
-    the n-gram drafter's drafts, by a planner that knows what will be accepted.
+    """Return the highest possible speed, relative to plain decoding, for texts with the n-gram
+    drafter's drafts: that of a planner that knows which tokens will be accepted.
 
     Args:
-        texts: Prompts and the texts after them, as token ids. The first token of each text comes
-            with its prompt and does not count.
+        texts: Prompts and the texts after them, as token ids. The first token of each text is
+            generated with the prompt and does not count.
         v: Decode times of the target; rounds are at most as wide as these.
 
     Returns:
@@ -79,13 +79,12 @@ def oracle_speed(
 def promised_speed(
     rounds: Sequence[tuple[int, int]], gamma: int, v: DecodeTimes, draft_step: float
 ) -> float | None:
-    """Return the speed, relative to plain decoding, that Theorem 3.8 promises for drafts of `gamma`
-    tokens, with the alpha of these rounds (`specllama.measure.speed.alpha_of`).
+    """Return the speed, relative to plain decoding, that Theorem 3.8 predicts for drafts of `gamma`
+    tokens with the alpha of these rounds (`specllama.measure.speed.alpha_of`).
 
     Args:
-        rounds: Drafted and accepted tokens of each round. `gamma` tokens must be drafted in every
-            case: rounds in which a drafter is asked only when it is likely to be right do not show
-            its alpha.
+        rounds: Drafted and accepted tokens of each round. Every round must draft `gamma` tokens: if
+            a drafter were used only when it is likely to be right, its alpha would be too high.
         gamma: Most tokens of a draft.
         v: Decode times of the target.
         draft_step: d, in the same unit.

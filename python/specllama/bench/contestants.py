@@ -1,4 +1,4 @@
-"""The contestants, which take turns: ways to decode, each with a session of its own."""
+"""The contestants: ways to decode, each with its own session. They take turns."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ FIXED = (1, 2, 4, 8, 16)
 """Draft lengths of the fixed contestants."""
 
 Who: TypeAlias = Literal["ngram", "match", "model", "cascade"]
-"""ngram: n-grams and matches, the drafter of a session without a draft model; match: matches alone;
-model: a draft model alone; cascade: all of these."""
+"""ngram: n-grams and matches, the drafter of a session without a draft model; match: only matches;
+model: only a draft model; cascade: all of these."""
 
 _WITH_MODEL: tuple[Who, ...] = ("model", "cascade")
 
@@ -32,7 +32,7 @@ class Contestant:
     Attributes:
         name: "plain"; "ngram", "match", "model" or "cascade": the planner with that drafter;
             "ngram-N" or "model-N": that drafter with drafts of N tokens.
-        drafter: Who drafts; None: nobody.
+        drafter: The drafter; None: plain decoding.
         spec_length: As for SpecSession.
     """
 
@@ -42,12 +42,12 @@ class Contestant:
 
     @property
     def fixed_length(self) -> int | None:
-        """Number of tokens that it always drafts; None if that is planned, or nobody drafts."""
+        """Number of tokens that it always drafts; None if it is planned, or for plain decoding."""
         return None if self.spec_length == "auto" else self.spec_length
 
     @property
     def has_model(self) -> bool:
-        """Whether a draft model takes part in it."""
+        """Whether it uses a draft model."""
         return self.drafter in _WITH_MODEL
 
 
@@ -59,7 +59,7 @@ _ALL = (*_PLANNED.values(), *_FIXED)
 
 
 def choose(names: str | None, *, with_model: bool) -> list[Contestant]:
-    """Return the contestants that the command line asks for, with plain always first.
+    """Return the contestants that the command line names, with plain always first.
 
     Args:
         names: "all", or names separated by commas; None: plain, ngram and, if there is a draft
@@ -67,7 +67,7 @@ def choose(names: str | None, *, with_model: bool) -> list[Contestant]:
         with_model: Whether there is a draft model.
 
     Raises:
-        ArgumentError: There is no such contestant, or it needs a draft model.
+        ArgumentError: A contestant does not exist, or needs a draft model.
     """
     if names is None or names == "all":
         known = _USUAL if names is None else _ALL
@@ -77,7 +77,7 @@ def choose(names: str | None, *, with_model: bool) -> list[Contestant]:
     for name in names.split(","):
         if name not in by_name:
             raise ArgumentError(
-                f"There is no contestant {name!r}; there are: {', '.join(by_name)}."
+                f"There is no contestant {name!r}; choose from {', '.join(by_name)}."
             )
         if by_name[name].has_model and not with_model:
             raise ArgumentError(f"The contestant {name} needs a draft model (-md).")
@@ -90,8 +90,8 @@ def choose(names: str | None, *, with_model: bool) -> list[Contestant]:
 def sessions(
     contestants: Sequence[Contestant], model: str | None, draft_model: str | None, **options: Any
 ) -> Iterator[list[SpecSession]]:
-    """Open a session for each contestant, in their order, and close all at the end. The sessions
-    share only the pages of the model's file."""
+    """Open a session for each contestant, in order, and close all at the end. The sessions share
+    only the memory pages of the model's file."""
     with ExitStack() as stack:
         yield [
             stack.enter_context(open_session(one, model, draft_model, **options))
@@ -119,7 +119,7 @@ def _draft(contestant: Contestant, draft_model: str | None) -> str | Drafter | N
 
 
 class Matches(Drafter):
-    """Copies what followed the longest match, and drafts nothing where there is none."""
+    """Copies the tokens after the longest match. Drafts nothing without a match."""
 
     def begin(self, sequence: int, prompt: NDArray[np.int32]) -> None:
         self._finder = MatchFinder()

@@ -18,12 +18,12 @@ from typing import IO, Any
 from specllama.errors import ArgumentError, SpecllamaError
 
 LENGTHS = (2, 3, 4, 8, 16)
-"""Draft lengths that llama.cpp's programs are tried with."""
+"""Draft lengths with which llama.cpp's programs are measured."""
 
 _SECONDS_TO_START = 120
-_SECONDS_TO_ANSWER = 3600  # a large model on a slow machine may take so long
+_SECONDS_TO_ANSWER = 3600  # enough for a large model on a slow machine
 
-_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy to this machine
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy for localhost
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Completion:
 
     Attributes:
         tokens: Its token ids.
-        n_timed: Number of tokens generated in `seconds`: those after the prefill.
-        seconds: Their time, measured by the server.
+        n_timed: Number of tokens generated after the prefill.
+        seconds: Time of these tokens, measured by the server.
         drafted, accepted: Numbers of draft tokens.
     """
 
@@ -77,7 +77,8 @@ class LlamaServer:
         timings = answer["timings"]
         return Completion(
             tokens=answer["tokens"],
-            # The first token comes with the prompt; "predicted_per_second" leaves it out, too.
+            # The first token is generated with the prompt; "predicted_per_second" also leaves it
+            # out.
             n_timed=timings["predicted_n"] - 1,
             seconds=timings["predicted_ms"] / 1e3,
             drafted=timings.get("draft_n", 0),
@@ -86,8 +87,8 @@ class LlamaServer:
 
 
 def model_flags(model: str, *, n_threads: int, n_ctx: int, kv_type: str) -> list[str]:
-    """Return the flags for all of llama.cpp's programs; those about a draft model are ignored if
-    there is none.
+    """Return the flags for all of llama.cpp's programs. Without a draft model, they ignore the
+    flags for it.
 
     Args:
         model: GGUF file.
@@ -103,14 +104,14 @@ def model_flags(model: str, *, n_threads: int, n_ctx: int, kv_type: str) -> list
 
 
 def spec_types(draft_model: str | None) -> dict[str, dict[str, list[str]]]:
-    """Return flags by type of speculation and name of the setting: one setting for each of
-    `LENGTHS`, and llama.cpp's default. (The default of a draft model is a length of 3; ngram-cache
-    always drafts 8.)"""
+    """Return flags by type of speculation and name of the setting: a setting for each of `LENGTHS`,
+    and llama.cpp's default. (The default of a draft model is a length of 3; ngram-cache always
+    drafts 8.)"""
     default: dict[str, list[str]] = {"default": []}
     types = {
         "ngram-simple": draft_lengths("--spec-ngram-simple-size-m") | default,
         "ngram-map-k": draft_lengths("--spec-ngram-map-k-size-m") | default,
-        # By default it throws away drafts of less than 48 tokens.
+        # By default it drops drafts of fewer than 48 tokens.
         "ngram-mod": draft_lengths("--spec-ngram-mod-n-min", "0", "--spec-ngram-mod-n-max")
         | default,
         "ngram-cache": default,
@@ -127,7 +128,7 @@ def spec_types(draft_model: str | None) -> dict[str, dict[str, list[str]]]:
 
 
 def draft_lengths(*flags: str) -> dict[str, list[str]]:
-    """Return, for each of `LENGTHS`, by its name, flags that end with it."""
+    """Return, for each of `LENGTHS` by name, the flags followed by this length."""
     return {str(n): [*flags, str(n)] for n in LENGTHS}
 
 
@@ -140,12 +141,12 @@ def serving(
     Args:
         program: Path of llama-server.
         flags: Model and settings.
-        n_slots: Requests that are worked at together.
-        cache_ram: MiB for conversations whose slots others have taken.
+        n_slots: Most requests at once.
+        cache_ram: RAM in MiB for prompts evicted from their slots.
 
     Raises:
-        ArgumentError: There is no such program.
-        SpecllamaError: It does not start.
+        ArgumentError: The program cannot be run.
+        SpecllamaError: The server does not start.
     """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -177,7 +178,7 @@ def _wait(server: subprocess.Popen[bytes], address: str, log: IO[str]) -> None:
     log.seek(0)
     last = "".join(log.readlines()[-1:]).strip()
     assert isinstance(server.args, list)
-    raise SpecllamaError(f"{server.args[0]} does not start; it says: {last or 'nothing'}")
+    raise SpecllamaError(f"{server.args[0]} does not start; its last message: {last or 'none'}")
 
 
 def _post(address: str, content: dict[str, Any]) -> Any:
@@ -188,4 +189,4 @@ def _post(address: str, content: dict[str, Any]) -> Any:
         with _DIRECT.open(request, timeout=_SECONDS_TO_ANSWER) as answer:
             return json.load(answer)
     except (urllib.error.URLError, ConnectionError, TimeoutError) as error:
-        raise SpecllamaError(f"llama-server gives no answer: {error}.") from error
+        raise SpecllamaError(f"llama-server does not answer: {error}.") from error

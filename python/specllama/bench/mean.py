@@ -1,4 +1,4 @@
-"""Several workloads summed up in one figure."""
+"""The mean over several workloads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class MeanScore:
 
     Attributes:
         contestant: Its name.
-        ratio, first_token_ratio: Geometric means over the workloads, each counting once.
+        ratio, first_token_ratio: Geometric means over the workloads, all with the same weight.
     """
 
     contestant: str
@@ -29,7 +29,7 @@ class Mean:
     """The results of several workloads together.
 
     Attributes:
-        workload: "mean", in place of the workload's name of a `Result`.
+        workload: "mean", instead of the workload's name as in `Result`.
         n_workloads: Number of workloads.
         scores: One per contestant, plain first.
     """
@@ -40,7 +40,7 @@ class Mean:
 
 
 def mean_of(results: Sequence[Result]) -> Mean:
-    """Return the geometric means over workloads, at least one, that have the same contestants."""
+    """Return the geometric means over at least one workload, all with the same contestants."""
     by_contestant = zip(*(result.scores for result in results), strict=True)
     return Mean(
         workload="mean",

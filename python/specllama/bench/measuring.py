@@ -1,4 +1,4 @@
-"""Contestants measured against plain decoding, taking turns."""
+"""Measures contestants against plain decoding, in turns."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ class Score:
 
     Attributes:
         contestant: Its name.
-        drafter: Who drafts; None: nobody.
-        spec_length: Tokens of a draft; None: planned, or nobody drafts.
+        drafter: The drafter; None: plain decoding.
+        spec_length: Tokens of a draft; None: planned, or plain decoding.
         tokens_per_second: Speed after the prefill, median of the runs.
         ratio: Speed relative to plain decoding in the same turn, median of the runs.
         low, high: A 95 % confidence interval of `ratio`.
         first_token_ratio: Time to the first token relative to plain decoding in the same turn,
-            median of the runs. It covers taking in the whole prompt, since the target's KV memory
-            holds nothing of it when a run begins. It leaves out reading the prompt for n-grams,
-            which takes next to no time, and what a draft model takes in before its first draft,
-            which comes later.
+            median of the runs. It includes the prefill of the whole prompt: nothing of it is in the
+            target's KV memory when a run begins. It does not include reading the prompt for
+            n-grams, which takes almost no time, and the draft model's own prefill, which comes
+            later.
         acceptance_rate: Share of draft tokens accepted.
         drafted_per_round: Tokens drafted per target decode.
         tokens_per_round: Tokens generated per target decode.
         bound_share: `ratio` as a share of the oracle's ratio with the n-gram drafter's drafts
-            (`specllama.theory.oracle_bound`). v(n) / v(1) comes from the decodes of these runs, of
-            all contestants: so the oracle's rounds are no wider than any real one, and a slow
-            moment of the machine moves it a little. None for draft models and with a corpus, which
-            have other drafts.
-        promised: Ratio to plain decoding that Theorem 3.8 promises of a draft model, with v(n) as
-            above and its own alpha and d. For drafts of N tokens it uses what model-N showed in
+            (`specllama.theory.oracle_bound`). v(n) / v(1) comes from the decodes of all contestants
+            in these runs. So the oracle's rounds are not wider than the widest real one, and a slow
+            moment of the machine changes the bound a little. None for draft models and with a
+            corpus, which have other drafts.
+        promised: Ratio to plain decoding that Theorem 3.8 predicts for a draft model, with v(n) as
+            above and its own alpha and d. For drafts of N tokens it uses the results of model-N in
             these runs; for model and cascade it is the best of these, or 1. None without a draft
-            model, or if no model-N takes part.
-        first_difference: Index of the first token that differs from plain decoding's, in the first
-            text that has one; None if all are equal.
+            model, or without a contestant model-N.
+        first_difference: Index of the first token that differs from plain decoding, in the first
+            text with a difference; None if all are equal.
     """
 
     contestant: str
@@ -78,8 +78,8 @@ class Result:
         kind: "replayed", "generated" or "answered".
         n_texts: Number of its texts.
         n_tokens: Tokens of all texts, by plain decoding.
-        repeated: Share of the texts' 4-grams that occurred before in the same text. Small models
-            loop when they decode greedily, which flatters n-grams: this says how much.
+        repeated: Share of the texts' 4-grams that occurred before in the same text. With greedy
+            decoding, small models repeat themselves, which favours n-grams; this shows how much.
         scores: One per contestant, plain first.
         best_fixed: Name of the fastest contestant with a fixed draft length; None without any.
     """
@@ -103,17 +103,17 @@ def measure(
     bounded: bool = True,
 ) -> Result:
     """Run all texts of a workload `repeat` times, each with every session in turn, after one
-    unmeasured turn. If there are several texts, a session never runs the same text twice in a row:
-    right after a text it would know more of it than sessions do in use.
+    unmeasured turn. With several texts, a session never runs the same text twice in a row, because
+    it would know more about the text than in normal use.
 
     Args:
-        workload: What to run.
+        workload: The texts to run.
         contestants: The contestants, plain first.
         sessions: Their sessions, in the same order.
         n_tokens: Most tokens of each text.
         repeat: Measured turns.
         bounded: Whether n-gram contestants have only the n-gram drafter's drafts. With a corpus
-            they have others, and the bound would not hold.
+            they have others, and the bound would be wrong.
     """
     prompts = [task.prompt_tokens(sessions[0]) for task in workload.tasks]
     # [contestant][run]: one run of each text, then the next run of each.
@@ -163,8 +163,8 @@ def measure(
 
 
 def _run(session: SpecSession, task: Task, prompt: list[int], n_tokens: int) -> Generation:
-    # The KV memory holds the previous text, which may begin like this one. A short text that does
-    # not begin so takes its place.
+    # The KV memory has the previous text, which may begin like this one. Replace it by a short text
+    # with another beginning.
     session.generate([1 if prompt[:1] == [0] else 0], max_tokens=1)
     if task.reference is not None:
         text = session.tokenize(task.reference, add_special=False)[:n_tokens]
@@ -176,7 +176,7 @@ def _run(session: SpecSession, task: Task, prompt: list[int], n_tokens: int) -> 
 
 def _rounds(runs: Iterable[Generation]) -> Iterator[RoundTrace]:
     for generation in runs:
-        assert generation.trace is not None  # it was asked for
+        assert generation.trace is not None  # it was requested
         yield from generation.trace.rounds
 
 
@@ -203,7 +203,7 @@ def _promise(mine: Sequence[Generation], gamma: int, v: DecodeTimes) -> float | 
     if not steps:
         return None
     rounds = [one for generation in mine for one in generation.stats.by_round]
-    # The median, because in the first round of a text the draft model also takes in the prompt.
+    # The median, because in the first round of a text the draft model also reads the prompt.
     return promised_speed(rounds, gamma, v, statistics.median(steps))
 
 

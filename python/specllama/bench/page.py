@@ -35,14 +35,14 @@ svg path { fill: none; stroke-width: 1.5 }
 """
 
 _NOTES = """
-<p>Ratios are to plain decoding in the same turn, medians with a 95 % confidence interval. Replayed
-workloads force a given text upon the model, while every decode, choice, draft, verification and
-rewind is really done; generated and answered ones are the model's own choices, after a prompt as it
-is or after its chat template, and the share of 4-grams that it repeats flatters whoever copies.
-"First token": the time to it, as a multiple of plain decoding's; the ratio
-is that of the tokens after it. "Of the bound": of what an oracle that knows which n-gram drafts are
-right would reach. "Of the promise": of Theorem 3.8 (Leviathan et al. 2023) with the decode times,
-the draft model's time and the acceptance of these runs.</p>
+<p>Ratios are relative to plain decoding in the same turn: medians with a 95 % confidence interval,
+for the tokens after the first one. In replayed workloads the text is given, but every decode,
+choice, draft, verification and rewind is done. In generated and answered workloads the model makes
+its own choices, after a plain prompt or its chat template; repeated 4-grams favour drafters that
+copy. "First token": the time to the first token relative to plain decoding. "Of the bound": the
+share of the speed of an oracle that knows which n-gram drafts are right. "Of the promise": the
+share of the speed by Theorem 3.8 (Leviathan et al. 2023) with the decode times, the draft model's
+time and the acceptance of these runs.</p>
 """
 
 
@@ -50,7 +50,7 @@ def document(about: Sequence[str], results: Sequence[Result]) -> str:
     """Return a document.
 
     Args:
-        about: What was measured: model, threads, options; a line each.
+        about: Lines about the measurement: model, threads, options.
         results: The workloads. If there are several, their geometric means come last.
     """
     lines = "<br>".join(map(escape, about))

@@ -15,8 +15,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 490, 28, 286
 _LENGTHS = (0, *FIXED, 32, 64)
 _MOST_TICKS = 8
 
-# Each drafter has a shape of its own, filled if the draft length is fixed, hollow if it is planned.
-# Colours only repeat what shapes and dashes say.
+# Each drafter has its own shape, filled if the draft length is fixed, hollow if it is planned.
+# Colours only repeat the information of shapes and dashes.
 _SHAPES = {
     "ngram": '<circle r="5"/>',
     "match": '<path d="M0 -6 L6 5 L-6 5 Z"/>',
@@ -29,7 +29,7 @@ _DOTS = "1 4"
 
 @dataclass(frozen=True)
 class _Scale:
-    """Maps draft lengths and speeds to places in the picture.
+    """Maps draft lengths and speeds to coordinates in the picture.
 
     Attributes:
         longest: Draft length at the right edge.
@@ -40,7 +40,7 @@ class _Scale:
     highest: float
 
     def x(self, length: float) -> float:
-        # Logarithmic, shifted so that 0 has a place.
+        # Logarithmic, shifted so that 0 is included.
         width = _RIGHT - _LEFT
         return _LEFT + width * math.log2(1 + length) / math.log2(1 + self.longest)
 
@@ -50,8 +50,8 @@ class _Scale:
 
 def speeds(result: Result) -> str:
     """Return a picture of the speeds of a workload's contestants, as multiples of plain decoding,
-    against the tokens they draft: those with a fixed length as lines, the planned ones as points at
-    the mean number of tokens drafted per round, Theorem 3.8 as a dotted line. Bars are confidence
+    against the tokens that they draft. Fixed lengths are lines, planned ones are points at the mean
+    number of tokens drafted per round, and Theorem 3.8 is a dotted line. Bars are confidence
     intervals."""
     drafting = [score for score in result.scores if score.drafter is not None]
     scale = _Scale(
@@ -71,7 +71,7 @@ def speeds(result: Result) -> str:
 
 
 def _fixed(scores: Iterable[Score], who: str) -> list[Score]:
-    """Return the scores of a drafter with fixed lengths, the shortest length first."""
+    """Return the scores of a drafter with fixed lengths, by increasing length."""
     return sorted(
         (one for one in scores if one.drafter == who and one.spec_length is not None), key=_length
     )

@@ -1,4 +1,4 @@
-"""The servers of many requests: sessions of this package, and llama.cpp's server."""
+"""Servers for many requests: sessions of this package, and llama.cpp's server."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Answer:
     """The answer to a request.
 
     Attributes:
-        tokens: Token ids that were generated.
-        rounds: Target decodes that gave tokens.
+        tokens: Generated token ids.
+        rounds: Target decodes that generated tokens.
         drafted, accepted: Numbers of draft tokens.
     """
 
@@ -34,7 +34,7 @@ class Answer:
 
 
 Serve = Callable[[Sequence[list[int]], int], list[Answer]]
-"""Continues prompts by at most so many tokens each; all prompts are there from the beginning."""
+"""Continues prompts, given all at once, by at most a number of tokens each."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Server:
 
     Attributes:
         name: Its name for --contestants.
-        n_at_once: Requests that are worked at together.
+        n_at_once: Most requests at once.
         open: Starts it, and ends it afterwards.
     """
 
@@ -59,18 +59,18 @@ class Server:
 
 @dataclass(frozen=True)
 class Setup:
-    """What all servers have in common.
+    """The settings common to all servers.
 
     Attributes:
-        model, draft_model: GGUF files. draft_model None: there is no draft model.
+        model, draft_model: GGUF files. draft_model None: no draft model.
         n_threads: Threads.
         n_ctx: Tokens of context of each request.
         kv_type: Type of the KV memory.
         draft_type: Type of the draft model's weights in sessions of this package.
         n_gpu_layers: Layers on the GPU; -1: all that fit.
         rpc: RPC servers, for sessions of this package only.
-        corpus: A corpus that our sessions may copy from; None: none.
-        program: Path of llama-server; None: it takes no part.
+        corpus: A corpus from which our sessions may copy; None: none.
+        program: Path of llama-server; None: it is not measured.
     """
 
     model: str
@@ -86,18 +86,18 @@ class Setup:
 
 
 def choose(names: str | None, setup: Setup, at_once: Sequence[int]) -> list[Server]:
-    """Return the servers that take part: our contestants with one request after another, plain
-    first; then, for each number of requests at once, our contestants and llama-server's settings.
+    """Return the servers to measure: our contestants with one request after another, plain first;
+    then, for each number of requests at once, our contestants and llama-server's settings.
 
     Args:
         names: As for `contestants.choose`, and names of settings: "server", and "server-TYPE-N"
             with a type of speculation and a draft length, or "default". None: our usual
             contestants, and llama-server without speculation, with length 4 and with defaults.
-        setup: What they have in common.
-        at_once: Numbers of requests worked at together.
+        setup: Their common settings.
+        at_once: Numbers of requests at once.
 
     Raises:
-        ArgumentError: There is no such contestant, or it needs something that is missing.
+        ArgumentError: A contestant does not exist, or something that it needs is missing.
     """
     if setup.program is not None and not setup.program.is_file():
         raise ArgumentError(f"There is no file {setup.program}; give the path of llama-server.")
@@ -111,7 +111,7 @@ def choose(names: str | None, setup: Setup, at_once: Sequence[int]) -> list[Serv
     for name in theirs:
         if name not in settings:
             raise ArgumentError(
-                f"There is no contestant {name!r}; there are: {', '.join(settings)}."
+                f"There is no contestant {name!r}; choose from {', '.join(settings)}."
                 if settings
                 else f"The contestant {name} needs llama.cpp's llama-server (--llama-server)."
             )

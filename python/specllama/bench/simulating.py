@@ -1,4 +1,4 @@
-"""The planner against fixed draft lengths, simulated: our drafter and those of other projects."""
+"""Simulates the planner and fixed draft lengths, with our drafter and those of other projects."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from specllama.simulate import (
 )
 from specllama.theory import oracle_bound
 
-# Tokens looked for, and tokens drafted. llama-cpp-python's defaults are 2 and 10, and it advises to
-# draft 2 on CPUs; the defaults of llama.cpp's n-grams are 12 and 48.
+# Tokens to look for, and tokens to draft. llama-cpp-python's defaults are 2 and 10, and it
+# recommends drafts of 2 on CPUs; the defaults of llama.cpp's n-grams are 12 and 48.
 _PEERS = {
     "lookup": (lookup_drafts, (2, 3, 12), (2, 4, 8, 10, 16, 32, 48)),
     "simple": (ngram_simple_drafts, (12,), (16, 32, 48)),  # it makes no drafts below 12 tokens
@@ -42,9 +42,9 @@ class Simulation:
         ngram: Speed with the planner and the n-gram drafter's drafts.
         fixed: Speeds of the same drafter with drafts of a fixed length, by name.
         peers: Speeds of other projects' drafters, by name: "lookup-S-N" looks for S tokens and
-            drafts N. It is llama-cpp-python's prompt lookup; "simple" and "map" are llama.cpp's
-            ngram-simple and ngram-map-k.
-        oracle: Speed of a planner that knows what will be accepted.
+            drafts N. "lookup" is llama-cpp-python's prompt lookup; "simple" and "map" are
+            llama.cpp's ngram-simple and ngram-map-k.
+        oracle: Speed of a planner that knows which tokens will be accepted.
     """
 
     curve: str
@@ -67,7 +67,7 @@ class _Drafted:
     name: str
     ngram: list[Drafts]
     peers: dict[str, tuple[int, list[Drafts]]]
-    """By name of the setting: the length of its drafts, and the drafts."""
+    """The length of drafts and the drafts, by name of the setting."""
 
 
 def simulate(
@@ -78,11 +78,11 @@ def simulate(
 ) -> list[Simulation]:
     """Run the replayed workloads on every machine.
 
-    The planner starts each workload knowing the curve as a session would have measured it, and
-    nothing of the texts. Drafting takes no time.
+    At the start of each workload, the planner knows the curve, as a session would have measured it,
+    but nothing about the texts. Drafting takes no time.
 
     Args:
-        workloads: The workloads; those that a model would have to generate are left out.
+        workloads: The workloads; only replayed ones are used.
         curves: The curves of the machines, by name.
         session: Session of the model whose vocabulary is used.
         n_tokens: Most tokens of each text.
@@ -92,7 +92,7 @@ def simulate(
     """
     drafted = [_draft(one, session, n_tokens) for one in workloads if one.kind == "replayed"]
     if not drafted:
-        raise ArgumentError("Only replayed workloads can be simulated.")
+        raise ArgumentError("Only replayed workloads can be simulated; choose one (--workload).")
     return [
         _simulate(name, curve, workload) for name, curve in curves.items() for workload in drafted
     ]

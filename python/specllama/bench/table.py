@@ -23,7 +23,7 @@ COLUMNS = {
     "of the bound": 14,
     "of the promise": 18,
 }
-"""The columns of `cells`, and the width of each as text."""
+"""The columns of `cells`, and their widths in characters."""
 
 _SERVED = {
     "contestant": 26,
@@ -42,7 +42,7 @@ SIMULATED_HEAD = (
 
 
 def about(result: Result) -> str:
-    """Return what was run, in one line."""
+    """Describe the workload in one line."""
     texts = "1 text" if result.n_texts == 1 else f"{result.n_texts} texts"
     return (
         f"{result.workload} ({result.kind}): {texts}, {result.n_tokens} tokens, "
@@ -67,14 +67,14 @@ def cells(score: Score) -> list[str]:
 
 
 def tokens_note(score: Score, kind: str) -> str:
-    """Return whether the tokens are those of plain decoding; "" if they are so by definition."""
+    """Return whether the tokens are those of plain decoding; "" if they are by definition."""
     if score.first_difference is not None:
         return f"tokens differ from {score.first_difference} on"
     return "tokens equal" if kind != "replayed" and score.contestant != "plain" else ""
 
 
 def best(result: Result) -> str:
-    """Return which fixed draft length was the best; "" if there was none."""
+    """Return a line about the best fixed draft length; "" if there was none."""
     if result.best_fixed is None:
         return ""
     ratios = {score.contestant: score.ratio for score in result.scores}
@@ -117,7 +117,7 @@ def mean(mean: Mean) -> str:
 
 
 def about_mean(mean: Mean) -> str:
-    """Return which workloads the means are of, in one line."""
+    """Describe the means in one line."""
     return f"geometric mean of {mean.n_workloads} workloads"
 
 

@@ -1,5 +1,5 @@
-"""What is run: texts that are replayed, prompts that the model continues freely, and conversations
-that it answers."""
+"""Workloads: texts to replay, prompts that the model continues freely, and conversations that it
+answers."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ from specllama.workloads import (
 )
 
 Kind = Literal["replayed", "generated", "answered"]
-"""replayed: the model's choices are replaced by those of a given text. generated: the model's own
-choices after a prompt. answered: the same after its chat template."""
+"""replayed: the model's choices are replaced by the tokens of a given text. generated: the model's
+own choices after a prompt. answered: the model's own choices after its chat template."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One text to replay, one prompt to continue, or one conversation to answer.
+    """A text to replay, a prompt to continue, or a conversation to answer.
 
     Attributes:
-        prompt: What is prefilled: a text, or messages, which the model's chat template makes into a
-            text.
-        reference: What is replayed after it; None: the model chooses.
+        prompt: The prompt: a text, or messages for the model's chat template.
+        reference: The text to replay after it; None: the model chooses.
         temperature: Temperature, if the model chooses.
         seed: Seed, if the model chooses.
     """
@@ -74,7 +73,7 @@ class Workload:
 
 GENERATED = ("code", *WORKLOADS, "adversarial")
 """code: the prompts of the replayed code. adversarial: the free prompt at temperature 1.5, where
-hardly a token can be foreseen: speculation cannot win there, and must not lose."""
+almost no token is predictable: speculation cannot win there, and must not lose."""
 
 _BY_KIND: dict[Kind, Sequence[str]] = {
     "replayed": [*REPLAYED],
@@ -84,8 +83,8 @@ _BY_KIND: dict[Kind, Sequence[str]] = {
 _KNOWN = [(kind, name) for kind, names in _BY_KIND.items() for name in names]
 
 NAMES = tuple(dict.fromkeys([*_BY_KIND, *(name for _, name in _KNOWN)]))
-"""Names that `choose` knows, kinds first. It also takes a name with its kind before it, such as
-"generated-code", to choose one of two."""
+"""Names for `choose`, kinds first. It also accepts a name with its kind before it, e.g.
+"generated-code", to choose one of two workloads with the same name."""
 
 
 def choose(
@@ -94,26 +93,26 @@ def choose(
     n_texts: int,
     half: Half | None = None,
 ) -> list[Workload]:
-    """Return the workloads that the command line asks for; [] if it names none.
+    """Return the workloads that the command line names; [] if it names none.
 
     Args:
         names: "all", or names separated by commas. "answered" means all of that kind, "code" both
             the replayed and the generated one, "generated-code" one of them.
         path: A file of texts to replay, read by `specllama.workloads.read_jsonl`.
         n_texts: Most texts, or seeds, of each workload.
-        half: Which half of the answered texts; None: all.
+        half: The half of the answered texts; None: all.
 
     Raises:
-        ArgumentError: There is no such workload, or the file is wrong.
+        ArgumentError: A workload does not exist, or the file is wrong.
     """
     workloads = [] if path is None else _of_file(read_jsonl(path), n_texts)
     for wanted in filter(None, (names or "").split(",")):
         meant = [one for one in _KNOWN if wanted in ("all", *one, "-".join(one))]
         if not meant:
-            raise ArgumentError(f"There is no workload {wanted!r}; there are: {', '.join(NAMES)}.")
+            raise ArgumentError(f"There is no workload {wanted!r}; choose from {', '.join(NAMES)}.")
         workloads += [_workload(kind, name, n_texts, half) for kind, name in meant]
     if names is not None and not workloads:
-        raise ArgumentError("--workload names no workload.")
+        raise ArgumentError("--workload has no name; give at least one.")
     return workloads
 
 
@@ -132,8 +131,8 @@ def for_model(
     for one in workloads:
         if one.kind == "answered" and not has_template:
             raise ArgumentError(
-                f"The workload {one.name} takes a chat template, and the model has none; "
-                "--workload replayed,generated needs none."
+                f"The workload {one.name} needs a chat template, which the model does not have; "
+                "use --workload replayed,generated."
             )
     return workloads
 

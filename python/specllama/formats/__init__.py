@@ -1,1 +1,1 @@
-"""What is saved and shown: saved states, corpora, traces and their page. Imports no other room."""
+"""Saved states, corpora, traces and the trace page. Imports no other folder."""

@@ -1,4 +1,4 @@
-"""Corpora: the user's own texts, tokenized and indexed once, to draft from in every session."""
+"""Corpora: the user's own texts, tokenized and indexed once, for drafts in every session."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from specllama._progress import bar
 from specllama.errors import ArgumentError
 
 MAX_TOKENS = 10_000_000
-"""Default bound on the tokens of a corpus; its file takes 9 bytes for each."""
+"""Default limit on the tokens of a corpus. Its file has 9 bytes per token."""
 
 _MAGIC = b"speccorp"
-"""How a corpus begins, as csrc/draft/corpus/corpus_file.h has it."""
+"""The first bytes of a corpus, as in csrc/draft/corpus/corpus_file.h."""
 
-# Characters that are tokenized at once, a bound on how long Ctrl-C waits.
+# Characters tokenized at once, which limits the delay of Ctrl-C.
 _PIECE = 1 << 18
 
 
 @dataclass(frozen=True)
 class Built:
-    """What became of the files.
+    """The result of a build.
 
     Attributes:
-        n_texts: Files taken in; the last may have been cut off.
+        n_texts: Files in the corpus; the last may be incomplete.
         n_tokens: Tokens of these files, and one more for the end of each.
         n_skipped: Files without text: not UTF-8, with NUL characters, or unreadable.
-        n_left_out: Files for which there was no room left.
+        n_left_out: Files that did not fit.
     """
 
     n_texts: int
@@ -41,16 +41,17 @@ class Built:
 
 
 def find_files(paths: Sequence[Path], patterns: Sequence[str] = ()) -> list[Path]:
-    """Return the given files and those below the given folders, each once, the latest changed
-    first. Below a folder, what is hidden is ignored, and so are links that lead out of it.
+    """Return the given files and the files in the given folders, each once, the most recently
+    changed first. In a folder, hidden files and folders, and links to targets outside of it, are
+    ignored.
 
     Args:
         paths: Files and folders.
-        patterns: Glob patterns, e.g. "*.py"; the name of a file in a folder must fit one of them.
-            No pattern: all files fit.
+        patterns: Glob patterns, e.g. "*.py"; the name of a file in a folder must match one of them.
+            Without patterns, all files are taken.
 
     Raises:
-        ArgumentError: There is no such file or folder, or the folders have no such file.
+        ArgumentError: A file or folder does not exist, or no file is found.
     """
     found: dict[str, tuple[float, Path]] = {}
     for path in paths:
@@ -79,13 +80,13 @@ def build(
 
     Args:
         model: Path of a GGUF file; only its vocabulary is read.
-        files: Files to take in, in this order, until there is no more room.
-        output: The corpus file. It is replaced as a whole, at the end, or not at all.
+        files: Files to add, in this order, until the corpus is full.
+        output: The corpus file. It is replaced completely at the end, or not at all.
         max_tokens: Most tokens, 1 to 2^28.
         progress: Draw a bar on stderr.
 
     Raises:
-        ArgumentError: No file is text, or fits; `output` holds something else than a corpus; or an
+        ArgumentError: No file is text, or none fits; `output` exists and is not a corpus; or an
             argument is wrong.
         ModelError: The model cannot be used.
         SpecllamaError: The corpus cannot be written.
@@ -98,20 +99,20 @@ def build(
         built = _fill(builder, tokenizer, files, progress)
         if built.n_texts == 0 and built.n_left_out:
             raise ArgumentError(
-                f"max_tokens leaves no room for a text: it is {max_tokens}; raise it."
+                f"max_tokens is {max_tokens}, which leaves no room for a text; raise it."
             )
         builder.write(str(fresh), tokenizer.n_vocab, tokenizer.fingerprint)
     return built
 
 
 def _check_replaceable(path: Path) -> None:
-    """Raise ArgumentError if a file would be lost that is no corpus."""
+    """Raise ArgumentError if a file that is not a corpus would be overwritten."""
     if not os.path.isfile(path):
         return
     with _files.opened(path) as file:
         begin = file.read(len(_MAGIC))
     if begin not in (b"", _MAGIC):
-        raise ArgumentError(f"{path} is there and holds no corpus; choose another name.")
+        raise ArgumentError(f"{path} exists and is not a corpus; choose another name.")
 
 
 def _fill(
@@ -135,15 +136,15 @@ def _fill(
             builder.end_text()
             shown.update(size)
     if builder.n_texts == 0 and not n_left_out:
-        raise ArgumentError("None of the files is text to build a corpus of.")
+        raise ArgumentError("None of the files is UTF-8 text; give files of text.")
     return Built(builder.n_texts, builder.n_tokens, n_skipped, n_left_out)
 
 
 def _pieces(file: Path) -> Iterator[str]:
-    """Yield a file's text in pieces that end at the end of a line, unless a line is very long.
-    Raises ArgumentError if it cannot be read, and UnicodeDecodeError if it is no text."""
+    """Yield a file's text in pieces of whole lines, unless a line is very long. Raises
+    ArgumentError if it cannot be read, and UnicodeDecodeError if it is not text."""
     with _files.opened(file) as binary, TextIOWrapper(binary, "utf-8", newline="") as stream:
-        # Files of the kernel's, whose ends may never come, have a size of 0.
+        # Files of the kernel, which may never end, have a size of 0.
         while os.fstat(binary.fileno()).st_size > 0 and (piece := stream.read(_PIECE)):
             piece += stream.readline(_PIECE)
             if "\0" in piece:

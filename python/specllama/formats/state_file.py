@@ -1,7 +1,7 @@
 """Saved states: the tokens of a conversation and their KV memory, as a file.
 
-The first line names the format and has the SHA-256 of all that follows. This is one line of JSON,
-which says what the state fits, then the tokens as little-endian int32, then the memory.
+The first line has the name of the format and the SHA-256 of the rest. The rest is a line of JSON
+with the `Kind`, then the tokens as little-endian int32, then the memory.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _SAMPLES, _SAMPLE_BYTES, _HEAD_BYTES = 64, 4096, 1 << 20
 
 @dataclass(frozen=True)
 class Kind:
-    """The sessions that a state fits.
+    """The sessions that can load a state.
 
     Attributes:
         model: Fingerprint of the model file.
-        key: Everything else that the memory depends on, in the core's words.
+        key: All other properties on which the memory depends, as a text of the core.
     """
 
     model: str
@@ -40,8 +40,8 @@ class Kind:
 
 
 def fingerprint(model: str) -> str:
-    """Return a hash of a model file's size, its first megabyte, which holds its metadata, and
-    samples spread over its weights. For a split model, of its first part. Raises ArgumentError."""
+    """Return a hash of a model file's size, its first megabyte (with the metadata), and samples of
+    its weights. For a split model, those of its first part. Raises ArgumentError."""
     digest = hashlib.sha256()
     try:
         with open(model, "rb") as file:
@@ -51,7 +51,7 @@ def fingerprint(model: str) -> str:
                 file.seek(size * i // _SAMPLES)
                 digest.update(file.read(_SAMPLE_BYTES))
     except OSError as error:
-        raise ArgumentError(f"{model} cannot be read any more: {error.strerror}.") from None
+        raise ArgumentError(f"{model} can no longer be read: {error.strerror}.") from None
     return digest.hexdigest()
 
 
@@ -59,7 +59,7 @@ def write(path: Path, kind: Kind, tokens: NDArray[np.int32], memory: NDArray[np.
     """Write a state; see `_files.replacing`.
 
     Raises:
-        SpecllamaError: It cannot be written; the previous content of `path` is still there.
+        SpecllamaError: It cannot be written; the previous content of `path` is kept.
     """
     head = json.dumps({**asdict(kind), "n_tokens": len(tokens)}).encode() + b"\n"
     parts: list[bytes | memoryview] = [head, tokens.astype("<i4").data, memory.data]
@@ -71,24 +71,28 @@ def write(path: Path, kind: Kind, tokens: NDArray[np.int32], memory: NDArray[np.
 
 
 def read(path: Path, model: str) -> tuple[str, NDArray[np.int32], NDArray[np.uint8]]:
-    """Return the key, the tokens and the memory of a state, saved with the model of a fingerprint.
+    """Return the key, the tokens and the memory of a state.
+
+    Args:
+        path: The file.
+        model: Fingerprint of the model; the state must have been saved with it.
 
     Raises:
-        ArgumentError: The file is missing, damaged, no saved state, or another model's.
-        OutOfMemoryError: It does not fit the main memory.
+        ArgumentError: The file is missing, damaged, not a saved state, or of another model.
+        OutOfMemoryError: It does not fit into main memory.
     """
     import numpy as np
 
     with _files.opened(path) as file:
         first = file.readline(_MOST_LINE)
         if not first.startswith(_FORMAT):
-            raise ArgumentError(f"{path} is no saved state, or one of another version.")
+            raise ArgumentError(f"{path} is not a saved state, or has another version.")
         try:
             rest = file.read()
         except MemoryError:
-            raise OutOfMemoryError(f"{path} does not fit the main memory.") from None
+            raise OutOfMemoryError(f"{path} does not fit into main memory.") from None
     if first != _FORMAT + hashlib.sha256(rest).hexdigest().encode() + b"\n":
-        raise ArgumentError(f"{path} is damaged: its checksum does not fit.")
+        raise ArgumentError(f"{path} is damaged: its checksum does not match.")
     n_head = rest.find(b"\n", 0, _MOST_LINE) + 1
     kind, n_tokens = _head(path, rest[:n_head])
     if kind.model != model:
@@ -101,18 +105,18 @@ def read(path: Path, model: str) -> tuple[str, NDArray[np.int32], NDArray[np.uin
 
 
 def _head(path: Path, line: bytes) -> tuple[Kind, int]:
-    """Return the kind, and the number of tokens, 1 at least. Raises ArgumentError."""
+    """Return the kind, and the number of tokens, at least 1. Raises ArgumentError."""
     try:
         head = json.loads(line)
         kind, n_tokens = Kind(head["model"], head["key"]), head["n_tokens"]
     except (ValueError, LookupError, TypeError, RecursionError):
-        raise ArgumentError(f"{path} is no saved state: its head cannot be read.") from None
+        raise ArgumentError(f"{path} is not a saved state: its head cannot be read.") from None
     texts = (kind.model, kind.key)
     if not all(isinstance(text, str) and text.isprintable() for text in texts):
-        raise ArgumentError(f"{path} is no saved state: its head cannot be read.")
+        raise ArgumentError(f"{path} is not a saved state: its head cannot be read.")
     if type(n_tokens) is not int or n_tokens < 1:
         raise ArgumentError(
-            f"{path} is no saved state: n_tokens is {_check.quoted(n_tokens)}, not a whole number "
-            "above 0."
+            f"{path} is not a saved state: n_tokens is {_check.quoted(n_tokens)}, not a whole "
+            "number above 0."
         )
     return kind, n_tokens

@@ -6,8 +6,8 @@ from specllama._core import Stats
 
 
 def in_words(stats: Stats) -> list[str]:
-    """Return the result of a generation in two lines for people; a third one says why a draft model
-    was not used."""
+    """Return the statistics of a generation in two readable lines, and a third one with the reason
+    if a draft model was not used."""
     shares = [
         f"{name} {accepted} of {drafted} ({accepted / drafted:.0%})"
         for name, (drafted, accepted) in stats.by_drafter.items()
@@ -22,7 +22,8 @@ def in_words(stats: Stats) -> list[str]:
 
 
 def _unused_draft_model(stats: Stats) -> list[str]:
-    """Return a line with what a draft model that was not used costs, and would have to promise."""
+    """Return a line about a draft model that was not used: its cost, and the acceptance rate from
+    which it pays."""
     if stats.draft_break_even <= 0 or not stats.decode_seconds or stats.by_drafter["model"][0]:
         return []
     pays = (
@@ -31,6 +32,6 @@ def _unused_draft_model(stats: Stats) -> list[str]:
         else f"it pays if more than {stats.draft_break_even:.0%} of its tokens are accepted"
     )
     return [
-        f"draft model not used: a step of it takes {1e3 * stats.draft_step_seconds:.3g} ms, plain "
+        f"draft model not used: a draft step takes {1e3 * stats.draft_step_seconds:.3g} ms, plain "
         f"decoding {1e3 * stats.decode_seconds[0]:.3g} ms; {pays}"
     ]

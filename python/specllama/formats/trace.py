@@ -1,4 +1,4 @@
-"""What every round of a generation did."""
+"""The record of every round of a generation."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _PROMPT_LENGTH = 400
 
 @dataclass(frozen=True)
 class Trace:
-    """What every round of a generation did. Notebooks and `to_html` show the text with who drafted
-    what (after Leviathan et al. 2023, figure 1); `str()` has a line per round.
+    """The record of every round of a generation. Notebooks and `to_html` show the text with the
+    drafter of each token (after Leviathan et al. 2023, figure 1); `str()` has a line per round.
 
     Attributes:
         rounds: The rounds, in order.
@@ -35,7 +35,7 @@ class Trace:
 
     def tokens(self, index: int) -> Iterator[TracedToken]:
         """Return the tokens of the round at `index`, drafted ones first, forced ones last. In a
-        tree, a rejected branch comes where it leaves the accepted tokens."""
+        tree, a rejected branch is at the position where it leaves the accepted tokens."""
         one = self.rounds[index]
         n_left = self.stats.generated_tokens - one.position  # tokens beyond the end are cut off
         n_accepted = 0
@@ -63,7 +63,7 @@ class Trace:
             yield TracedToken(kind, token, self._text(token), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the prompt's end and the rounds as a dict that `json` can write."""
+        """Return the end of the prompt and the rounds as a dict of JSON values."""
         return {
             "prompt": self.prompt,
             "rounds": [
@@ -80,11 +80,11 @@ class Trace:
         }
 
     def to_html(self, about: str = "") -> str:
-        """Return a self-contained HTML document: the text, tinted and underlined by who drafted it,
-        rejected tokens struck out, and the figures of every token on hover.
+        """Return a self-contained HTML document: the text, tinted and underlined by drafter, with
+        rejected tokens struck out, and the data of every token on hover.
 
         Args:
-            about: A line below the heading, for example with the model's name and the date.
+            about: A line below the heading, e.g. with the model's name and the date.
         """
         return trace_page.document(self.to_fragment(), "Trace of a generation", about)
 
@@ -92,12 +92,12 @@ class Trace:
         return self.to_fragment()
 
     def to_fragment(self) -> str:
-        """Return the content of `to_html` as one element, for a page that has others."""
+        """Return the content of `to_html` as one element, for use in another page."""
         rounds = [(one, list(self.tokens(index))) for index, one in enumerate(self.rounds)]
         return trace_page.fragment(self.figures(), self.prompt, rounds)
 
     def __str__(self) -> str:
-        """Return the figures, and a line per round: its number, its time, its tokens."""
+        """Return the figures, and a line per round with its number, time and tokens."""
         width = len(str(len(self.rounds)))
         lines = [*self.figures(), ""]
         for index, one in enumerate(self.rounds):
@@ -108,7 +108,7 @@ class Trace:
         return "\n".join(lines)
 
     def figures(self) -> list[str]:
-        """Return the result of the generation in a few lines for people."""
+        """Return the statistics of the generation in a few readable lines."""
         return in_words(self.stats)
 
     def _text(self, token: int) -> str:
@@ -116,5 +116,5 @@ class Trace:
 
 
 def shortened(prompt: str) -> str:
-    """Return the part of a prompt's end that a trace shows."""
+    """Return the end of a prompt, as a trace shows it."""
     return prompt if len(prompt) <= _PROMPT_LENGTH else f"…{prompt[-_PROMPT_LENGTH:]}"

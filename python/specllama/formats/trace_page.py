@@ -9,8 +9,8 @@ from specllama._core import DraftedToken, RoundTrace
 from specllama.formats import trace_strip
 from specllama.formats.traced_token import TracedToken
 
-# Every distinction is visible twice: by a tint, and by a line or a weight. A notebook has styles of
-# its own, and a theme that the media query does not know: so every rule is scoped, and text colour
+# Every distinction is visible twice: as a tint, and as a line or a weight. A notebook has its own
+# styles, and a theme that the media query does not see. So every rule is scoped, and text colour
 # and background are set together. The mark at the end of a line is not text, and rejected tokens
 # cannot be selected, so copying gives exactly the text.
 STYLE = (
@@ -47,24 +47,24 @@ STYLE = (
 """
     + trace_strip.STYLE
 )
-"""The rules for an element that `fragment` returns; they are in it, too."""
+"""The style rules of the element that `fragment` returns; the element includes them."""
 
 _LEGEND = {
     "match": '<span class="match">accepted, copied from a match</span>',
     "corpus": '<span class="corpus">accepted, copied from the corpus</span>',
     "history": '<span class="history">accepted, copied from an earlier request</span>',
     "ngram": '<span class="ngram">accepted, n-gram</span>',
-    "grammar": '<span class="grammar">accepted, left by the grammar</span>',
-    "forced": '<span class="forced">all that the grammar left, unverified</span>',
+    "grammar": '<span class="grammar">accepted, from the grammar</span>',
+    "forced": '<span class="forced">only token allowed by the grammar, not verified</span>',
     "model": '<span class="model">accepted, draft model</span>',
     "other": '<span class="other">accepted, other drafter</span>',
     "rejected": "<del>rejected</del>",
-    "fork": '<span class="fork">another guess at the place</span>',
+    "fork": '<span class="fork">alternative at an earlier position</span>',
     "replacement": "<strong>replaced</strong>",
     "plain": "<span>the model's own</span>",
-    "cut": '<span class="cut">behind the end</span>',
+    "cut": '<span class="cut">after the end</span>',
 }
-"""What each kind of token looks like, in the order of the legend."""
+"""A sample of each kind of token, in the order of the legend."""
 
 _PAGE_STYLE = """
 html { color-scheme: light dark } body { margin: 0; font: 15px/1.6 sans-serif }
@@ -77,12 +77,12 @@ _PICTURES = {code: 0x2400 + code for code in range(32) if code not in (9, 10)} |
 
 _MEANING = {
     "accepted": "accepted",
-    "rejected": "rejected, or behind a rejected token",
-    "replacement": "the model's own token, in place of the rejected one",
-    "bonus": "bonus: the model's own token behind an accepted draft",
+    "rejected": "rejected, or after a rejected token",
+    "replacement": "the model's own token, instead of the rejected one",
+    "bonus": "bonus: the model's own token after an accepted draft",
     "plain": "the model's own token, nothing was drafted",
-    "forced": "the only token that the grammar left, not verified",
-    "cut": "behind the end of the generation",
+    "forced": "the only token that the grammar allowed, not verified",
+    "cut": "after the end of the generation",
 }
 
 
@@ -106,10 +106,10 @@ def document(fragment: str, title: str, about: str) -> str:
 def fragment(
     figures: Iterable[str], prompt: str, rounds: Sequence[tuple[RoundTrace, Sequence[TracedToken]]]
 ) -> str:
-    """Return an element, for a page that has others.
+    """Return an element for use in a page.
 
     Args:
-        figures: Lines about the generation, shown as a paragraph each.
+        figures: Lines about the generation, each shown as a paragraph.
         prompt: The end of the prompt.
         rounds: The rounds, in order, each with its tokens, drafted ones first.
     """
@@ -124,7 +124,7 @@ def fragment(
 
 
 def _legend(rounds: Iterable[tuple[RoundTrace, Sequence[TracedToken]]]) -> str:
-    """Return the legend of the kinds of tokens that there are."""
+    """Return the legend for the kinds of tokens that occur."""
     tokens = [token for _, some in rounds for token in some]
     found = {token.name for token in tokens} | {"fork" for token in tokens if token.forks}
     if "bonus" in found:
@@ -144,7 +144,7 @@ def _token(token: TracedToken, start: str, figures: str) -> str:
     evidence = "" if token.drafted is None else f"\n{_evidence(token.drafted)}"
     fork = " fork" if token.forks else ""
     if token.forks:
-        evidence += ", another guess at an earlier position"
+        evidence += ", alternative at an earlier position"
     title = escape(f"{start}{_MEANING[token.kind]}\ntoken {token.token}{evidence}\n{figures}")
     if token.kind == "rejected":
         name = ' class="fork"' if fork else ""
@@ -157,7 +157,7 @@ def _token(token: TracedToken, start: str, figures: str) -> str:
 def _evidence(drafted: DraftedToken) -> str:
     tokens = "1 token" if drafted.length == 1 else f"{drafted.length} tokens"
     if drafted.drafter == "match":
-        doubt = "" if drafted.confidence > 0 else ", at a token that broke off a copy itself"
+        doubt = "" if drafted.confidence > 0 else ", at a token where a copy had failed"
         return f"drafted from a match of {tokens}{doubt}"
     if drafted.drafter == "corpus":
         return f"drafted from a match of {tokens} in the corpus"
@@ -167,16 +167,16 @@ def _evidence(drafted: DraftedToken) -> str:
         return f"drafted by an n-gram of order {drafted.length}, frequency {drafted.confidence:.2f}"
     if drafted.drafter == "grammar":
         if drafted.confidence < 1:
-            return f"drafted as the grammar's last choice here, chance {drafted.confidence:.2f}"
-        behind = "1 byte" if drafted.length == 1 else f"{drafted.length} bytes"
-        return f"drafted by the grammar, which leaves nothing else; {behind} foreseen behind it"
+            return f"drafted as the last token in such a context, chance {drafted.confidence:.2f}"
+        more = "1 byte" if drafted.length == 1 else f"{drafted.length} bytes"
+        return f"drafted by the grammar, which allows no other; {more} predicted after it"
     if drafted.drafter == "model":
         return f"drafted by the draft model, confidence {drafted.confidence:.2f}"
     return "drafted by another drafter"
 
 
 def _figures(one: RoundTrace, n_tokens: int) -> str:
-    """Return the times of a round, and what the planner expected of it, as text."""
+    """Return the times of a round, and the planner's expectation, as text."""
     decoding = (
         f"decoding {1e3 * one.decode_seconds:.2f} ms"
         if one.decode_seconds > 0
@@ -187,7 +187,7 @@ def _figures(one: RoundTrace, n_tokens: int) -> str:
         if one.expected_tokens > 0
         else "no expectation: the draft length is fixed"
     )
-    return f"drafting {1e3 * one.draft_seconds:.2f} ms, {decoding}\n{expected}; came {n_tokens}"
+    return f"drafting {1e3 * one.draft_seconds:.2f} ms, {decoding}\n{expected}; got {n_tokens}"
 
 
 def _text(text: str, *, breaks: bool = True) -> str:

@@ -1,4 +1,4 @@
-"""The rounds of a trace as columns: the tokens of each, and how long it took."""
+"""The rounds of a trace as columns that show tokens and time."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ STYLE = """
 """
 
 _CAPTION = (
-    "A column for each round, as wide as it took long: the accepted tokens, on them the "
-    "model's own, and above, hollow, those that were rejected."
+    "A column for each round; its width shows its time. From below: accepted tokens, the model's "
+    "own token, rejected tokens (hollow)."
 )
 _HEIGHT = 5  # pixels of a token
-_WIDTH = 9  # pixels of a round that takes as long as the mean
-_WIDEST, _NARROWEST = 10 * _WIDTH, 2  # so one long pause does not push all else out of sight
+_WIDTH = 9  # pixels of a round with the mean time
+_WIDEST, _NARROWEST = 10 * _WIDTH, 2  # so that one long pause does not fill the screen
 
 
 def strip(rounds: Sequence[tuple[RoundTrace, Sequence[TracedToken]]]) -> str:

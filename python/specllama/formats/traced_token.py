@@ -1,4 +1,4 @@
-"""A token of a round, and what became of it."""
+"""A token of a round, and whether it was accepted."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class TracedToken:
 
     Attributes:
         kind: "accepted"; "rejected", by the target or because it followed a rejected token;
-            "replacement", the target's own token in place of a rejected one; "bonus", its own token
-            after a wholly accepted draft; "plain", its own token where nothing was drafted;
-            "forced", the only token that the grammar allowed, not verified; "cut", any token after
+            "replacement", the target's own token instead of a rejected one; "bonus", its own token
+            after a completely accepted draft; "plain", its own token if nothing was drafted;
+            "forced", the only token that the grammar allowed, not verified; "cut", a token after
             the end of the generation.
         token: Token id.
         text: Its text, with U+FFFD for a part of a character; the id in angle brackets if it has no
             text.
-        drafted: Who drafted it and why; None for the target's own token.
-        forks: Whether it is another guess at an earlier position, instead of following the token
+        drafted: Its drafter and evidence; None for the target's own token.
+        forks: Whether it is an alternative at an earlier position, and does not follow the token
             before it in the round.
     """
 
@@ -42,7 +42,7 @@ class TracedToken:
         return self.kind
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything about it as a dict that `json` can write."""
+        """Return all data of the token as a dict of JSON values."""
         known: dict[str, Any] = {"kind": self.kind, "token": self.token, "text": self.text}
         if self.drafted is not None:
             known["drafter"] = self.drafted.drafter

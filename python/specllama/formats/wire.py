@@ -1,4 +1,4 @@
-"""Messages between a target and whoever drafts for it elsewhere (verify-protocol.md)."""
+"""Messages between a target and a remote drafter (verify-protocol.md)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from specllama._core import TokenLogprobs
 MOST_DRAFTED = 64
 """Most tokens that are verified at once."""
 MOST_TOLD = 256
-"""Most tokens of a draft that are sent, those of its branches included."""
+"""Most tokens of a draft that are sent, including those of its branches."""
 MOST_BYTES = 16 << 20
-"""Most bytes of an answer that are read. The longest that a server has to send, the token ids of a
-text that fills a context, takes about a tenth."""
+"""Most bytes of an answer that are read. The longest answer of a server, the token ids of a text
+that fills a context, has about a tenth of these."""
 
 
 class Digest:
@@ -40,5 +40,6 @@ class Digest:
 
 
 def logprobs_to_wire(one: TokenLogprobs) -> list[Any]:
-    """Return log-probabilities as JSON: a token, its own, and pairs of the likeliest ones."""
+    """Return log-probabilities as JSON: a token, its log-probability, and pairs for the likeliest
+    tokens."""
     return [one.token, one.logprob, one.top]

@@ -43,8 +43,8 @@ class Text:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over tokens, and its standard error. Tokens of one text are not independent, so the
-    error is that of a ratio estimate over whole texts (clusters); NaN for a single text."""
+    """A mean over tokens and its standard error. Tokens of a text are not independent, so the error
+    is that of a ratio estimate over whole texts (clusters); NaN for a single text."""
 
     mean: float
     error: float
@@ -67,7 +67,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Alpha:
-    """How well one drafter does at one temperature.
+    """The acceptance of a drafter at a temperature.
 
     Attributes:
         drafter: Its name.
@@ -75,8 +75,8 @@ class Alpha:
         lenience: l of appendix A.5; 1: the output keeps the target's distribution.
         alpha: Share of tokens accepted by rejection sampling; a position without a proposal counts
             as not accepted.
-        agreement: Share of positions at which target and drafter find the same token likeliest.
-        proposed: Share of positions at which the drafter proposes anything.
+        agreement: Share of positions at which target and drafter have the same likeliest token.
+        proposed: Share of positions at which the drafter proposes a token.
     """
 
     drafter: str
@@ -89,8 +89,8 @@ class Alpha:
 
 @dataclass(frozen=True)
 class Rules:
-    """What three rules accept of a draft model's tokens at one temperature, as the package's own
-    sampler decides, and what the distributions promise.
+    """The acceptance of a draft model's tokens by three rules at a temperature: measured with the
+    package's own sampler, and expected from the distributions.
 
     Attributes:
         drafter: Name of the draft model.
@@ -141,7 +141,7 @@ def accepted(logits: Logits, q: Probabilities, temperature: float, lenience: flo
 
     Args:
         logits: The target's logits, shape [n, n_vocab].
-        q: The drafter's distributions at that temperature; a row of zeros where it has none.
+        q: The drafter's distributions at that temperature; a row of zeros if it has none.
         temperature: 0 or more.
         lenience: l, more than 0 and at most 1.
 
@@ -168,7 +168,7 @@ def measure(
         target: The model that generated the texts.
         texts: Texts, all of the same temperature.
         drafters: The drafters; a draft model must have the target's vocabulary.
-        lenience: Values of l, with an estimate for each.
+        lenience: Values of l, each with an estimate.
 
     Returns:
         For each drafter, an estimate for each lenience.
@@ -214,7 +214,8 @@ def measure(
 def compare_rules(
     target: LogitsModel, draft: LogitsModel, texts: Iterable[Text], name: str
 ) -> Rules:
-    """Measure what the three rules accept on texts that the target generated at one temperature.
+    """Measure the acceptance of the three rules on texts that the target generated at one
+    temperature.
 
     The sampler has the seed that generated the text, so it chooses the tokens of the text. One
     token is drafted at each position.

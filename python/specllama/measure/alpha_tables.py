@@ -1,5 +1,5 @@
 """The figures of `specllama alpha`, and the tables that it prints: Markdown, aligned so that it is
-readable as it is."""
+readable as plain text."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from specllama.theory import DecodeTimes
 
 @dataclass
 class Measured:
-    """Everything that the command measures, before it is printed.
+    """All measurements of the command.
 
     Attributes:
         repeated: For each temperature, the share of 4-grams of the generated text that occurred
-            before in it.
+            before in the same text.
         n_tokens: For each temperature, the number of generated tokens.
         v: Decode times of the model, seconds.
         draft_steps: d of each draft model, head or block drafter by its name, seconds.
@@ -40,17 +40,17 @@ class Measured:
 
 
 def render(measured: Measured, target: str, lenience: Sequence[float]) -> str:
-    """Return all tables for which there are figures."""
+    """Return all tables that have figures."""
     parts = [f"{target}\n\n" + _texts(measured), "Decodes\n\n" + _times(measured)]
     strict = [one for one in measured.alphas if one.lenience == 1]
     if strict:
         parts.append("alpha (± standard error)\n\n" + _alphas(strict, measured))
     if measured.places:
-        parts.append("Accepted by place in a draft\n\n" + _places(measured))
+        parts.append("Acceptance by position in a draft\n\n" + _places(measured))
     if len(measured.draft_steps) > 1:
         parts.append(_best(strict, measured))
     if measured.rules:
-        parts.append("Three ways to accept\n\n" + _rules(measured))
+        parts.append("Three acceptance rules\n\n" + _rules(measured))
     if set(lenience) != {1.0}:
         parts.append("Lenience (lossy)\n\n" + _lenience(measured, lenience))
     if measured.speeds:
@@ -121,7 +121,7 @@ def _alphas(alphas: Sequence[Alpha], measured: Measured) -> str:
 
 
 def _best(alphas: Sequence[Alpha], measured: Measured) -> str:
-    """Return a sentence for each temperature: which draft suits the target best."""
+    """Return a sentence for each temperature with the best draft for the target."""
     lines = []
     for temperature in measured.n_tokens:
         expected = [
@@ -135,7 +135,7 @@ def _best(alphas: Sequence[Alpha], measured: Measured) -> str:
         ]
         best, gamma, factor = max(expected, key=lambda one: one[2])
         lines.append(
-            f"At T = {temperature:g} {best} suits best: {factor:.2f} times plain decoding with "
+            f"At T = {temperature:g} {best} is best: {factor:.2f} times plain decoding with "
             f"gamma = {gamma}."
         )
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Approximation models: anything that cheaply gives a distribution over the next token.
+"""Approximation models: cheap sources of distributions over the next token.
 
 (Leviathan et al. 2023, sections 2.3 and 3.6: the M_q of a target M_p.)
 """
@@ -16,7 +16,7 @@ from specllama.measure.logits import LogitsModel, Probabilities, probabilities
 
 
 class Approximation(ABC):
-    """A drafter, seen as a source of distributions.
+    """A drafter as a source of distributions.
 
     Attributes:
         name: Its name in tables.
@@ -28,7 +28,8 @@ class Approximation(ABC):
     def distributions(
         self, tokens: Sequence[int], first: int, temperature: float, n_vocab: int
     ) -> Probabilities:
-        """Return the distributions of tokens[first], tokens[first + 1], ... given those before.
+        """Return the distributions of tokens[first], tokens[first + 1], ... given the tokens before
+        each.
 
         Args:
             tokens: A text.
@@ -37,7 +38,7 @@ class Approximation(ABC):
             n_vocab: Size of the vocabulary.
 
         Returns:
-            Shape [n_tokens - first, n_vocab]. A row of zeros: it proposes nothing there.
+            Shape [n_tokens - first, n_vocab]. A row of zeros means no proposal.
         """
 
 
@@ -55,7 +56,7 @@ class DraftModel(Approximation):
 
 
 class _Counting(Approximation):
-    """A drafter that counts tokens as the text goes on. Above 0, the temperature does not change
+    """A drafter that counts the tokens of the text so far. A temperature above 0 does not change
     its distributions: they are the counted shares."""
 
     def distributions(
@@ -78,15 +79,15 @@ class _Counting(Approximation):
 
     @abstractmethod
     def learn(self, token: int) -> None:
-        """Take in the next token."""
+        """Add the next token."""
 
     @abstractmethod
     def predict(self) -> Mapping[int, float]:
-        """Return the probabilities of the tokens that may come next; {}: it proposes nothing."""
+        """Return the probabilities of the next token; {}: no proposal."""
 
 
 class Unigram(_Counting):
-    """Predicts each token by how often it has come so far."""
+    """Predicts each token with its frequency so far."""
 
     name = "unigram"
 
@@ -101,7 +102,7 @@ class Unigram(_Counting):
 
 
 class Bigram(_Counting):
-    """Predicts each token by how often it has followed the last token so far."""
+    """Predicts each token with its frequency after the last token so far."""
 
     name = "bigram"
 
@@ -118,7 +119,7 @@ class Bigram(_Counting):
 
 
 class NGrams(_Counting):
-    """Proposes the token of NGramPredictor: the most frequent after the longest known context."""
+    """Proposes NGramPredictor's token: the most frequent one after the longest known context."""
 
     def __init__(self, order: int) -> None:
         self.name = f"n-grams to {order}"
@@ -135,7 +136,7 @@ class NGrams(_Counting):
 
 
 class Matches(_Counting):
-    """Proposes the token that MatchFinder copies: after the longest match of the text's end."""
+    """Proposes MatchFinder's token, the one after the longest match of the text's end."""
 
     name = "matches"
 

@@ -1,4 +1,4 @@
-"""What decodes cost on this machine: v(n) of a target, d of a draft model, as sessions run them."""
+"""The cost of decodes in sessions on this machine: v(n) of a target, d of a draft model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from specllama.session import SpecSession
 from specllama.theory import DecodeTimes
 
 N_TURN = 8
-"""Rounds of one width before the next width takes its turn."""
+"""Rounds of one width per turn."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Costs:
 
     Attributes:
         v: Times of target decodes.
-        draft_step: d, the time in which a draft model makes one token; 0 without one.
+        draft_step: d, the time of a draft model for one token; 0 without a draft model.
     """
 
     v: DecodeTimes
@@ -34,7 +34,7 @@ class Costs:
 
 
 class _Noise(Drafter):
-    """Drafts `n_tokens` random tokens, so the decode's width does not depend on what is likely."""
+    """Drafts `n_tokens` random tokens, so that the width of decodes does not depend on the text."""
 
     def __init__(self) -> None:
         self.n_tokens = 0
@@ -55,7 +55,7 @@ def target_times(
     repeat: int,
     **options: Any,
 ) -> DecodeTimes:
-    """Return v(1) to v(n_most) after a prompt, the widths taking turns.
+    """Return v(1) to v(n_most) after a prompt. The widths take turns.
 
     Args:
         model: As for `SpecSession`.
@@ -65,7 +65,7 @@ def target_times(
         **options: Options of `SpecSession`.
 
     Raises:
-        ArgumentError: The model ends its text before a round could be timed.
+        ArgumentError: The model ends its text before a round can be timed.
     """
     drafter = _Noise()
     times: dict[int, list[float]] = {n: [] for n in range(1, n_most + 1)}
@@ -90,9 +90,9 @@ def draft_step(
     at_once: bool = False,
     **options: Any,
 ) -> float:
-    """Return d of a draft model as its file is, measured in drafts of 4 tokens, each of which takes
-    a pass; or the time of a whole draft if one pass drafts all tokens (`at_once`). Arguments as
-    above."""
+    """Return d of a draft model, with the types of its file. It is measured in drafts of 4 tokens
+    with a pass for each; or, if one pass drafts all tokens (`at_once`), it is the time of a whole
+    draft. Arguments as for `target_times`."""
     times: list[float] = []
     with SpecSession(model, draft, draft_type="keep", spec_length=4, **options) as session:
         for turn in range(repeat + 1):
@@ -108,7 +108,9 @@ def draft_step(
 
 def _median(times: Sequence[float]) -> float:
     if not times:
-        raise ArgumentError("The model ends its text too soon after this prompt to be timed.")
+        raise ArgumentError(
+            "The model ends its text too soon after this prompt to be timed; give another prompt."
+        )
     return statistics.median(times)
 
 
@@ -116,7 +118,7 @@ def _rounds(
     session: SpecSession, prompt: Sequence[int], n: int
 ) -> Iterator[tuple[float, float, int]]:
     """Yield, for at most N_TURN rounds of up to `n` tokens: seconds of verifying, seconds of
-    drafting, drafted tokens. The first round, in which a draft model takes in the prompt, is left
+    drafting, drafted tokens. The first round, in which a draft model reads the prompt, is left
     out."""
     with session.stream(prompt, max_tokens=N_TURN * n, temperature=0.0) as stream:
         before = None

@@ -13,19 +13,19 @@ from specllama.measure.sequences import first_difference
 from specllama.requests.stream import Generation
 
 N_LIKELIEST = 100
-"""Candidates looked at; many, because above temperature 0 the other token may be unlikely."""
+"""Candidates to record; many, because above temperature 0 the other token may be unlikely."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One prompt, continued plainly by itself and speculatively with the same seed.
+    """The plain and the speculative continuation of a prompt, with the same seed.
 
     Attributes:
         first: Index of the first generated token in which the runs differ; None if they are equal.
-        gap: Distance in nats between the log-probabilities of the two candidates there, by the
-            model's own distribution in the plain run. Above temperature 0, noise decides between
-            them, so it may be wide. None if one of the runs ended there, or if a candidate is not
-            among the 100 likeliest.
+        gap: Distance in nats between the log-probabilities of the two candidates there, in the
+            model's own distribution of the plain run. Above temperature 0, noise decides between
+            them, so the gap may be wide. None if one of the runs ended there, or if a candidate is
+            not among the 100 likeliest.
         exact: Whether both runs were in the exact configuration.
         n_tokens: Tokens of the plain run.
         acceptance_rate: Acceptance rate of the speculative run.
@@ -80,7 +80,7 @@ def compare(plain: Generation, speculative: Generation) -> Comparison:
 
 
 def summarise(comparisons: Sequence[Comparison]) -> Report:
-    """Summarise comparisons, at least one."""
+    """Summarise at least one comparison."""
     firsts = [one.first for one in comparisons if one.first is not None]
     gaps = [one.gap for one in comparisons if one.gap is not None]
     return Report(

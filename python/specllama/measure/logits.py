@@ -1,5 +1,5 @@
-"""Logits at every position of a text, by llama-cpp-python alone: what they say about a drafter is
-independent of the core that drafts and verifies."""
+"""Logits at every position of a text, from llama-cpp-python. Measurements with them are independent
+of the core, which drafts and verifies."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Probabilities = NDArray[np.float64]
 
 
 class LogitsModel(Closing):
-    """A GGUF model that shows its logits.
+    """A GGUF model that gives access to its logits.
 
     Args:
         path: The GGUF file.
         n_ctx: Most tokens of a text.
-        n_threads: Threads. None: llama-cpp-python's choice.
-        n_gpu_layers: Layers kept on the GPU; -1: all.
+        n_threads: Threads. None: llama-cpp-python's default.
+        n_gpu_layers: Layers on the GPU; -1: all.
 
     Raises:
-        ModelError: The file is missing, damaged, or no model that generates text.
+        ModelError: The file is missing, damaged, or is not a model that generates text.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class LogitsModel(Closing):
     def tokenize(self, text: str, *, add_special: bool) -> list[int]:
         """Return the token ids of a text, after the model's BOS if `add_special`.
 
-        (By the core, which checks what llama.cpp's tokenizers take for granted.)
+        (The core tokenizes, because it checks input that llama.cpp's tokenizers do not check.)
         """
         return self._tokenizer.tokenize(text, add_special=add_special, parse_special=False)
 
@@ -93,7 +93,7 @@ class LogitsModel(Closing):
     def generate(
         self, prompt: Sequence[int], n_tokens: int, *, temperature: float, seed: int
     ) -> list[int]:
-        """Return a prompt and the model's continuation, with tokens chosen as a session does.
+        """Return a prompt and the model's continuation, with tokens chosen as in a session.
 
         It ends with an end-of-generation token, or after `n_tokens` generated tokens.
         """
@@ -106,7 +106,7 @@ class LogitsModel(Closing):
                 self._evaluate(tokens[-1:])
             tokens.append(sampler.choose(self._llama.scores[len(tokens) - 1], tokens))
             if tokens[-1] < 0:
-                raise DecodeError("The model's logits hold a NaN.")
+                raise DecodeError("The model's logits have a NaN.")
             if tokens[-1] in self._ends:
                 break
         return tokens

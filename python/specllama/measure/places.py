@@ -1,6 +1,5 @@
-"""What a target accepts of a draft, by place in it, as sessions find out. So heads and block
-drafters are measured: they draft from the target's states, and are right less often the further
-ahead they are."""
+"""The acceptance of a draft by position, measured in sessions. This is used for heads and block
+drafters: they draft from the target's states, and are right less often at later positions."""
 
 from __future__ import annotations
 
@@ -20,15 +19,15 @@ from specllama.theory.heads import Drafts
 
 @dataclass(frozen=True)
 class Places:
-    """What was accepted of one drafter's drafts at one temperature by one rule.
+    """The acceptance of a drafter's drafts at a temperature with a rule.
 
     Attributes:
         drafter: Its name.
         temperature: Temperature of target and drafter.
         acceptance: The rule; at temperature 0 both rules are the same.
-        by_place: [i]: share of the tokens at place i of a draft that were accepted, where those
-            before it were.
-        tokens_per_round: Mean number of tokens of a round, with drafts as long as could be.
+        by_place: [i]: share of the tokens at position i of a draft that were accepted, among those
+            whose predecessors were.
+        tokens_per_round: Mean number of tokens of a round, with the longest possible drafts.
         at_once: Whether one pass drafts all tokens.
     """
 
@@ -53,7 +52,7 @@ class Places:
 
 
 def by_place(rounds: Iterable[tuple[int, int]]) -> tuple[float, ...]:
-    """Return the shares of tokens accepted, by place, of (drafted, accepted) per round."""
+    """Return the shares of accepted tokens by position, from (drafted, accepted) per round."""
     rounds = list(rounds)
     shares: list[float] = []
     while judged := sum(
@@ -83,7 +82,7 @@ def measure(
         draft: File of the head or block drafter.
         prompts: Token ids; prompt i is continued with seed i.
         settings: Temperatures and rules.
-        name: The drafter's, in tables.
+        name: Name of the drafter in tables.
         at_once: Whether one pass drafts all tokens.
         longest: Most tokens of a draft.
         n_tokens: Most tokens of a generation.

@@ -12,7 +12,7 @@ def repeated_share(tokens: Sequence[int], order: int = 4) -> float:
 
 
 def first_difference(a: Sequence[int], b: Sequence[int]) -> int | None:
-    """Return the first index at which two sequences differ, None if they are equal."""
+    """Return the first index at which two sequences differ; None if they are equal."""
     for i, (x, y) in enumerate(zip(a, b, strict=False)):
         if x != y:
             return i

@@ -1,4 +1,4 @@
-"""Speed by draft length, measured and compared with what theory expects.
+"""Speed by draft length, measured and compared with the theory.
 
 (Leviathan et al. 2023: tables 2 and 4, Theorem 3.8.)
 """
@@ -28,8 +28,8 @@ class Speed:
         temperature: Temperature of both models.
         acceptance: The rule; at temperature 0 both rules are the same.
         gamma: Most tokens drafted per round.
-        alpha: Share of the judged tokens that were accepted. (Tokens after a rejected one are not
-            judged.)
+        alpha: Share of the tested tokens that were accepted. (Tokens after a rejected one are not
+            tested.)
         expected: Theorem 3.8 with the measured v(gamma + 1), d and this alpha.
         measured: Tokens per second relative to plain decoding: the median over turns.
         low, high: The smallest and the largest such ratio of a turn.
@@ -46,7 +46,7 @@ class Speed:
 
 
 def alpha_of(by_round: Sequence[tuple[int, int]]) -> float:
-    """Return accepted / judged tokens, of (drafted, accepted) per round; 0 if none was judged.
+    """Return accepted / tested tokens from (drafted, accepted) per round; 0 if none was tested.
 
     If all tokens have the same alpha, this is its maximum-likelihood estimate.
     """
@@ -67,7 +67,7 @@ def measure(
     advance: Callable[[], object] = lambda: None,
     **options: Any,
 ) -> list[Speed]:
-    """Generate after each prompt plainly and with every gamma that `costs` covers, taking turns.
+    """Generate after each prompt, plainly and with every gamma that `costs` covers, in turns.
 
     Args:
         model: As for `SpecSession`.
@@ -88,7 +88,8 @@ def measure(
     rounds: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for _ in range(repeat):
         for gamma in gammas:
-            # A new session each time, so only one holds memory; the file stays in the page cache.
+            # A new session each time, so that only one takes memory. The file stays in the page
+            # cache.
             drafter = None if gamma == _PLAIN else draft
             with SpecSession(model, drafter, spec_length=max(gamma, 1), **options) as session:
                 session.generate(prompts[0], max_tokens=8)

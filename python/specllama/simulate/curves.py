@@ -22,18 +22,18 @@ Curve: TypeAlias = NDArray[np.float64]
 
 
 def curve_of(points: Mapping[int, float]) -> Curve:
-    """Return a curve through points at some n, including 1: linear in between, and beyond the last
-    point with the slope between the last two, or level if that slope is negative."""
+    """Return a curve through points at some n, including 1. It is linear between points; beyond the
+    last point it continues with the slope between the last two, or level if that is negative."""
     return DecodeTimes.through(points, MAX_DRAFT + 1).ratios
 
 
 def read_curves(path: str | os.PathLike[str]) -> dict[str, Curve]:
-    """Read curves from a JSON file: {"name": {"1": 1.0, "2": 1.24, ...}, ...}. Each curve
-    holds times of decodes of n tokens, in any unit, at some n, including 1. A value that is no
-    object, such as a comment, is ignored.
+    """Read curves from a JSON file: {"name": {"1": 1.0, "2": 1.24, ...}, ...}. Each curve has times
+    of decodes of n tokens, in any unit, at some n, including 1. A value that is not an object, such
+    as a comment, is ignored.
 
     Raises:
-        ArgumentError: The file cannot be read, is not such an object, or holds no curve.
+        ArgumentError: The file cannot be read, is not such an object, or has no curve.
     """
     data = _files.read(path)
     try:
@@ -41,14 +41,14 @@ def read_curves(path: str | os.PathLike[str]) -> dict[str, Curve]:
     except (ValueError, RecursionError):  # not JSON, or not UTF-8
         raise ArgumentError(f"{path} is not JSON.") from None
     if not isinstance(content, dict):
-        raise ArgumentError(f"{path} must hold an object of curves.")
+        raise ArgumentError(f"{path} must be a JSON object of curves.")
     curves = {
         name: curve_of(_points(f"{path}: {name}", points))
         for name, points in content.items()
         if isinstance(points, dict)
     }
     if not curves:
-        raise ArgumentError(f"{path} holds no curve.")
+        raise ArgumentError(f"{path} has no curve; add one.")
     return curves
 
 
@@ -56,7 +56,7 @@ def _points(name: str, points: dict[str, Any]) -> dict[int, float]:
     known = {}
     for key, value in points.items():
         if not (key.isascii() and key.isdigit() and len(key) < 5 and int(key) > 0):
-            raise ArgumentError(f"{name}: {key!r} is no number of tokens.")
+            raise ArgumentError(f"{name}: {key!r} is not a number of tokens.")
         time = _check.number(f"{name}: the time of {key} tokens", value)
         if not 0 < time < math.inf:
             raise ArgumentError(f"{name}: the time of {key} tokens must be positive, not {time}.")

@@ -1,4 +1,4 @@
-"""What drafters propose at every position of a text, and how much of it is right."""
+"""The drafts of drafters at every position of a text, and how much of them is right."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Drafts:
     Attributes:
         n_prompt: Tokens before the text.
         length: Tokens of the draft at each position, shape [n_tokens].
-        right: How many of these, from the first, are the tokens of the text, shape [n_tokens].
-        evidence: What the drafter knows about each token of each draft; empty for drafters that are
-            simulated without a planner.
+        right: How many of these, from the first on, are the tokens of the text, shape [n_tokens].
+        evidence: The evidence for each token of each draft; empty for drafters that are simulated
+            without a planner.
     """
 
     n_prompt: int
@@ -36,7 +36,7 @@ class Drafts:
 
 
 def ngram_drafts(prompt: Sequence[int], text: Sequence[int]) -> Drafts:
-    """Return the drafts of a session's n-gram drafter ("ngram"), as long as it would make them."""
+    """Return the drafts of a session's n-gram drafter ("ngram"), with their full lengths."""
     follower = NGramFollower()
     follower.append_batch(prompt)
     drafts, evidence = [], []
@@ -51,8 +51,8 @@ def ngram_drafts(prompt: Sequence[int], text: Sequence[int]) -> Drafts:
 def lookup_drafts(
     prompt: Sequence[int], text: Sequence[int], *, ngram_size: int, n_draft: int
 ) -> Drafts:
-    """Return the drafts of prompt lookup: the tokens after the earliest place where the last
-    `ngram_size` tokens stood before, else the last `ngram_size` - 1, and so on.
+    """Return the drafts of prompt lookup: the tokens after the earliest occurrence of the last
+    `ngram_size` tokens, else of the last `ngram_size` - 1, and so on.
 
     (Saxena, "Prompt Lookup Decoding", 2023, as llama-cpp-python's LlamaPromptLookupDecoding.)
 
@@ -60,10 +60,10 @@ def lookup_drafts(
         prompt: Token ids before the text.
         text: Token ids.
         ngram_size: Tokens to look for.
-        n_draft: Tokens to draft.
+        n_draft: Most tokens to draft.
     """
     tokens = [*prompt, *text]
-    # [size][n-gram]: index of the token that followed the n-gram at its first occurrence.
+    # [size][n-gram]: index of the token after the first occurrence of the n-gram.
     first: list[dict[tuple[int, ...], int]] = [{} for _ in range(ngram_size + 1)]
     drafts: list[list[int]] = []
     for i in range(len(tokens)):
@@ -86,8 +86,8 @@ def lookup_drafts(
 def ngram_simple_drafts(
     prompt: Sequence[int], text: Sequence[int], *, ngram_size: int, n_draft: int
 ) -> Drafts:
-    """Return the drafts of llama.cpp's ngram-simple: the tokens after the latest place where the
-    last `ngram_size` tokens stood before, if at least `ngram_size` tokens follow it.
+    """Return the drafts of llama.cpp's ngram-simple: the tokens after the latest earlier occurrence
+    of the last `ngram_size` tokens, if at least `ngram_size` tokens follow it.
 
     (common_ngram_simple_draft of llama.cpp's common/ngram-map.cpp.)
 
@@ -101,7 +101,7 @@ def ngram_simple_drafts(
     places: dict[tuple[int, ...], int] = {}
     drafts: list[list[int]] = []
     for i in range(len(tokens)):
-        # llama.cpp keeps the last token apart, and searches the others except the first.
+        # llama.cpp keeps the last token separately, and searches the others except the first.
         n_known = i - 1
         place = n_known - ngram_size - 1
         if place > 0:
@@ -120,12 +120,13 @@ def ngram_simple_drafts(
 def ngram_map_drafts(
     prompt: Sequence[int], text: Sequence[int], *, ngram_size: int, n_draft: int
 ) -> Drafts:
-    """Return the drafts of llama.cpp's ngram-map-k: the `n_draft` tokens after an earlier place of
-    the last `ngram_size` tokens that has so many after it. The place is the latest in the prompt,
-    else the first in the text.
+    """Return the drafts of llama.cpp's ngram-map-k: the `n_draft` tokens after an earlier
+    occurrence of the last `ngram_size` tokens with at least that many tokens after it. It is the
+    latest occurrence in the prompt, else the first in the text.
 
-    (common_ngram_map_draft of llama.cpp's common/ngram-map.cpp. The original also drafts no more
-    tokens after an n-gram than were accepted after it the last time, which depends on the rounds.)
+    (common_ngram_map_draft of llama.cpp's common/ngram-map.cpp. The original also limits a draft
+    after an n-gram to the number of tokens accepted after it the last time, which depends on the
+    rounds.)
 
     Args:
         prompt: Token ids before the text.

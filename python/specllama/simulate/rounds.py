@@ -1,4 +1,4 @@
-"""Rounds over a text whose drafts are known, in units of v(1)."""
+"""Rounds over a text with known drafts, timed in units of v(1)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from specllama.simulate.curves import Curve
 from specllama.simulate.drafting import MAX_DRAFT, Drafts
 
 _SECOND = 0.05
-"""v(1) in seconds, as the planner learns it; its value makes no difference."""
+"""v(1) in seconds for the planner. The value does not change the results."""
 
 _N_PROBES = 10
-"""Decodes whose times the planner knows beforehand. A session knows them from earlier sessions on
-the same machine: the curve is kept."""
+"""Decodes whose times the planner knows in advance. A session knows them from earlier sessions on
+the same machine, because the curve is cached."""
 
 
 def fixed_time(drafts: Drafts, curve: Curve, n_draft: int) -> float:
     """Return the time of rounds that verify the first `n_draft` tokens of every draft, or the whole
     draft if it is shorter; 0 is plain decoding. As in a session, nothing is drafted for the first
     token."""
-    # Python lists, whose single elements are faster to read than those of an array.
+    # Single elements of Python lists are faster to read than those of an array.
     length, right, cost = drafts.length.tolist(), drafts.right.tolist(), curve.tolist()
     n = len(drafts)
     time, i = 0.0, 0
@@ -37,7 +37,7 @@ def planned_time(drafts: Drafts, curve: Curve, planner: Planner) -> float:
     Args:
         drafts: Drafts with evidence.
         curve: Decode times; the planner learns the time of each decode.
-        planner: It keeps what it learns: texts of the same session share a planner.
+        planner: The planner. It keeps its knowledge: texts of the same session share a planner.
     """
     regime = planner.begin(0.0, drafts.n_prompt)
     time, i = 0.0, 0
@@ -60,7 +60,8 @@ def planned_time(drafts: Drafts, curve: Curve, planner: Planner) -> float:
 
 
 def calibrated_planner(curve: Curve) -> Planner:
-    """Return a planner that knows of a curve what a session measures before its first request."""
+    """Return a planner with the points of a curve that a session measures before its first
+    request."""
     planner = Planner()
     for _ in range(_N_PROBES):
         if n := planner.cost.next_probe(MAX_DRAFT + 1):

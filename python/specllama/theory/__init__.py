@@ -1,12 +1,15 @@
-"""What speculative decoding can gain, as arithmetic: nothing here needs a model.
+"""The gain of speculative decoding as arithmetic. Nothing here needs a model.
 
-`distributions` derives acceptance from two distributions over tokens; `iid` has the formulas for
-one acceptance rate; `several` and `trees` tell what several guesses at a token are worth;
-`decode_times` has the times of decodes, `measured` the formulas for measured times, `heads` those
-for drafts by the target's own layers, and `oracle` a bound on every choice of draft lengths.
+- `distributions`: acceptance from two distributions over tokens
+- `iid`: formulas for one acceptance rate
+- `several`, `trees`: the gain of several candidates at a position
+- `decode_times`: times of decodes
+- `measured`: formulas for measured times
+- `heads`: formulas for drafts by the target's own layers
+- `oracle`: a bound for all choices of draft lengths
 
-Leviathan et al. is "Fast Inference from Transformers via Speculative Decoding" (ICML 2023); numbers
-of equations, theorems and sections without another source are that paper's.
+Leviathan et al. is "Fast Inference from Transformers via Speculative Decoding" (ICML 2023). Numbers
+of equations, theorems and sections without another source refer to that paper.
 
 Everywhere, gamma is the number of drafted tokens, alpha the probability that one of them is
 accepted, v(n) the time of a target decode of n tokens, and d that of one draft-model step.

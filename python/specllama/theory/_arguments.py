@@ -1,4 +1,4 @@
-"""Checks of arguments that several functions of this package have."""
+"""Checks of arguments shared by several functions of this package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specllama import _check
 from specllama.errors import ArgumentError
 
 MAX_GAMMA = 2**20
-"""More than any draft has; keeps a mistyped cap from filling the memory."""
+"""More tokens than any draft has. It prevents that a mistyped cap fills the memory."""
 
 
 def probability(name: str, value: Any) -> float:
@@ -55,7 +55,7 @@ def floats(name: str, value: Any) -> NDArray[np.float64]:
     except (TypeError, ValueError):
         raise ArgumentError(f"{name} must be numbers.") from None
     if not np.all(np.isfinite(array)) or np.any(array < 0):
-        raise ArgumentError(f"{name} must hold finite numbers that are not negative.")
+        raise ArgumentError(f"{name} must be finite numbers that are not negative.")
     return array
 
 
@@ -72,7 +72,7 @@ def decode_times(v: Any, n_max: int | None = None) -> NDArray[np.float64]:
         raise ArgumentError("v must be a function of n or the times for 1, 2, 3, ... tokens.")
     if n_max is not None and times.size < n_max:
         raise ArgumentError(
-            f"v must hold {n_max} times, one more than tokens are drafted, not {times.size}."
+            f"v must have {n_max} times, one more than the drafted tokens, not {times.size}."
         )
     return times[:n_max]
 
@@ -83,13 +83,13 @@ def round_times(
     latency: Any,
     n_steps: NDArray[np.int64] | None = None,
 ) -> NDArray[np.float64]:
-    """Return the time of a round for every number of drafted tokens: its steps of the draft model,
-    its decode by the target and the latency.
+    """Return the time of a round for every number of drafted tokens: the steps of the draft model,
+    the decode by the target and the latency.
 
     Args:
         times: v(1), v(2), ...: a round that drafts n tokens decodes n + 1.
         draft_step: Time of a step.
-        latency: Time of a round besides.
+        latency: Additional time of a round.
         n_steps: Steps of the draft model for 0, 1, ... tokens, as many as `times`. None: a step for
             each token, as for a chain.
 

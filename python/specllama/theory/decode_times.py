@@ -18,18 +18,18 @@ class DecodeTimes(tuple[float, ...]):
     __slots__ = ()
 
     def of(self, n: int) -> float:
-        """Return v(n). Raises IndexError beyond the widest known decode, of `len(self)` tokens."""
+        """Return v(n). Raises IndexError if n is larger than `len(self)`."""
         return self[n - 1]
 
     @property
     def ratios(self) -> NDArray[np.float64]:
-        """v(n) / v(1) from n = 1 on, shape [len(self)]."""
+        """v(n) / v(1) for n = 1, 2, ..., shape [len(self)]."""
         return np.asarray(self) / self.of(1)
 
     @classmethod
     def through(cls, points: Mapping[int, float], n_most: int) -> DecodeTimes:
-        """Return v(1) to v(n_most): linear between known points, and beyond the last point with the
-        slope between the last two, or level if that slope is negative.
+        """Return v(1) to v(n_most). The curve is linear between known points; beyond the last point
+        it continues with the slope between the last two, or level if that is negative.
 
         Args:
             points: v(n) at some n, including 1.
@@ -41,11 +41,10 @@ class DecodeTimes(tuple[float, ...]):
         curve = np.interp(n, known, times)
         if len(known) > 1:
             slope = (times[-1] - times[-2]) / (known[-1] - known[-2])
-            # A curve that falls at its end must not go on to fall below 0.
+            # A curve that falls at its end must not continue below 0.
             curve = np.where(n > known[-1], times[-1] + max(slope, 0.0) * (n - known[-1]), curve)
         return cls(curve.tolist())
 
 
 DecodeTimesLike: TypeAlias = DecodeTimes | Callable[[int], float] | ArrayLike
-"""What the functions of `specllama.theory` take for v: a function of n, or the times for 1, 2, 3,
-... tokens."""
+"""The forms of v in `specllama.theory`: a function of n, or the times for 1, 2, 3, ... tokens."""

@@ -1,9 +1,9 @@
-"""How likely a drafted token is to be accepted, from two distributions over the vocabulary.
+"""The probability that a drafted token is accepted, from two distributions over the vocabulary.
 
-`p` is the target's and `q` the draft model's distribution, after temperature, top-k and the like
-(section 2.2: every way to sample is sampling from an adjusted distribution; greedy has all of its
-mass on one token). Both have shape [..., n_vocabulary]; they are converted to float64. Each row
-must sum to 1 within 0.001 and is scaled to do so exactly; anything else raises ArgumentError.
+`p` is the target's and `q` the draft model's distribution, after temperature, top-k and so on
+(section 2.2: every sampling method is sampling from an adjusted distribution; greedy decoding has
+the whole mass on one token). Both have shape [..., n_vocabulary] and are converted to float64. Each
+row must sum to 1 within 0.001 and is scaled to sum to 1 exactly; otherwise ArgumentError is raised.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def lk_divergence(p: ArrayLike, q: ArrayLike) -> Floats:
 
 
 def acceptance(p: ArrayLike, q: ArrayLike) -> Floats:
-    """beta = 1 - D_LK(p, q) = sum min(p, q): what rejection sampling accepts (Theorem 3.5).
+    """beta = 1 - D_LK(p, q) = sum min(p, q), the acceptance of rejection sampling (Theorem 3.5).
 
     Args:
         p, q: Distributions, shape [..., n_vocabulary] (see the module).
@@ -58,12 +58,12 @@ def alpha(p: ArrayLike, q: ArrayLike) -> float:
     """
     beta = acceptance(p, q)
     if beta.size == 0:
-        raise ArgumentError("p and q must hold at least one distribution.")
+        raise ArgumentError("p and q must have at least one distribution.")
     return float(beta.mean())
 
 
 def coupled_acceptance(p: ArrayLike, q: ArrayLike) -> Floats:
-    """What the coupled rule accepts: the target and the draft model choose with the same noise.
+    """The acceptance of the coupled rule: target and draft model choose with the same noise.
 
     Two Gumbel argmaxes with common noise are the same token x with probability
     1 / sum_y max(p_y / p_x, q_y / q_x). The sum over x is the Jaccard index of Moulton and Jiang,
@@ -106,7 +106,7 @@ def coupled_acceptance_bound(p: ArrayLike, q: ArrayLike) -> Floats:
 
 
 def greedy_draft_acceptance(p: ArrayLike, q: ArrayLike) -> Floats:
-    """p[argmax q]: what is accepted if q's likeliest token is drafted and the target draws from p.
+    """p[argmax q]: the acceptance if q's likeliest token is drafted and the target draws from p.
 
     Args:
         p, q: Distributions, shape [..., n_vocabulary] (see the module).
@@ -120,10 +120,10 @@ def greedy_draft_acceptance(p: ArrayLike, q: ArrayLike) -> Floats:
 
 
 def pair(p: Any, q: Any) -> tuple[Floats, Floats]:
-    """Return both distributions, checked and scaled as the module says. Raises ArgumentError."""
+    """Return both distributions, checked and scaled (see the module). Raises ArgumentError."""
     p, q = _distributions("p", p), _distributions("q", q)
     if p.shape != q.shape:
-        raise ArgumentError(f"p and q must have one shape, not {p.shape} and {q.shape}.")
+        raise ArgumentError(f"p and q must have the same shape, not {p.shape} and {q.shape}.")
     return p, q
 
 

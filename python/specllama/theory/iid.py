@@ -18,7 +18,7 @@ from specllama.theory import _arguments
 def expected_tokens(alpha: float, gamma: int) -> float:
     """(1 - alpha^(gamma + 1)) / (1 - alpha), the expected tokens of a round (Equation 1).
 
-    From 1 (nothing is accepted) to gamma + 1 (the whole draft, and the target's own token).
+    It is from 1 (nothing is accepted) to gamma + 1 (the whole draft and the target's own token).
 
     Args:
         alpha: Probability that a drafted token is accepted.
@@ -29,12 +29,12 @@ def expected_tokens(alpha: float, gamma: int) -> float:
         return 1.0
     if alpha == 1:
         return gamma + 1.0
-    # With the power, near alpha = 1, the difference to 1 would lose most of its digits.
+    # Computed with the power, the difference from 1 would lose most digits near alpha = 1.
     return -math.expm1((gamma + 1) * math.log(alpha)) / (1 - alpha)
 
 
 def improvement_factor(alpha: float, gamma: int, c: float) -> float:
-    """expected_tokens / (gamma c + 1): how much faster than plain decoding (Theorem 3.8).
+    """expected_tokens / (gamma c + 1), the speed relative to plain decoding (Theorem 3.8).
 
     Args:
         alpha: Probability that a drafted token is accepted.
@@ -47,8 +47,8 @@ def improvement_factor(alpha: float, gamma: int, c: float) -> float:
 def improvement_lower_bound(alpha: float, c: float) -> float:
     """(1 + alpha) / (1 + c), a lower bound of the best gamma's factor (Corollary 3.9).
 
-    It is the factor of gamma = 1, and above 1 if alpha > c; otherwise no gamma gains anything. With
-    measured decode times the bound is `measured_improvement_factor` of gamma = 1.
+    It is the factor of gamma = 1. It is above 1 if alpha > c; otherwise no gamma is faster than
+    plain decoding. With measured decode times, use `measured_improvement_factor` of gamma = 1.
 
     Args:
         alpha: Probability that a drafted token is accepted.
@@ -73,7 +73,7 @@ def operations_factor(alpha: float, gamma: int, c_hat: float) -> float:
 def optimal_gamma(alpha: float, c: float, cap: int = 64) -> int:
     """The gamma from 0 to `cap` with the greatest `improvement_factor` (section 3.5).
 
-    All are tried. 0 if none is faster than plain decoding; of equals, the smallest.
+    All values are tried. 0 if none is faster than plain decoding; the smallest of equal ones.
 
     Args:
         alpha: Probability that a drafted token is accepted.

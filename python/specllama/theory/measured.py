@@ -1,11 +1,10 @@
-"""What speculation gains if wider decodes take longer, as measured: v(gamma + 1) replaces the
-paper's v(1).
+"""The gain of speculation if wider decodes take longer: v(gamma + 1) replaces the paper's v(1).
 
 `v` is a function of n or the times for 1, 2, 3, ... tokens (so `v[n - 1]` is v(n)), in seconds or
 in any unit that `draft_step` and `latency` share, such as v(1). It need not rise with n: measured
-curves have steps in both directions. `latency` is the time of a round besides its decodes, such as
-the way to another host and back. Times must be finite and not negative, and a round must take some
-time; anything else raises ArgumentError.
+curves have steps in both directions. `latency` is the additional time of a round, e.g. of a network
+round trip. Times must be finite and not negative, and a round must take some time; otherwise
+ArgumentError is raised.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def time_per_token(
         gamma: Tokens drafted per round.
         v: Times of a target decode (see the module).
         draft_step: Time d of one draft-model step.
-        latency: Time of a round besides its decodes.
+        latency: Additional time of a round.
     """
     tokens = expected_tokens(alpha, gamma)
     times = _arguments.decode_times(v, gamma + 1)
@@ -42,9 +41,9 @@ def time_per_token(
 def measured_improvement_factor(
     alpha: float, gamma: int, v: DecodeTimesLike, draft_step: float = 0.0, latency: float = 0.0
 ) -> float:
-    """How much faster than plain decoding: Theorem 3.8 with v(gamma + 1) in place of v(1).
+    """The speed relative to plain decoding: Theorem 3.8 with v(gamma + 1) instead of v(1).
 
-    Both pay the latency: plain decoding pays it for every token. A constant v gives
+    Both have the latency: plain decoding has it for every token. For a constant v the result is
     `improvement_factor(alpha, gamma, draft_step / v)`.
 
     Args:
@@ -52,7 +51,7 @@ def measured_improvement_factor(
         gamma: Tokens drafted per round.
         v: Times of a target decode (see the module).
         draft_step: Time d of one draft-model step.
-        latency: Time of a round besides its decodes.
+        latency: Additional time of a round.
     """
     plain = time_per_token(alpha, 0, v, draft_step, latency)
     return plain / time_per_token(alpha, gamma, v, draft_step, latency)
@@ -65,18 +64,19 @@ def measured_optimal_gamma(
     latency: float = 0.0,
     cap: int | None = None,
 ) -> int:
-    """The gamma with the smallest `time_per_token`. All are tried, since v may be a staircase: a
-    search that stops at the first loss stops too early.
+    """The gamma with the smallest `time_per_token`. All values are tried, because v may be a
+    staircase, for which a search that stops at the first loss would stop too early.
 
     Args:
         alpha: Probability that a drafted token is accepted.
         v: Times of a target decode (see the module).
         draft_step: Time d of one draft-model step.
-        latency: Time of a round besides its decodes.
-        cap: Largest gamma to consider (default: as far as an array `v` reaches; 64 for a function).
+        latency: Additional time of a round.
+        cap: Largest gamma to consider (default: the largest that an array `v` allows; 64 for a
+            function).
 
     Returns:
-        A gamma from 0 to `cap`; of equals, the smallest.
+        A gamma from 0 to `cap`; the smallest of equal ones.
     """
     alpha = _arguments.probability("alpha", alpha)
     if cap is None:
@@ -88,23 +88,23 @@ def measured_optimal_gamma(
 def speeds(
     acceptance: ArrayLike, v: DecodeTimesLike, draft_step: float = 0.0, latency: float = 0.0
 ) -> NDArray[np.float64]:
-    """S(gamma), tokens per unit of time, for every gamma that the given draft allows:
+    """S(gamma), tokens per unit of time, for every gamma up to the length of the draft:
 
         S(gamma) = (1 + sum_{i <= gamma} prod_{j <= i} a_j) / (gamma d + v(gamma + 1) + latency)
 
-    The product is the survival of token i: the token is accepted only if all before it are. With
-    the same acceptance at all positions the numerator is Equation 1.
+    The product is the probability that token i is accepted: all tokens before it must be, too. With
+    the same acceptance at all positions, the numerator is Equation 1.
 
     Args:
         acceptance: a_1, a_2, ...: the probability that a token is accepted if those before it are,
             shape [n_draft]. May be empty.
         v: Times of a target decode (see the module); an array must reach n_draft + 1 tokens.
         draft_step: Time d of one draft-model step.
-        latency: Time of a round besides its decodes.
+        latency: Additional time of a round.
 
     Returns:
-        S(0), which is plain decoding, to S(n_draft), shape [n_draft + 1]. The argmax is the draft
-        length to choose.
+        S(0), which is plain decoding, to S(n_draft), shape [n_draft + 1]. The argmax is the best
+        draft length.
     """
     rates = _arguments.floats("acceptance", acceptance)
     if rates.ndim != 1 or np.any(rates > 1):

@@ -1,4 +1,4 @@
-"""The least time in which any choice of draft lengths could have produced a text."""
+"""The shortest time in which a text could be generated, over all choices of draft lengths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from specllama.theory.decode_times import DecodeTimesLike
 
 @dataclass(frozen=True)
 class OraclePath:
-    """The rounds of a planner that knows what will be accepted.
+    """The rounds of a planner that knows which tokens will be accepted.
 
     Attributes:
         time: Time of all rounds together, in the unit of v.
@@ -35,13 +35,13 @@ def oracle_bound(
     latency: float = 0.0,
     cap: int | None = None,
 ) -> OraclePath:
-    """The shortest path through a text whose acceptable drafts are known:
+    """The shortest path through a text with known acceptable drafts:
 
         T(i) = min over k <= acceptable[i] of v(k + 1) + k d + latency + T(i + k + 1),  T(n) = 0
 
-    This bounds every choice of draft lengths over the same drafts: the oracle for gamma of section
-    3.5, with real text and real costs. If v falls from one n to a larger one, a fast planner might
-    draft more than is accepted, so a round with k accepted tokens costs the least of
+    No choice of draft lengths over the same drafts is faster: this is the oracle for gamma of
+    section 3.5, with real text and real costs. If v falls from one n to a larger one, drafting more
+    tokens than are accepted may be faster, so a round with k accepted tokens costs the minimum of
     v(m + 1) + m d over m >= k. O(n cap) time, O(n) memory.
 
     Args:
@@ -49,13 +49,13 @@ def oracle_bound(
             would be accepted, shape [n_tokens]: `acceptable[i]` counts from token i of the text.
         v: Times of a target decode, as in `specllama.theory.measured`.
         draft_step: Time d of one draft-model step.
-        latency: Time of a round besides its decodes.
-        cap: Most tokens that may be drafted in a round (default: as far as an array `v` reaches;
-            for a function, the largest of `acceptable`).
+        latency: Additional time of a round.
+        cap: Most tokens drafted in a round (default: the most that an array `v` allows; for a
+            function, the largest of `acceptable`).
 
     Raises:
-        ArgumentError: Something is negative, not finite or not a whole number, an array `v` has
-            fewer than cap + 1 times, or rounds take no time.
+        ArgumentError: A value is negative, not finite or not a whole number; an array `v` has fewer
+            than cap + 1 times; or rounds take no time.
     """
     longest = _counts(acceptable)
     if cap is None and callable(v):
@@ -87,8 +87,7 @@ def oracle_bound(
 
 
 def _cheapest(rounds: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """For each k, the m >= k whose round takes the least time (of equals, the smallest m), and that
-    time."""
+    """For each k, the m >= k with the shortest round (the smallest of equal ones), and its time."""
     widths = np.arange(rounds.size)
     for k in range(rounds.size - 2, -1, -1):
         if rounds[widths[k + 1]] < rounds[k]:

@@ -1,8 +1,8 @@
-"""The probability that one of several guesses at a token is accepted, from two distributions.
+"""The probability that one of several candidates for a token is accepted, from two distributions.
 
-`p` and `q` are as in `distributions`. The k guesses are drawn from q without replacement, as the k
-highest values of log q + Gumbel noise are. (Kool, van Hoof, Welling: "Stochastic beams and where to
-find them", ICML 2019, section 2.3.)
+`p` and `q` are as in `distributions`. The k candidates are drawn from q without replacement: they
+have the k highest values of log q + Gumbel noise. (Kool, van Hoof, Welling: "Stochastic beams and
+where to find them", ICML 2019, section 2.3.)
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ _CLOSE = 1e-300
 
 
 def acceptance_of_several(p: ArrayLike, q: ArrayLike, k: int) -> Floats:
-    """What rejection sampling accepts of k guesses that are judged one after another, each against
-    what the guesses before it have left of p and q.
+    """The acceptance of rejection sampling with k candidates, tested one after another, each
+    against the rest of p and q after the candidates before it.
 
-    For one guess this is `acceptance`. Guess i is accepted with probability min(1, p_i / q_i),
-    where p_1 = p, q_1 = q; if it is rejected, p_(i+1) = norm(max(0, p_i - q_i)), and q_(i+1) is q_i
-    without it, normalised. (Miao et al., "SpecInfer", 2024, section 4.3; without replacement in
-    Chen et al., "Sequoia", 2024, section 3.2.) All orders of guesses are summed over: the time
-    grows with n_vocabulary^(k - 1). Sun et al., "SpecTr: fast speculative decoding via optimal
-    transport" (NeurIPS 2023), treat rules that accept more of guesses drawn with replacement.
+    For one candidate this is `acceptance`. Candidate i is accepted with probability
+    min(1, p_i / q_i), where p_1 = p, q_1 = q. If it is rejected, p_(i+1) = norm(max(0, p_i - q_i)),
+    and q_(i+1) is q_i without it, normalised. (Miao et al., "SpecInfer", 2024, section 4.3; without
+    replacement in Chen et al., "Sequoia", 2024, section 3.2.) The sum is over all orders of
+    candidates, so the time grows with n_vocabulary^(k - 1). Sun et al., "SpecTr: fast speculative
+    decoding via optimal transport" (NeurIPS 2023), describe rules with higher acceptance for
+    candidates drawn with replacement.
 
     Args:
         p, q: Distributions, shape [..., n_vocabulary].
-        k: Guesses, 1 to 8.
+        k: Candidates, 1 to 8.
 
     Returns:
         The probability that one of them is accepted, shape [...].
@@ -45,19 +46,19 @@ def acceptance_of_several(p: ArrayLike, q: ArrayLike, k: int) -> Floats:
 
 
 def coupled_acceptance_of_several(p: ArrayLike, q: ArrayLike, k: int) -> Floats:
-    """What the coupled rule accepts of k guesses: the probability that the target's choice is among
-    the k tokens that come first for the draft model, with the same noise.
+    """The acceptance of the coupled rule with k candidates: the probability that the target's
+    choice is among the draft model's first k tokens, with the same noise.
 
-    For one guess this is `coupled_acceptance`. Token y arrives at time E_y / q_y for the draft
+    For one candidate this is `coupled_acceptance`. Token y arrives at time E_y / q_y for the draft
     model and E_y / p_y for the target, with E_y exponential. Given that the target chooses x, with
     E_x = t, token y arrives before x for the draft model with probability
     1 - exp(-t max(0, q_y / q_x - p_y / p_x)), independently of the others. So the number of such
-    tokens is Poisson-binomial, and t / p_x is exponential. The integral over t is taken
+    tokens is Poisson-binomial, and t / p_x is exponential. The integral over t is computed
     numerically, with an error of about 1e-6.
 
     Args:
         p, q: Distributions, shape [..., n_vocabulary]; the time grows with n_vocabulary^2.
-        k: Guesses, 1 to 8.
+        k: Candidates, 1 to 8.
 
     Returns:
         The probability that the target's choice is one of them, shape [...].
@@ -92,8 +93,8 @@ def _among_first(p: Floats, q: Floats, k: int) -> float:
     chosen = np.flatnonzero(shared)
     if chosen.size == 0:
         return 0.0
-    # [x, t]: x is the target's choice, t its time in units in which it is exponential. The weights
-    # are those of the trapezoidal rule over log t.
+    # [x, t]: x is the target's choice, t its exponentially distributed time. The weights are those
+    # of the trapezoidal rule over log t.
     times = np.exp(_LOG_TIMES)
     weights = times * np.exp(-times) * (_LOG_TIMES[1] - _LOG_TIMES[0])
     t = p[chosen, None] * times

@@ -1,8 +1,8 @@
-"""The worth of several guesses at a position, verified in one decode: a tree instead of a chain.
+"""The gain of several candidates at a position, verified in one decode: a tree, not a chain.
 
 The nodes of a tree are numbered so that each comes after its parent. The root, the last token of
 the text, is -1 and not a node. The edge of a node is the probability that its token is right if its
-parent is; only one sibling can be right, so the edges below a node sum to at most 1.
+parent is. Only one sibling can be right, so the edges below a node sum to at most 1.
 
 Miao et al.: "SpecInfer: accelerating large language model serving with tree-based speculative
 inference and verification" (ASPLOS 2024). Chen et al.: "Sequoia: scalable, robust, and
@@ -33,7 +33,7 @@ class BestTree:
 
     Attributes:
         parents: Parent of every node, -1 for the root.
-        ranks: Which guess at its position each node is, from 0.
+        ranks: The rank of each node among the candidates at its position, from 0.
         expected_tokens: Expected tokens of a round that verifies the first n nodes, for n = 0, 1,
             ...; shape [n_nodes + 1].
     """
@@ -45,10 +45,10 @@ class BestTree:
     def speeds(
         self, v: DecodeTimesLike, draft_step: float = 0.0, latency: float = 0.0
     ) -> NDArray[np.float64]:
-        """Return tokens per unit of time for every size; the argmax is the size to choose.
+        """Return tokens per unit of time for every size; the argmax is the best size.
 
-        The draft model takes one step for each level of the tree: its second and third choices come
-        with the first.
+        The draft model takes one step for each level of the tree: a step gives all candidates of a
+        position.
 
         Args:
             v, draft_step, latency: As for `theory.speeds`; an array v must reach n_nodes + 1.
@@ -84,26 +84,27 @@ def tree_expected_tokens(parents: Sequence[int], edges: ArrayLike) -> float:
         below[parent + 1] += rates[node]
         reached[node + 1] = reached[parent + 1] * rates[node]
     if np.any(below > 1 + _ROUNDING):
-        raise ArgumentError("The edges below a node must sum to 1 at most: one guess can be right.")
+        raise ArgumentError("The edges below a node must sum to at most 1: only one can be right.")
     return float(reached.sum())
 
 
 def best_tree(edges: ArrayLike, n_nodes: int) -> BestTree:
-    """Return the trees of 0 to n_nodes nodes with the most expected tokens, if the edge of a guess
-    depends only on its depth and rank.
+    """Return the trees of 0 to n_nodes nodes with the most expected tokens, if the edge of a
+    candidate depends only on its depth and rank.
 
-    The node with the highest product of edges on its path is added next. No node is worth more than
-    its parent, so the first g nodes are the best g, for every g at once (Sequoia, section 3.1, by
-    dynamic programming; EAGLE-2, section 4.2, for edges that differ from node to node).
+    The node with the highest product of edges on its path is added next. No node has a higher
+    product than its parent, so the first g nodes are the best g for every g (Sequoia, section 3.1,
+    by dynamic programming; EAGLE-2, section 4.2, for edges that differ from node to node).
 
     Args:
-        edges: [depth, rank], from 0: the probability that the guess of this rank is right if the
-            tokens before its position are, shape [n_depths, n_ranks]. Deeper nodes do not exist.
-        n_nodes: Most nodes, 0 or more, at most as many as `edges` gives.
+        edges: [depth, rank], from 0: the probability that the candidate of this rank is right if
+            the tokens before its position are, shape [n_depths, n_ranks]. There are no deeper
+            nodes.
+        n_nodes: Most nodes, 0 or more, at most as many as `edges` allows.
     """
     rates = _arguments.floats("edges", edges)
     if rates.ndim != 2 or np.any(rates.sum(axis=-1) > 1 + _ROUNDING):
-        raise ArgumentError("edges must have shape [n_depths, n_ranks] and sum to 1 at most.")
+        raise ArgumentError("edges must have shape [n_depths, n_ranks] and rows of sum at most 1.")
     n_nodes = _check.integer("n_nodes", n_nodes, low=0, high=_arguments.MAX_GAMMA)
     n_depths, n_ranks = rates.shape
     parents: list[int] = []
@@ -124,12 +125,12 @@ def best_tree(edges: ArrayLike, n_nodes: int) -> BestTree:
         gains.append(-product)
         open_below(len(parents) - 1, depth + 1, -product)
     if len(parents) < n_nodes:
-        raise ArgumentError(f"n_nodes must be {len(parents)} at most, not {n_nodes}.")
+        raise ArgumentError(f"n_nodes must be at most {len(parents)}, not {n_nodes}.")
     return BestTree(parents, ranks, 1 + np.concatenate([[0.0], np.cumsum(gains)]))
 
 
 def _depths(parents: Sequence[int]) -> NDArray[np.int64]:
-    """Return the number of nodes on the path to each node, itself included, shape [n_nodes]."""
+    """Return the number of nodes on the path to each node, including itself, shape [n_nodes]."""
     depths = np.zeros(len(parents) + 1, np.int64)
     for node, parent in enumerate(parents):
         depths[node + 1] = depths[parent + 1] + 1

@@ -1,10 +1,10 @@
 """The workloads of `specllama bench`: conversations that the model answers, prompts that it
 continues freely, and texts that are replayed.
 
-The *answered* workloads (`ANSWERED`) are what people ask of a model that can chat. Small models
-cannot follow an instruction, and they repeat themselves when they decode greedily, which flatters
-drafters that copy. So besides the *generated* workloads (`WORKLOADS`) there are *replayed* ones
-(`REPLAYED`), whose continuation is given: real text, whatever the model.
+The *answered* workloads (`ANSWERED`) are typical requests to a chat model. Small models cannot
+follow instructions, and with greedy decoding they repeat themselves, which favours drafters that
+copy. So in addition to the *generated* workloads (`WORKLOADS`) there are *replayed* ones
+(`REPLAYED`), whose continuation is given: real text for any model.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Conversations that the model answers in its own words, by its own chat template."""
+"""Conversations that the model answers with its own choices and chat template."""
 
 from __future__ import annotations
 
@@ -13,32 +13,31 @@ from specllama.model.chat_template import Message
 from specllama.workloads.replay import read_entries
 
 ANSWERED = {
-    "fix": "a bug to be fixed in code that is given, answered with the whole code",
-    "rename": "a mechanical change to a file that is given, answered with the whole file",
+    "fix": "a bug to fix in given code, answered with the whole code",
+    "rename": "a mechanical change to a given file, answered with the whole file",
     "write": "code from a description",
-    "summarise": "a passage in few words",
-    "documents": "questions about documents that are given, answered with quotations",
-    "extract": "records out of a text, as JSON",
+    "summarise": "a summary of a passage",
+    "documents": "questions about given documents, answered with quotations",
+    "extract": "records from a text, as JSON",
     "translate": "a passage in another language",
     "arithmetic": "word problems, step by step",
     "questions": "general knowledge",
     "chat": "conversations of several turns",
 }
-"""The workloads that come with the package, and what they are; for more, see README.md beside this
-file."""
+"""The workloads of the package, with descriptions; README.md in this folder has more."""
 
 Half = Literal["tuning", "held-out"]
-"""tuning: the first half of a workload's texts, which may be looked at when constants are chosen.
-held-out: the others, for figures."""
+"""tuning: the first half of a workload's texts, which may be used to choose constants. held-out:
+the other texts, for published figures."""
 
 
 @dataclass(frozen=True)
 class Dialogue:
-    """A conversation whose last message waits for an answer.
+    """A conversation whose last message is to be answered.
 
     Attributes:
-        messages: The messages, by "user" and "assistant" in turn, the first and the last by "user";
-            before these, at most one message by "system".
+        messages: The messages, of "user" and "assistant" in turn, the first and the last of "user";
+            before these, at most one message of "system".
         name: Its name.
         workload: The workload it belongs to.
     """
@@ -49,19 +48,19 @@ class Dialogue:
 
 
 def load_answered(name: str, half: Half | None = None) -> list[Dialogue]:
-    """Return the texts of a workload that comes with the package, always in the same order.
+    """Return the conversations of a workload of the package, always in the same order.
 
     Args:
         name: A key of `ANSWERED`.
-        half: Which half of the texts; None: all.
+        half: The half of the texts; None: all.
 
     Raises:
-        ArgumentError: There is no workload, or no half, of that name.
+        ArgumentError: The workload or the half does not exist.
     """
     if name not in ANSWERED:
         known = ", ".join(ANSWERED)
         raise ArgumentError(
-            f"There is no workload {_check.quoted(name)} to answer; there are: {known}."
+            f"There is no answered workload {_check.quoted(name)}; choose one of {known}."
         )
     dialogues = read_dialogues(Path(__file__).parent / "answered" / f"{name}.jsonl")
     if half is None:
@@ -70,7 +69,7 @@ def load_answered(name: str, half: Half | None = None) -> list[Dialogue]:
     halves = {"tuning": dialogues[:middle], "held-out": dialogues[middle:]}
     if half not in halves:
         raise ArgumentError(
-            f"There is no half {_check.quoted(half)}; there are: {', '.join(halves)}."
+            f"There is no half {_check.quoted(half)}; choose one of {', '.join(halves)}."
         )
     return halves[half]
 
@@ -82,7 +81,7 @@ def read_dialogues(path: str | os.PathLike[str]) -> list[Dialogue]:
     Empty lines and other keys are ignored.
 
     Raises:
-        ArgumentError: The file cannot be read, a line is no such object (the message has its
+        ArgumentError: The file cannot be read, a line is not such an object (the message has its
             number), or the file has no conversation.
     """
     return [
@@ -114,6 +113,6 @@ def _messages(place: str, entry: dict[str, Any]) -> tuple[Message, ...]:
     if said != turns or len(said) % 2 == 0:
         raise ArgumentError(
             f"{place}: user and assistant must take turns, the user first and last, with at most "
-            "one message by system before them."
+            "one system message before them."
         )
     return tuple({key: message[key] for key in ("role", "content")} for message in messages)

@@ -1,4 +1,4 @@
-"""Prompts alone, for runs in which the model makes its own choices."""
+"""Prompts, for runs in which the model makes its own choices."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def read_settings(path):'''
 
 WORKLOADS = {"copy": COPY, "free": FREE}
 """copy: the same function again with one name changed (also the default prompt of spec-cli). free:
-nothing to copy; of six prompts tried, the one after which the bundled model repeats itself
+nothing to copy; of six tested prompts, the one after which the bundled model repeats itself
 least."""
 
 HELD_OUT = ("code", "edit", "prose", "quote")
-"""Workloads whose text the bundled models were not trained on."""
+"""Workloads whose texts were not in the training data of the bundled models."""
 
 
 def packaged_prompts(workloads: Iterable[str]) -> list[str]:
-    """Return the prompts of workloads that come with the package. The workloads take turns, so the
-    first few prompts are of all kinds.
+    """Return the prompts of workloads of the package. The workloads take turns, so the first few
+    prompts are of all kinds.
 
     Args:
         workloads: Keys of `REPLAYED`. Raises ArgumentError for others.
@@ -40,7 +40,7 @@ def packaged_prompts(workloads: Iterable[str]) -> list[str]:
 
 
 def longer_prompts(workloads: Iterable[str]) -> list[str]:
-    """Return the same prompts, then each again with the first half of its reference after it."""
+    """Return the same prompts, then each again followed by the first half of its reference."""
     replays = list(_in_turns(workloads))
     return [replay.prompt for replay in replays] + [
         replay.prompt + replay.reference[: len(replay.reference) // 2] for replay in replays

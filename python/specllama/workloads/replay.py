@@ -1,4 +1,4 @@
-"""Texts to replay: a prompt and the text after it, whatever the model would have generated."""
+"""Texts to replay: a prompt and a given text after it."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ REPLAYED = {
     "changed or type hints added",
     "quote": "questions about a document, answered with passages of it",
     "code": "functions written from their signature and docstring",
-    "json": "lists of records that go on after a schema and the first ones",
+    "json": "lists of records, after a schema and the first records",
     "prose": "free prose",
 }
-"""The workloads that come with the package, and what they are; for more, see README.md beside this
-file. edit and quote copy much of their prompts, json its keys, code and prose next to nothing."""
+"""The workloads of the package, with descriptions; README.md in this folder has more. edit and
+quote copy much of their prompts, json copies its keys, code and prose copy almost nothing."""
 
 _FIELDS = ("prompt", "reference", "name", "workload")
 
 
 @dataclass(frozen=True)
 class Replay:
-    """One text to replay.
+    """A text to replay.
 
     Attributes:
-        prompt: What is prefilled.
-        reference: What is generated after it, token by token. Prompt and reference together are one
-            text, with nothing between them.
+        prompt: The text to prefill.
+        reference: The text to generate after it, token by token. Both together are one text, with
+            nothing between them.
         name: Its name in results.
         workload: The workload it belongs to.
     """
@@ -45,18 +45,18 @@ class Replay:
 
 
 def load(name: str) -> list[Replay]:
-    """Return the texts of a workload that comes with the package, always in the same order.
+    """Return the texts of a workload of the package, always in the same order.
 
     Args:
         name: A key of `REPLAYED`.
 
     Raises:
-        ArgumentError: There is no workload of that name.
+        ArgumentError: The workload does not exist.
     """
     if name not in REPLAYED:
         known = ", ".join(REPLAYED)
         raise ArgumentError(
-            f"There is no workload {_check.quoted(name)} to replay; there are: {known}."
+            f"There is no replayed workload {_check.quoted(name)}; choose one of {known}."
         )
     return read_jsonl(Path(__file__).parent / f"{name}.jsonl")
 
@@ -64,11 +64,12 @@ def load(name: str) -> list[Replay]:
 def read_jsonl(path: str | os.PathLike[str]) -> list[Replay]:
     """Read texts to replay from a file in UTF-8 with one JSON object per line.
 
-    "prompt" and "reference" are required. A missing "workload" is the file's name without its
-    ending; a missing "name" is that and the line number. Empty lines and other keys are ignored.
+    "prompt" and "reference" are required. The default of "workload" is the file's name without its
+    ending, and that of "name" is the same with the line number. Empty lines and other keys are
+    ignored.
 
     Raises:
-        ArgumentError: The file cannot be read, a line is no such object (the message has its
+        ArgumentError: The file cannot be read, a line is not such an object (the message has its
             number), or the file has no text.
     """
     path = Path(path)
@@ -93,7 +94,7 @@ def read_entries(
         Line numbers, from 1, and their objects; empty lines are left out.
 
     Raises:
-        ArgumentError: As `read_jsonl` does.
+        ArgumentError: As for `read_jsonl`.
     """
     entries = [
         (number, _parse(line, f"{path}, line {number}", required))
@@ -101,7 +102,7 @@ def read_entries(
         if line.strip()
     ]
     if not entries:
-        raise ArgumentError(f"{path} holds no text.")
+        raise ArgumentError(f"{path} has no text; give at least one line.")
     return entries
 
 
