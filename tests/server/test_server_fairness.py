@@ -165,7 +165,7 @@ def test_clients_that_leave_do_not_delay_others(url: str) -> None:
          "dry_sequence_breakers has 65 strings; at most 64 are allowed."),
         ("/v1/completions", {"prompt": "x", "logit_bias": {str(i): 1 for i in range(70_000)}},
          "logit_bias has 70000 tokens; at most 65536 are allowed."),
-        ("/v1/completions", {"prompt": "x", "logit_bias": {"9" * 5000: 1}}, "is no token id"),
+        ("/v1/completions", {"prompt": "x", "logit_bias": {"9" * 5000: 1}}, "is not a token id"),
         ("/completion", {"prompt": ["x"] + [1] * 9000}, "prompt has 9001 parts, but the context"),
         ("/v1/chat/completions", {"messages": [{"role": "user", "content": "a"}] * 4097},
          "messages has 4097 messages; at most 4096 are allowed."),

@@ -1,4 +1,4 @@
-"""An answer on its way to the client."""
+"""Sends answers to clients."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from specllama.server.endpoint import Endpoint
 from specllama.server.error import ApiError, encoded
 
 _SILENCE = 10.0
-"""Seconds without a token after which a waiting client is sent a sign of life, again and again:
-proxies and HTTP libraries close silent connections."""
+"""Seconds without a token after which a waiting client gets a sign of life, repeatedly. Proxies and
+HTTP libraries close silent connections."""
 
 _TO_READ = 150.0
-"""Seconds in which a client must have read the rest of an answer that took as long as it may."""
+"""Seconds after the timeout that a client has to read the rest of its answer."""
 
 
 class Answer:
-    """Sends the answer to a request, as a whole or in parts, and ends its generations when the
-    client is gone. An ASGI application for one request whose body has been read.
+    """Sends the answer to a request, whole or in parts, and ends its generations when the client
+    disconnects. It is an ASGI application for one request whose body has been read.
 
     Args:
         endpoint: The request.
-        handles: Its generations: the choices for the first prompt first.
-        timeout: Most seconds that the answer may take.
+        handles: The request's generations, all choices for the first prompt first.
+        timeout: Maximum seconds that the answer may take.
     """
 
     def __init__(self, endpoint: Endpoint, handles: Sequence[Handle], timeout: float) -> None:
@@ -41,17 +41,17 @@ class Answer:
 
     @property
     def id(self) -> str:
-        """The id that the client reads in the answer; "" if it has none."""
+        """The id in the answer; "" if it has none."""
         return self._endpoint.id
 
     @property
     def ended(self) -> bool:
-        """Whether the client has the whole answer, or is gone."""
+        """Whether the answer was sent, or the client disconnected."""
         return self._ended
 
     def cancel(self) -> None:
-        """End the generations. A client that is still there gets what was generated."""
-        for handle in reversed(self._handles):  # else one would begin in the place of another
+        """End the generations. A client that is still connected gets the text generated so far."""
+        for handle in reversed(self._handles):  # queued ones first, so that none starts
             handle.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -94,8 +94,8 @@ class Answer:
         await send({"type": "http.response.body", "body": b""})
 
     async def _first(self, events: AsyncGenerator[bytes, None], send: Send) -> bytes:
-        """Return the first event. Errors of a request show when it begins; they can then still be
-        sent as a status, unless the client was sent a sign of life before."""
+        """Return the first event. An invalid request fails when it begins. Its error is then sent
+        as an HTTP status, unless a sign of life was sent before."""
         first = asyncio.ensure_future(anext(events))
         awaited: set[asyncio.Future[Any]] = {first}
         try:
@@ -128,6 +128,6 @@ class Answer:
 
 
 async def disconnected(receive: Receive) -> None:
-    """Wait until the client has left."""
+    """Wait until the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,4 +1,4 @@
-"""The server's application: all its paths."""
+"""The server's application, with all its paths."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from specllama.server.verify.routes import Verify
 
 
 class App:
-    """An ASGI application that answers requests by a session.
+    """An ASGI application that answers requests with a session.
 
     Args:
         session: The session; the application does not close it.
@@ -88,12 +88,12 @@ class App:
 
     @property
     def n_answers(self) -> int:
-        """Number of answers that are under way."""
+        """Number of answers in progress."""
         return sum(not answer.ended for answer in self._answers)
 
     def end_answers(self) -> None:
-        """End all generations, those that still begin included. Every client gets what was
-        generated."""
+        """End all generations, including those that begin later. Every client gets the text
+        generated so far."""
         self._ending = True
         for answer in list(self._answers):
             answer.cancel()
@@ -120,13 +120,13 @@ class App:
         return answer
 
     async def _cancel(self, request: Request) -> Response:
-        """End an answer; its client gets what was generated, as after `timeout`."""
+        """End an answer. Its client gets the text generated so far, as after `timeout`."""
         name = request.path_params["id"]
         for answer in list(self._answers):
             if answer.id == name and not answer.ended:
                 answer.cancel()
                 return JSONResponse({"id": name, "cancelled": True})
-        raise ApiError(404, "There is no such answer under way.", code="not_found")
+        raise ApiError(404, f"No answer with the id {name!r:.80} is in progress.", code="not_found")
 
     def _submitted(self, jobs: Sequence[QueuedRequest]) -> list[Handle]:
         try:
@@ -136,7 +136,7 @@ class App:
             raise
 
     def _log_texts(self, jobs: Sequence[QueuedRequest], handles: Sequence[Handle]) -> None:
-        """Log the prompts now, and the answers when they have ended."""
+        """Log the prompts now, and the answers when they are complete."""
 
         def answered(handle: Handle) -> None:
             if (answer := handle.so_far()) is not None:
@@ -155,10 +155,15 @@ class App:
         return JSONResponse({"object": "list", "data": [self._model()]})
 
     async def _show_model(self, request: Request) -> Response:
-        if not request.path_params["name"]:  # a slash behind the path
+        if not request.path_params["name"]:  # the path ends with a slash
             return await self._list_models(request)
         if request.path_params["name"] != self._settings.name:
-            raise ApiError(404, "There is no such model here.", code="model_not_found")
+            raise ApiError(
+                404,
+                f"There is no model {request.path_params['name']!r:.80}, only "
+                f"{self._settings.name!r}.",
+                code="model_not_found",
+            )
         return JSONResponse(self._model())
 
     def _model(self) -> dict[str, object]:

@@ -14,8 +14,8 @@ class ConversationEndpoint(Endpoint):
     """A request for answers to a conversation.
 
     Args:
-        conversation: The conversation, read from the fields; None: there is none, and texts are
-            continued.
+        conversation: The conversation, read from the fields. None: the request has none, and its
+            prompts are continued as text.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class ConversationEndpoint(Endpoint):
         return [] if self._conversation is None else [self._conversation.prompt()]
 
     def _reader(self) -> AnswerReader:
-        """Return a reader of one answer."""
+        """Return a reader for one answer."""
         if self._conversation is None:
             return AnswerReader(None, None, {})
         return self._conversation.reader(self._options)

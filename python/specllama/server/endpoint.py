@@ -1,4 +1,4 @@
-"""A client's request: prompts, options of their continuation, and the form of the answer."""
+"""The base class of endpoints: prompts, options and the format of the answer."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from specllama.server.watch import Watch
 
 
 class Endpoint(ABC):
-    """A request to continue prompts, read from its fields: what all endpoints have in common.
+    """A request to continue prompts, read from its fields. The base class of all endpoints.
 
     The constructor raises ApiError and ArgumentError for requests that cannot be answered. It may
-    take a while, and changes nothing but this object.
+    be slow, and changes only this object.
 
     Attributes:
-        prompt_field: Name of the field that has the prompt.
-        media_type: The type of an answer in parts.
-        sign_of_life: What a client that waits for the first part is sent; it means nothing.
-        has_progress: Whether this API has a form for progress.
-        id: The answer's id; "": it has none by which it could be cancelled.
-        n: Choices for each prompt.
+        prompt_field: Name of the field that contains the prompt.
+        media_type: The media type of a streamed answer.
+        sign_of_life: Bytes without meaning for a client that waits for the first part.
+        has_progress: Whether this API can report the progress of reading the prompt.
+        id: The answer's id, by which it can be cancelled; "" if it has none.
+        n: Number of choices for each prompt.
         given: Names of the fields that the client gave.
-        prompts: Token ids of the prompts; none: nothing is to be generated.
-        streams: Whether the answer is to come in parts.
-        shows_progress: Whether the progress of reading the first prompt is to be sent, too.
-        watches: What each generation does, if that is to be sent.
-        warnings: What an answer is not held to, though the request asks for it.
+        prompts: Token ids of the prompts; empty if nothing is to be generated.
+        streams: Whether the answer is streamed.
+        shows_progress: Whether the answer reports the progress of reading the first prompt.
+        watches: Observers of the generations; empty unless the answer reports their steps.
+        warnings: Sentences about constraints of the request that the answer may violate.
     """
 
     prompt_field: ClassVar[str]
@@ -66,7 +66,7 @@ class Endpoint(ABC):
         self.warnings: list[str] = []
         if isinstance(schema := self._options.get("json_schema"), SchemaGrammar):
             self._warn(f"json_schema: {one}." for one in schema.warnings)
-        # It is the default, and a limit, too, as in llama-server.
+        # The server's max_tokens is the default and also a limit, as in llama-server.
         bounds = (self._options.get("max_tokens"), self._most_tokens)
         self._options["max_tokens"] = min((one for one in bounds if one is not None), default=None)
         self.prompts = self._read_prompts(fields)
@@ -82,11 +82,11 @@ class Endpoint(ABC):
                 code="context_length_exceeded",
             )
         wanted = self._options.get("max_tokens")
-        if wanted is not None:  # lowered to the room there is, as by llama-server
+        if wanted is not None:  # limited to the free context, as in llama-server
             self._options["max_tokens"] = min(wanted, max(model.n_ctx - longest, 0))
 
     def _warn(self, sentences: Iterable[str]) -> None:
-        """Add warnings for the client; each is also logged, once."""
+        """Add warnings for the client. Each is also logged once."""
         for one in sentences:
             self.warnings.append(one)
             log_once(one)
@@ -101,9 +101,9 @@ class Endpoint(ABC):
         return timings(stats, alone=queue_load(self._model).n_running == 0)
 
     def prepare(self, owner: int) -> list[QueuedRequest]:
-        """Return the generations to submit: the choices for the first prompt first. They draft only
-        from earlier requests of the same owner. Raises ArgumentError. This may take a while, as the
-        constructor does."""
+        """Return the generations to submit, all choices for the first prompt first. They draft only
+        from earlier requests of the same owner. Like the constructor, this may be slow. Raises
+        ArgumentError."""
         jobs = prepared(self._model, self.prompts, self.n, self._options, owner)
         if self._timed or self.shows_progress:
             self.watches = [Watch() for _ in jobs]
@@ -112,23 +112,23 @@ class Endpoint(ABC):
         return jobs
 
     def _timed_part(self, index: int) -> dict[str, Any]:
-        """Return the field `timings` of a part of a streamed choice, if all parts are to have it;
-        else no field."""
+        """Return the field `timings` of a part of a streamed choice; {} unless the request wants it
+        in every part."""
         stats = self.watches[index].stats if self._timed else None
         return {} if stats is None else {"timings": timings(stats, alone=False)}
 
     def progress(self) -> bytes:
         """Return server-sent events for the progress of reading the first prompt since the last
-        call, if it is to be sent."""
+        call; nothing unless the request wants them."""
         news = self.watches[0].progress() if self.shows_progress else []
         return b"".join(event({**self._empty_part(), "prompt_progress": one}) for one in news)
 
     def _empty_part(self) -> dict[str, Any]:
-        """Return a part of a streamed answer that adds nothing to it."""
+        """Return a part of a streamed answer without content."""
         raise NotImplementedError
 
     def _check_choices(self, n_prompts: int) -> None:
-        """Raise ApiError if there would be too many choices."""
+        """Raise ApiError if the request has too many choices."""
         if n_prompts * self.n > MOST_CHOICES:
             raise ApiError(400, f"More than {MOST_CHOICES} choices; ask for fewer.", param="n")
 
@@ -138,7 +138,7 @@ class Endpoint(ABC):
 
     @abstractmethod
     def _read_prompts(self, fields: Fields) -> list[list[int]]:
-        """Return the token ids of the prompts. Where a client may send several, their number is
+        """Return the token ids of the prompts. If a request may have several, their number is
         checked before they are tokenized."""
 
     def failure(self, error: ApiError) -> bytes:
@@ -147,12 +147,13 @@ class Endpoint(ABC):
 
     @abstractmethod
     async def whole(self, handles: Sequence[Handle]) -> dict[str, Any]:
-        """Wait for the generations' end and return the whole answer. Raises what ended them."""
+        """Wait until the generations end and return the whole answer. Raises the error that ended
+        one."""
 
     @abstractmethod
     def events(self, handles: Sequence[Handle]) -> AsyncGenerator[bytes, None]:
-        """Yield the parts of an answer, at least one; parts that are there together come as one. An
-        error of a generation is raised only before the first; after it, it is a part."""
+        """Yield the parts of an answer, at least one. Parts that are ready together are joined. An
+        error of a generation is raised before the first part; later it becomes a part."""
 
 
 def event(data: dict[str, Any]) -> bytes:
@@ -161,17 +162,17 @@ def event(data: dict[str, Any]) -> bytes:
 
 
 def typed_event(data: dict[str, Any]) -> bytes:
-    """Return a server-sent event that names its type, the field `type` of its data."""
+    """Return a server-sent event that is named after the field `type` of its data."""
     return f"event: {data['type']}\n".encode() + event(data)
 
 
 def end_reason(generation: Generation) -> str:
-    """Return why a generation ended. One that was cut, as it took too long, ended by "length"."""
+    """Return why a generation ended; "length" for one that was cancelled, as after the timeout."""
     return generation.finish_reason or "length"
 
 
 async def all_chunks(handle: Handle) -> list[Chunk]:
-    """Wait for a generation's end and return all its chunks. Raises the error that ended it."""
+    """Wait until a generation ends and return all its chunks. Raises the error that ended it."""
     every: list[Chunk] = []
     while chunks := await handle.next_chunks():
         every += chunks

@@ -1,4 +1,4 @@
-"""Errors in the forms of the APIs: OpenAI's, Anthropic's and Ollama's."""
+"""Errors in the formats of OpenAI's, Anthropic's and Ollama's APIs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from starlette.types import Scope
 from specllama.errors import ClosedError, DecodeError, QueueFullError, SpecllamaError
 
 log = logging.getLogger("specllama.server")
-"""The server's log: one line (INFO) for each thing that it does or refuses."""
+"""The server's log: one line (INFO) for each request that it answers or refuses."""
 
 _OTHER_NAMES = {
     "json_schema": (
@@ -32,19 +32,19 @@ _OTHER_NAMES = {
     "spec_type": ("speculative.type",),
     "template_args": ("chat_template_kwargs",),
 }  # fmt: skip
-"""Fields of requests by which a client may have set an option of a generation."""
+"""Fields of requests with which a client may have set an option of a generation."""
 
 _CONSTRAINTS = {
     "grammar": ("grammar", *_OTHER_NAMES["grammar"]),
     "logit_bias": ("logit_bias",),
 }
-"""Options that may leave no token to choose, and the fields by which a client sets them."""
+"""Options that may leave no token to choose, and the fields with which a client sets them."""
 
 _OF_ANTHROPIC = re.compile(r"(/v1)?/messages(/.*)?", re.DOTALL)
-"""Paths whose clients read Anthropic's form."""
+"""Paths whose errors have Anthropic's format."""
 
 _OF_OLLAMA = re.compile(r"/api/.*", re.DOTALL)
-"""Paths whose clients read Ollama's form."""
+"""Paths whose errors have Ollama's format."""
 
 _KINDS = {
     401: "authentication_error",
@@ -54,7 +54,7 @@ _KINDS = {
     500: "api_error",
     503: "overloaded_error",
 }
-"""What Anthropic's API calls an error by its status; the others are invalid requests."""
+"""Anthropic's names of errors, by status. The others are invalid requests."""
 
 
 class ApiError(Exception):
@@ -62,9 +62,9 @@ class ApiError(Exception):
 
     Args:
         status: HTTP status.
-        message: One sentence: what was wrong and what to do.
-        param: The field that was wrong; None: no single one.
-        code: A word for programs to test.
+        message: One sentence: what is wrong and what to do.
+        param: The invalid field; None: not a single field.
+        code: A word that programs can check.
     """
 
     def __init__(
@@ -77,12 +77,12 @@ class ApiError(Exception):
 
     @classmethod
     def of(cls, error: SpecllamaError, given: Collection[str] = ()) -> ApiError:
-        """Return what to report of a session's error to a client that gave these fields."""
+        """Return the error to send for a session's error. given: The fields of the request."""
         if isinstance(error, QueueFullError):
             return cls(503, "The server is busy; try again later.", code="server_overloaded")
         if isinstance(error, ClosedError):
             return cls(503, str(error), code="request_ended")
-        # An error message names the option at fault before any other.
+        # An error message names the invalid option before any other.
         words = re.findall(r"\w+", str(error))
         if isinstance(error, DecodeError):
             names = (name for word in words for name in _CONSTRAINTS.get(word, ()))
@@ -95,7 +95,7 @@ class ApiError(Exception):
 
     @property
     def body(self) -> dict[str, Any]:
-        """The body of the answer, in OpenAI's form."""
+        """The body of the answer, in OpenAI's format."""
         kind = "server_error" if self.status >= 500 else "invalid_request_error"
         return {
             "error": {
@@ -108,29 +108,29 @@ class ApiError(Exception):
 
     @property
     def anthropic_body(self) -> dict[str, Any]:
-        """The same in Anthropic's form."""
+        """The same in Anthropic's format."""
         kind = _KINDS.get(self.status, "invalid_request_error")
         return {"type": "error", "error": {"type": kind, "message": str(self)}}
 
     @property
     def ollama_body(self) -> dict[str, Any]:
-        """The same in Ollama's form."""
+        """The same in Ollama's format."""
         return {"error": str(self)}
 
     def note(self, scope: Scope) -> None:
-        """Have the request's line in the log end with this."""
+        """Add this error to the request's line in the log."""
         scope.setdefault("state", {})["error"] = str(self)
 
     def response(self, scope: Scope) -> JSONResponse:
-        """Return the answer to a request, in the form that its path has. The log has the error,
-        too: not every client shows it."""
+        """Return the answer to a request, in the format of its path. The error is also logged,
+        because not every client shows it."""
         self.note(scope)
         headers = {"Retry-After": "1"} if self.status == 503 else None
         return JSONResponse(self._body_for(scope["path"]), self.status, headers)
 
     def in_stream(self, scope: Scope, media_type: bytes) -> bytes | None:
-        """Return the error as a part of an answer that comes in parts; None if an answer of this
-        type does not."""
+        """Return the error as a part of a streamed answer; None if answers of this type are not
+        streamed."""
         body = self._body_for(scope["path"])
         if media_type.startswith(b"text/event-stream"):
             named = f"event: {body['type']}\n".encode() if "type" in body else b""
@@ -145,25 +145,25 @@ class ApiError(Exception):
 
 @lru_cache(maxsize=1024)
 def log_once(sentence: str) -> None:
-    """Log something that a client may send again and again."""
+    """Log a sentence only once, even if clients cause it repeatedly."""
     log.warning("%s", printable(sentence))
 
 
 def leave_out(what: str) -> None:
-    """Log that parts of requests are left out, as the server has no use for them."""
-    log_once(f"Left out of requests: {what}.")
+    """Log that parts of requests are ignored."""
+    log_once(f"Ignored in requests: {what}.")
 
 
 def encoded(data: Mapping[str, Any]) -> bytes:
-    """Return JSON in ASCII: it may quote what a client sent, even half a surrogate pair."""
+    """Return JSON in ASCII: it may quote a client's text, even half a surrogate pair."""
     return json.dumps(data, separators=(",", ":")).encode()
 
 
 def printable(text: str) -> str:
-    """Return a text in one line, with what terminals cannot show escaped."""
+    """Return a text in one line, with unprintable characters escaped."""
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def _sendable(text: str) -> str:
-    """Return a text with lone surrogates escaped; it may quote what a client sent."""
+    """Return a text with lone surrogates escaped; errors may quote a client's text."""
     return text.encode(errors="backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""What the forms of log-probabilities in both APIs have in common."""
+"""Log-probabilities in the formats of the APIs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from specllama.model.loaded_model import LoadedModel
 
 MOST_LOGPROBS = 20
-"""Most of the likeliest tokens that may be asked for at a position."""
+"""Maximum number of top log-probabilities for each position."""
 
 _IMPOSSIBLE = -9999.0
 
@@ -19,8 +19,8 @@ def finite(logprob: float) -> float:
 
 
 def token_name(piece: bytes) -> str:
-    """Return the text of a token, given its bytes. If they are no whole characters, it is in the
-    form of the OpenAI API, such as `bytes:\\xf0\\x9f`."""
+    """Return the text of a token, given its bytes. Bytes that are not whole characters are written
+    as in the OpenAI API, such as `bytes:\\xf0\\x9f`."""
     try:
         return piece.decode()
     except UnicodeDecodeError:
@@ -28,7 +28,7 @@ def token_name(piece: bytes) -> str:
 
 
 def described_token(model: LoadedModel, token: int, logprob: float) -> dict[str, Any]:
-    """Return a token in the form of chat completions."""
+    """Return a token in the format of chat completions."""
     piece = model.token_bytes(token)
     return {"token": token_name(piece), "logprob": finite(logprob), "bytes": list(piece)}
 
@@ -41,8 +41,8 @@ class TextOffsets:
         self._n = 0
 
     def push(self, piece: bytes) -> int:
-        """Take the bytes of the next token; return the index of the character that they begin, or
-        go on with."""
+        """Add the bytes of the next token; return the index of the character that they begin or
+        continue."""
         before = self._n
         self._n += len(self._decoder.decode(piece))
         return before

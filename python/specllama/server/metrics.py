@@ -15,7 +15,7 @@ _OUTCOMES = ("stop", "length", "cancelled", "failed", "refused")
 
 
 class Metrics:
-    """Counts of how requests ended, and of their tokens, since the server began."""
+    """Counts requests, by outcome, and their tokens since the server started."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -27,18 +27,18 @@ class Metrics:
         self._accepted_at: Counter[str] = Counter()
 
     def refuse(self) -> None:
-        """Count a request that was refused because there was no room."""
+        """Count a request that was refused because the queue was full."""
         with self._lock:
             self._outcomes["refused"] += 1
 
     def count(self, handle: Handle) -> None:
-        """Count a request that has ended. Invalid requests are not counted, even if that was found
-        only when they began."""
+        """Count a request that has ended. Invalid requests are not counted, even if they fail only
+        when they begin."""
         generation = handle.so_far()
         outcome: str
         try:
             outcome = handle.result().finish_reason or "cancelled"
-        except ClosedError:  # ended before it had begun
+        except ClosedError:  # ended before it began
             outcome = "cancelled"
         except ArgumentError:
             return
@@ -54,8 +54,8 @@ class Metrics:
             self._outcomes[outcome] += 1
 
     def count_round(self, generation: Generation, opens: bool) -> None:
-        """Count a round of a text that is verified round by round. opens: whether it is the first,
-        which reads the prompt."""
+        """Count a round of a remote generation. opens: whether it is the first round, which reads
+        the prompt."""
         if generation.finish_reason is not None:
             self.count_outcome(generation.finish_reason)
         self._count_tokens(generation, opens=opens)
@@ -81,17 +81,17 @@ class Metrics:
 
     def _lines(self, load: QueueLoad) -> Iterator[str]:
         yield from _metric("requests_waiting", "gauge", "Requests in the queue.", load.n_waiting)
-        yield from _metric("requests_running", "gauge", "Requests at work.", load.n_running)
+        yield from _metric("requests_running", "gauge", "Requests in progress.", load.n_running)
         yield from _metric(
-            "requests_total", "counter", "Requests by how they ended.", self._outcomes, "outcome"
+            "requests_total", "counter", "Requests by outcome.", self._outcomes, "outcome"
         )
         yield from _metric(
-            "prompt_tokens_total", "counter", "Tokens of prompts.", self._tokens["prompt"]
+            "prompt_tokens_total", "counter", "Prompt tokens.", self._tokens["prompt"]
         )
         yield from _metric(
             "reused_tokens_total",
             "counter",
-            "Of those, tokens that did not have to be decoded again.",
+            "Prompt tokens that were reused, not decoded again.",
             self._tokens["reused"],
         )
         yield from _metric(
@@ -100,7 +100,7 @@ class Metrics:
         yield from _metric(
             "tokens_per_second",
             "gauge",
-            "Tokens generated per second of work, lately, all requests together.",
+            "Tokens per second of recent work, all requests together.",
             load.tokens_per_second,
         )
         yield from _metric(
@@ -109,7 +109,7 @@ class Metrics:
         yield from _metric(
             "accepted_tokens_total",
             "counter",
-            "Of those, tokens that the model accepted.",
+            "Drafted tokens that the model accepted.",
             self._accepted,
             "drafter",
         )
@@ -123,7 +123,7 @@ class Metrics:
         yield from _metric(
             "accepted_tokens_by_position_total",
             "counter",
-            "Of those, tokens that the model accepted.",
+            "Drafted tokens that the model accepted, by position in the draft, from 0.",
             self._accepted_at,
             "position",
         )
@@ -131,7 +131,11 @@ class Metrics:
             drafter: self._accepted[drafter] / n for drafter, n in self._drafted.items() if n > 0
         }
         yield from _metric(
-            "acceptance_rate", "gauge", "Accepted by drafted tokens.", rates, "drafter"
+            "acceptance_rate",
+            "gauge",
+            "Accepted tokens divided by drafted tokens.",
+            rates,
+            "drafter",
         )
 
 

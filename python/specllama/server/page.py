@@ -1,4 +1,4 @@
-"""The page at `/`, whose parts are the files in `web`."""
+"""The page at `/`. Its parts are the files in `web`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from specllama.server.error import ApiError
 PREFIX = "/page/"
 """Prefix of the paths of the page's parts."""
 
-# The page loads nothing from elsewhere and talks to this server only. Text becomes elements through
-# DOMPurify alone. Images are those that a reader adds to a message.
+# The page connects only to this server and loads nothing from other hosts. Only DOMPurify turns
+# text into elements. Images are those that the user adds to a message.
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -24,7 +24,7 @@ _POLICY = (
 _FOLDER = Path(__file__).with_name("web")
 _HEADERS = {
     "Content-Security-Policy": _POLICY,
-    "Cache-Control": "no-cache",  # so that an upgraded page shows at once
+    "Cache-Control": "no-cache",  # so that a new version of the page is used at once
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }

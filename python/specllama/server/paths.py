@@ -1,4 +1,4 @@
-"""The paths at which a model is asked for something, all by POST."""
+"""The paths of requests to a model, all with POST."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ ENDPOINTS = {
     for name, kind in _ENDPOINTS.items()
     for path in dict.fromkeys((name, name.removeprefix("/v1")))
 }
-"""Requests for which something is generated."""
+"""The endpoints that generate, by path."""
 
 COUNT_TOKENS = ("/v1/messages/count_tokens", "/messages/count_tokens")
 
 POST_PATHS = (*ENDPOINTS, *COUNT_TOKENS, "/tokenize", "/detokenize", "/apply-template")
-"""All of these paths."""
+"""All paths of requests to a model."""

@@ -18,18 +18,17 @@ class Settings:
     Attributes:
         name: The model's name in answers.
         host: Address or name at which the server listens.
-        api_keys: Bearer tokens of which requests must carry one; empty: none is needed.
+        api_keys: Keys of which every request must carry one; empty: no key is needed.
         cors_origins: Origins of web pages that may use the server, besides its own page.
-        max_body: Most bytes of a request; None: 1 MiB, or 32 MiB where the model sees images.
-        allow_image_urls: Whether images are downloaded that requests name by their address.
-        max_prompt: Most tokens of a prompt; None: as many as the context holds.
-        timeout: Most seconds from a request's arrival to the end of its generation.
-        idle: Seconds after which the server gives up a generation that waits for a draft, or a
-            connection for such drafts over which nothing is generated.
-        slot_save_path: Folder of the files in which slots are saved; None: they are not.
+        max_body: Maximum bytes of a request; None: 1 MiB, or 32 MiB if the model sees images.
+        allow_image_urls: Whether the server downloads images that requests name by URL.
+        max_prompt: Maximum number of prompt tokens; None: as many as the context holds.
+        timeout: Maximum seconds from a request's arrival to the end of its generation.
+        idle: Seconds after which the server ends a remote generation that waits for a draft.
+        slot_save_path: Folder for saved slots; None: slots cannot be saved.
         log_texts: Whether prompts and answers are logged.
-        sampling: Defaults of sampling options and of max_tokens, for completions and chats whose
-            requests leave them open. max_tokens is also the most that a request gets.
+        sampling: Defaults of sampling options and of max_tokens, for completions and chats that
+            leave them open. max_tokens is also the maximum for every request.
     """
 
     name: str
@@ -46,5 +45,5 @@ class Settings:
     sampling: GenerateOptions = field(default_factory=lambda: GenerateOptions(temperature=1.0))
 
     def most_bytes(self, *, sees: bool) -> int:
-        """Return the most bytes of a request to a model that sees images, or does not."""
+        """Return the maximum bytes of a request. sees: Whether the model sees images."""
         return self.max_body or (_BODY_WITH_IMAGES if sees else _BODY)

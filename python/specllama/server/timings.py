@@ -1,4 +1,4 @@
-"""The times of a generation, in llama-server's form."""
+"""The times of a generation, in llama-server's format."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from specllama import Stats
 
 
 def timings(stats: Stats, *, alone: bool) -> dict[str, Any]:
-    """Return the field `timings` of an answer: tokens, milliseconds and rates; and of our own
-    `predicted_rounds_n`, the target's decodes, `id_slot`, and `speedup`, see `_speedup`.
+    """Return the field `timings` of an answer: tokens, milliseconds and rates. llama-server does
+    not have `predicted_rounds_n` (decodes by the target), `id_slot` and `speedup` (see `_speedup`).
 
     Args:
         stats: The statistics of the generation.
-        alone: Whether no other generation is at work.
+        alone: Whether no other generation is running.
     """
     seconds = stats.seconds
     speedup = _speedup(stats) if alone else None
@@ -30,9 +30,9 @@ def timings(stats: Stats, *, alone: bool) -> dict[str, Any]:
 
 
 def _speedup(stats: Stats) -> float | None:
-    """Return the speed of a generation by that of one without drafts, whose every token takes a
-    decode of one token; None if that was not measured. The measured decode is one at an empty
-    context, so behind a long prompt the true value is larger."""
+    """Return the speed of a generation divided by its speed without drafts, when every token takes
+    a decode of one token. None if such a decode was not measured. It is measured with an empty
+    context, so after a long prompt the true value is larger."""
     decodes = stats.decode_seconds
     if not decodes or decodes[0] <= 0 or stats.tokens_per_second <= 0:
         return None

@@ -1,4 +1,4 @@
-"""What becomes of a generation, step by step, for answers that show it."""
+"""Observes a generation step by step, for answers that report it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from specllama.requests.stream import GenerationState
 
 
 class Watch:
-    """Sees the steps of one generation, in the thread that makes them.
+    """Observes the steps of one generation, in the thread that runs it.
 
     Attributes:
         stats: The statistics after the last step; None before the first.
@@ -29,7 +29,7 @@ class Watch:
         self._wake: Callable[[], object] | None = None
 
     def see(self, state: GenerationState) -> None:
-        """Look at a generation that has just begun, or made a step."""
+        """Record the state of a generation that has just begun or made a step."""
         self.stats = stats = state.stream.stats
         if not self._in_prompt:
             return
@@ -49,8 +49,8 @@ class Watch:
             wake()
 
     def progress(self) -> list[dict[str, Any]]:
-        """Return how the reading of the prompt has come on since the last call, in llama-server's
-        form."""
+        """Return the progress of reading the prompt since the last call, in llama-server's
+        format."""
         with self._lock:
             news, self._news = self._news, []
         return news

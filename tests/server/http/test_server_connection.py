@@ -99,7 +99,7 @@ def test_the_most_silent_client_is_disconnected_for_a_new_one(
         assert server.n_connections <= 4
         for client in clients:
             client.close()
-    told = [one for one in caplog.messages if "the most this process may have" in one]
+    told = [one for one in caplog.messages if "the maximum of this process" in one]
     assert len(told) == 1
 
 
@@ -133,7 +133,7 @@ def test_too_many_connections_give_one_line_in_the_log() -> None:
         said = server.stderr.read().splitlines()
         assert server.wait(60) == 0
         assert len(said) == 2  # the other is about the model
-        assert "the most this process may have" in said[1]
+        assert "the maximum of this process" in said[1]
     finally:
         server.kill()
         server.communicate()

@@ -128,7 +128,7 @@ def test_a_second_ctrl_c_cuts_the_answers(process: Any) -> None:
         stream = iter(client.completions.create(model="", stream=True, **LONG))
         next(stream)
         served.send_signal(signal.SIGINT)
-        assert logged(served.stderr.readline()).startswith("Answers under way: 1.")
+        assert logged(served.stderr.readline()).startswith("Answers in progress: 1.")
         served.send_signal(signal.SIGINT)
         assert [event.choices[0].finish_reason for event in stream][-1] == "length"
         assert served.wait(60) == 130

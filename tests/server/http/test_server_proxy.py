@@ -11,7 +11,7 @@ from session_options import EXACT, FIXED
 from specllama import SpecSession
 from specllama.__main__ import main
 
-FULL = "A client may have 32 generations open."
+FULL = "A client may have at most 32 open generations."
 
 
 @pytest.fixture(scope="module")

@@ -100,7 +100,7 @@ def test_unknown_paths_are_refused_with_a_reason(server: Server) -> None:
     assert answer.status_code == 404
     message = answer.json()["error"]["message"]
     assert (
-        message == "/v1/embeddings is not served here; there are neither embeddings nor rankings."
+        message == "/v1/embeddings is not served here; embeddings and rankings are not supported."
     )
 
 
@@ -113,6 +113,6 @@ def test_unexpected_errors_have_the_form_of_the_api(
     monkeypatch.setattr(server.session, "tokenize", broken)
     answer = server.post("/tokenize", {"content": "x"})
     assert answer.status_code == 500
-    assert answer.json()["error"]["message"] == "The server made a mistake."
+    assert answer.json()["error"]["message"] == "Internal server error; see the server's log."
     monkeypatch.undo()
     assert server.post("/tokenize", {"content": "x"}).status_code == 200

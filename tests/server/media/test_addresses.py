@@ -60,5 +60,5 @@ def test_what_is_no_address_of_http_is_refused(url: str) -> None:
 def test_a_redirection_to_no_address_is_refused() -> None:
     url = ImageUrl.parse("image", "https://example.com/a/b.png")
     assert url.joined("image", "../c.png").url == "https://example.com/c.png"
-    with pytest.raises(ApiError, match="image redirects to no address"):
+    with pytest.raises(ApiError, match="image redirects to an invalid URL"):
         url.joined("image", "http://[")

@@ -130,13 +130,13 @@ def test_a_name_of_an_address_that_is_not_public_is_refused(
     site: Site, addresses: list[str]
 ) -> None:
     site.names["inside.example"] = [addresses]
-    assert "not a public one" in refusal(f"http://inside.example:{site.port}/")
+    assert "the address is not public" in refusal(f"http://inside.example:{site.port}/")
     assert site.connected == []
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "0.0.0.0", "[::ffff:127.0.0.1]"])
 def test_an_address_that_is_not_public_is_refused(site: Site, host: str) -> None:
-    assert "not a public one" in refusal(f"http://{host}:{site.port}/")
+    assert "the address is not public" in refusal(f"http://{host}:{site.port}/")
     assert site.connected == []
 
 
@@ -144,7 +144,7 @@ def test_an_address_that_is_not_public_is_refused(site: Site, host: str) -> None
 def test_other_spellings_of_loopback_are_refused(
     monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
-    assert "not a public one" in refusal(f"http://{host}/")
+    assert "the address is not public" in refusal(f"http://{host}/")
 
 
 def test_redirects_are_followed_and_checked(site: Site) -> None:
@@ -153,8 +153,8 @@ def test_redirects_are_followed_and_checked(site: Site) -> None:
     assert image(f"{base}/to//a.png") == b"image"  # relative
     n_connected = len(site.connected)
     for location, said in (
-        ("http://127.0.0.1:PORT/", "not a public one"),
-        ("http://169.254.169.254/latest/meta-data", "not a public one"),
+        ("http://127.0.0.1:PORT/", "the address is not public"),
+        ("http://169.254.169.254/latest/meta-data", "the address is not public"),
         ("file:///etc/passwd", "must be a data URL or an address"),
         ("gopher://example.com/", "must be a data URL or an address"),
     ):

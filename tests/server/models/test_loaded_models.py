@@ -261,7 +261,7 @@ async def test_requests_that_wait_are_refused_when_the_server_ends(make: Maker) 
     asked: Awaitable[None] = asyncio.ensure_future(scene.use("slow"))
     await settled()
     scene.models.end_answers()
-    with pytest.raises(ApiError, match="The server is ending"):
+    with pytest.raises(ApiError, match="The server is shutting down"):
         await asked
 
 

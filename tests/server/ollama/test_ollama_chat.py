@@ -136,7 +136,7 @@ def test_options_that_are_not_honoured_are_named_in_the_log(
     body = {"messages": MESSAGES, "options": options, "keep_alive": "5m", "stream": False}
     with caplog.at_level("WARNING", "specllama.server"):
         assert servers["calls"].post("/api/chat", body).is_success
-    assert "Left out of requests: the options mirostat, num_ctx." in caplog.text
+    assert "Ignored in requests: the options mirostat, num_ctx." in caplog.text
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [

@@ -213,7 +213,7 @@ def test_message_parts_and_chat_template_kwargs_are_read(server: Server) -> None
             {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
             r"messages\[0\].content\[0\].image_url is an image, but the model does not",
         ),
-        ({"top_logprobs": 2}, "needs logprobs"),
+        ({"top_logprobs": 2}, "requires logprobs"),
         ({"logprobs": 2}, "logprobs must be true or false"),
         ({"messages": [{"role": 5, "content": "x"}]}, r"messages\[0\].role must be a string"),
         (

@@ -227,7 +227,7 @@ def test_too_many_open_generations_are_refused(session: SpecSession) -> None:
         for i in range(62):
             names[f"name {i}"] = names[clients[0].id]
         error = refused(server.post("/v1/verify", {"prompt": "x"}), 503)
-        assert error["message"] == "Too many generations are open here."
+        assert error["message"] == "64 generations are open, the maximum; try again later."
         for i in range(62):
             del names[f"name {i}"]
         for client in clients:
@@ -244,7 +244,7 @@ def test_a_client_cannot_open_all_generations(session: SpecSession) -> None:
             names[f"name {i}"] = names[client.id]
         Client(server, prompt="x").end()
         names["name 30"] = names[client.id]
-        message = "A client may have 32 generations open."
+        message = "A client may have at most 32 open generations."
         refusal = server.post("/v1/verify", {"prompt": "x"})
         assert refused(refusal, 503)["message"] == message
         with (

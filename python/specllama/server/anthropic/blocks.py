@@ -14,15 +14,15 @@ _TEXTS: Mapping[type[Part], tuple[str, str, Mapping[str, Any]]] = {
     Content: ("text", "text_delta", {}),
     Thought: ("thinking", "thinking_delta", {"signature": ""}),
 }
-"""For text blocks: the type, which also names the field; the type of deltas; further fields."""
+"""For text blocks: the type (also the field's name), the type of deltas, and further fields."""
 
 
 class Blocks:
-    """The blocks of an answer as they grow, and the events that report it.
+    """The blocks of an answer, and the events that report their growth.
 
     Attributes:
-        content: Texts, thoughts and calls in the API's form. A call gets its input when it ends;
-            if the call was cut, the input stays empty.
+        content: Texts, thoughts and calls in the API's format. A call gets its input when it ends;
+            the input of a cut call stays empty.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Blocks:
 
     @classmethod
     def whole(cls, parts: Iterable[Part]) -> Blocks:
-        """Return the blocks of an answer that has ended."""
+        """Return the blocks of a complete answer."""
         blocks = cls()
         for part in parts:
             list(blocks.take(part))

@@ -109,7 +109,7 @@ def _ending(generation: Generation, *, called: bool) -> dict[str, Any]:
 
 
 def _usage(n_prompt: int, n_reused: int = 0, n_generated: int = 0) -> dict[str, Any]:
-    """Return the numbers of tokens; reused tokens of the prompt are counted apart."""
+    """Return the numbers of tokens. Reused prompt tokens are counted separately."""
     return {
         "input_tokens": n_prompt - n_reused,
         "cache_creation_input_tokens": 0,

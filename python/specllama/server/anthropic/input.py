@@ -17,17 +17,17 @@ from specllama.server.media.request_media import RequestMedia
 from specllama.server.tools.read_choice import named_tool
 from specllama.server.tools.read_tools import MESSAGES, read_tools
 
-# Claude Code's system prompt begins with this line. It means nothing to the model, and differs in
-# every request, so that no decoded prefix could be reused.
+# Claude Code's system prompt begins with this line. The model does not need it, and it differs in
+# every request, so no decoded prefix could be reused.
 _BILLING = re.compile(r"^x-anthropic-billing-header:.*\n?", re.MULTILINE)
 
 
-# Blocks of answers that are ignored here; results of the API owner's tools are, too.
+# Ignored blocks of answers. Results of the API owner's tools are ignored, too.
 _PASSED_OVER = ("redacted_thinking", "server_tool_use")
 
 
 def read_conversation(model: LoadedModel, fields: Fields) -> Conversation:
-    """Read the conversation of a request. Raises ApiError, and what `Conversation` raises."""
+    """Read the conversation of a request. Raises ApiError, and the errors of `Conversation`."""
     template_args = read_template_args(fields, "")
     if "thinking" in fields:
         wanted = fields.object("thinking")
@@ -47,7 +47,7 @@ def _tool_choice(fields: Fields) -> ToolChoice:
         return ToolChoice(tools, [named_tool(tools, choice)], must=True, parallel=False)
     must = kind == "any"
     if kind not in ("auto", "none", "any") or (must and not tools):
-        choice.refuse("type", '"auto", "none", or where there are tools "any" or "tool"')
+        choice.refuse("type", '"auto" or "none", or with tools "any" or "tool"')
     offered = [] if kind == "none" else tools
     return ToolChoice(offered, offered, must=must, parallel=parallel)
 
@@ -75,7 +75,7 @@ def _messages(fields: Fields, media: RequestMedia) -> list[Message]:
 def _add_blocks(
     messages: list[dict[str, Any]], role: str, blocks: list[Fields], media: RequestMedia
 ) -> None:
-    """Add a message of blocks. Chat templates want results of tools as messages of their own."""
+    """Add a message of blocks. Chat templates expect each tool's result as a separate message."""
     message: dict[str, Any] = {"role": role, "content": ""}
     for block in blocks:
         kind = block.text("type", "text")
@@ -102,13 +102,13 @@ def _add_blocks(
             thought, before = content_text(block, "thinking"), message.get("reasoning_content")
             message["reasoning_content"] = f"{before}\n{thought}" if before else thought
         elif role != "assistant" or not (kind in _PASSED_OVER or kind.endswith("_tool_result")):
-            block.refuse("type", "a text, an image, a thought, or a tool's use or result")
+            block.refuse("type", "text, image, thinking, tool_use or tool_result")
     if len(message) > 2 or message["content"] or not blocks:
         messages.append(message)
 
 
 def _text(block: Fields, kind: str) -> str | None:
-    """Return the text of a block; None if it has none."""
+    """Return the text of a block; None if the block is not a text."""
     if kind == "text":
         block.required("text")
         return content_text(block, "text")
@@ -119,8 +119,8 @@ def _text(block: Fields, kind: str) -> str | None:
 
 
 def _result(block: Fields, media: RequestMedia) -> str:
-    """Return a tool's result as text. An image in it that the model does not see should not end the
-    conversation."""
+    """Return a tool's result as text. An image that the model cannot see is replaced by a note, so
+    that it does not end the conversation."""
     if not isinstance(block.any("content"), list):
         return content_text(block)
     texts = []

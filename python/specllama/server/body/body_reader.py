@@ -1,4 +1,4 @@
-"""How a request is read: its body, and what is made of it in the pool."""
+"""Reads the bodies of requests, and processes them in the pool."""
 
 from __future__ import annotations
 
@@ -21,23 +21,22 @@ if TYPE_CHECKING:
 
 _READ_SECONDS = 60.0
 _QUICK = 1 << 12
-"""Bytes that the event loop itself reads where nothing else has to be done; they take less than a
-millisecond."""
+"""Bytes. Smaller bodies are parsed in the event loop, in less than a millisecond."""
 
 _MOST_HELD = 256 << 20
-"""Bytes of all requests that are being read. One with images may have many; all clients together
-must not fill the memory."""
+"""Maximum bytes of all requests that are being read. Requests with images are large, and all
+clients together must not fill the memory."""
 _MOST_DRAINED = 64 << 20
 
 T = TypeVar("T")
 
 
 class BodyReader:
-    """Reads the bodies of requests to all paths of an application, which share a pool of threads.
+    """Reads the bodies of all requests of an application. They share a pool of threads.
 
     Args:
-        max_body: The most bytes of a body.
-        allow_image_urls: Whether images are downloaded that requests name by their address.
+        max_body: Maximum bytes of a body.
+        allow_image_urls: Whether the server downloads images that requests name by URL.
     """
 
     def __init__(self, max_body: int, *, allow_image_urls: bool = False) -> None:
@@ -64,9 +63,9 @@ class BodyReader:
         return await self.run(request, lambda: Fields.parse(body), len(body))
 
     async def read(self, request: Request, work: Callable[[Fields], T]) -> T:
-        """Return what a function makes of the fields of a request's body. It runs in the pool and
-        is stopped if it takes too long, or if the client leaves; see `Pool.run`. If it raises
-        WantedImages, it runs again when these are downloaded.
+        """Call a function with the fields of a request's body and return its result. It runs in the
+        pool and is stopped if it takes too long or if the client disconnects; see `Pool.run`. If it
+        raises WantedImages, these are downloaded and it runs again.
 
         Raises:
             ApiError: The function raised it, or a SpecllamaError; or it took too long; or an image
@@ -91,8 +90,8 @@ class BodyReader:
                 return await self.run(request, make, len(body) + n_bytes)
 
     async def run(self, request: Request, work: Callable[[], T], n_bytes: int) -> T:
-        """Return what a function returns that runs in the pool. It is stopped if this is cancelled,
-        or if the client leaves.
+        """Run a function in the pool and return its result. It is stopped if this task is cancelled
+        or if the client disconnects.
 
         Args:
             request: The request.
@@ -100,8 +99,8 @@ class BodyReader:
             n_bytes: Size of the request.
 
         Raises:
-            ApiError: It took too long, or the client is gone.
-            BaseException: What the function raises.
+            ApiError: It took too long, or the client disconnected.
+            BaseException: The function raised it.
         """
         working = asyncio.ensure_future(self._pool.run(work, client_of(request), n_bytes))
         awaited: set[asyncio.Future[Any]] = {working, asyncio.ensure_future(_leaving(request))}
@@ -116,10 +115,10 @@ class BodyReader:
             del working, awaited, one  # an error's traceback has this frame
 
     async def body(self, request: Request) -> bytes:
-        """Return the body of a request. Raises ApiError if it is too long or comes too slowly.
+        """Return the body of a request. Raises ApiError if it is too long or arrives too slowly.
 
-        A body that is too long is read to its end, up to a bound, else its sender would not get the
-        error.
+        A body that is too long is read to its end, up to a bound. Otherwise its sender would not
+        get the error.
         """
         body = bytearray()
         n_bytes = 0
@@ -140,16 +139,18 @@ class BodyReader:
         except ClientDisconnect:
             raise _broken_off() from None
         except asyncio.TimeoutError:
-            raise ApiError(408, f"The request took more than {_READ_SECONDS:.0f} s.") from None
+            raise ApiError(
+                408, f"The request took more than {_READ_SECONDS:.0f} s to arrive."
+            ) from None
         if n_bytes > self._max_body:
             raise ApiError(413, f"The request has more than {self._max_body} bytes; shorten it.")
         if request.headers.get("content-encoding", "").strip().lower() not in ("", "identity"):
-            raise ApiError(415, "The body is compressed; send it as it is.")
+            raise ApiError(415, "The body is compressed; send it uncompressed.")
         return bytes(body)
 
     @contextmanager
     def _holding(self, n_bytes: int) -> Iterator[None]:
-        """Count bytes of a request that are in memory. Raises ApiError if there is no room."""
+        """Count bytes of a request that are in memory. Raises ApiError if there are too many."""
         if self._n_held + n_bytes > _MOST_HELD + self._max_body:
             raise ApiError(
                 503, "The server is busy with large requests; try again later.",
@@ -167,7 +168,7 @@ def reported(work: Callable[[], T], names: Collection[str]) -> T:
 
     Args:
         work: The function.
-        names: What the client may have called what was wrong.
+        names: The fields of the request, of which one may be invalid.
     """
     try:
         return work()
@@ -176,12 +177,12 @@ def reported(work: Callable[[], T], names: Collection[str]) -> T:
 
 
 def client_of(request: Request) -> str:
-    """Return the client's address, which identifies it, as the key is the same for all."""
+    """Return the client's address. It identifies the client, because clients may share a key."""
     return request.client.host if request.client else ""
 
 
 def _broken_off() -> ApiError:
-    return ApiError(400, "The request broke off.")
+    return ApiError(400, "The client disconnected before its request was read.")
 
 
 async def _leaving(request: Request) -> Any:

@@ -1,4 +1,4 @@
-"""Reads from the fields of a request what an answer is held to."""
+"""Reads the constraint of an answer from the fields of a request."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _NAMES = {
     "json_schema": ("json_schema", "guided_json"),
     "choice": ("guided_choice",),
 }
-"""Fields of llama-server, vLLM and SGLang, by what they ask for."""
+"""Fields of llama-server, vLLM and SGLang, by kind of constraint."""
 
 _STRUCTURED = {"grammar": "grammar", "regex": "regex", "json": "json_schema", "choice": "choice"}
 """The same for the fields inside vLLM's structured_outputs."""
 
 
 def read_constraint(fields: Fields) -> GenerateOptions:
-    """Return the option that holds an answer to a grammar, a schema or a regular expression, if a
-    request asks for one. Raises ApiError and ArgumentError."""
+    """Return the option that constrains an answer by a grammar, a schema or a regular expression;
+    {} if the request has none. Raises ApiError and ArgumentError."""
     found: dict[str, Any] = {}
     for kind, fields_of in _NAMES.items():
         for name in fields_of:
@@ -47,8 +47,8 @@ def read_constraint(fields: Fields) -> GenerateOptions:
 
 
 def form_options(fields: Fields, name: str, inside: str = "") -> GenerateOptions:
-    """Return the option for a field that is a response format, with its schema beside its `type`
-    or, as llama-server also takes it, in its field `inside`. Raises ApiError and ArgumentError."""
+    """Return the option for a response format. Its schema is next to its `type`, or in its field
+    `inside`. Raises ApiError and ArgumentError."""
     if name not in fields:
         return {}
     wanted = fields.object(name)
@@ -77,7 +77,7 @@ def _option(kind: str, fields: Fields, name: str) -> dict[str, Any]:
     if kind == "choice":
         texts = fields.any(name)
         if not isinstance(texts, list) or not all(isinstance(one, str) and one for one in texts):
-            fields.refuse(name, "a list of texts, none empty")
+            fields.refuse(name, "a list of non-empty strings")
         return {"grammar": lark({"start": " | ".join(map(literal, texts))})} if texts else {}
     if kind == "json_schema":
         return {**schema_option(fields, name)}
@@ -85,7 +85,7 @@ def _option(kind: str, fields: Fields, name: str) -> dict[str, Any]:
 
 
 def _schema(fields: Fields, name: str) -> Any:
-    """Return a field that is a schema, or the text of one, unchanged, null values included."""
+    """Return a field that is a schema, or the text of one, unchanged with its null values."""
     schema = fields.any(name)
     if isinstance(schema, str):
         try:

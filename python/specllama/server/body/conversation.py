@@ -13,8 +13,8 @@ from specllama.server.tools.read_choice import read_choice
 
 
 def read_template_args(fields: Fields, effort: str) -> dict[str, Any]:
-    """Return the arguments of the chat template: the field `chat_template_kwargs`, and how much the
-    model is to think (`effort`; "": the request does not say). Raises ApiError."""
+    """Return the chat template's arguments: the field `chat_template_kwargs`, and the effort of
+    thinking. effort: "" if the request does not give it. Raises ApiError."""
     wanted = {"enable_thinking": False} if effort == "none" else {"reasoning_effort": effort}
     return {**(wanted if effort else {}), **fields.object("chat_template_kwargs").given}
 
@@ -22,7 +22,7 @@ def read_template_args(fields: Fields, effort: str) -> dict[str, Any]:
 def read_chat(model: LoadedModel, fields: Fields) -> Conversation:
     """Read the conversation of a chat completion. Raises ApiError."""
     template_args = read_template_args(fields, fields.text("reasoning_effort"))
-    reasoning_format = fields.text("reasoning_format", "auto")  # as for llama-server
+    reasoning_format = fields.text("reasoning_format", "auto")  # as in llama-server
     if reasoning_format not in ("auto", "deepseek", "none"):
         fields.refuse("reasoning_format", '"auto", "deepseek" or "none"')
     media = RequestMedia(model, fields)

@@ -15,18 +15,18 @@ _KINDS: dict[type, str] = {list: "a list", dict: "an object"}
 
 
 class Fields:
-    """The fields of a JSON object, each with its type checked when it is asked for.
+    """The fields of a JSON object. The type of a field is checked when it is read.
 
-    A field that is null counts as left out, as in the OpenAI API; a wrong type raises ApiError with
-    the field's name.
+    A null field counts as left out, as in the OpenAI API. A wrong type raises ApiError with the
+    field's name.
 
     Args:
         values: The object.
         name: The object's name in error messages; "" for the request itself.
 
     Attributes:
-        n_bytes: Bytes of the body that it was parsed from; 0: it is a part of one.
-        media: What images and sounds in it may come from; None: only from itself.
+        n_bytes: Size of the parsed body; 0 for an object inside a body.
+        media: Allowed sources of images and sounds; None: only the request itself.
     """
 
     n_bytes = 0
@@ -40,7 +40,7 @@ class Fields:
     def parse(cls, body: bytes) -> Fields:
         """Read the body of a request. U+FFFD replaces half surrogate pairs: some clients cut texts
         inside a character, and such a text stays in the history that they send. Raises ApiError if
-        it is not a JSON object."""
+        the body is not a JSON object."""
         try:
             values = with_whole_characters(parsed(body))
         except ValueError as error:
@@ -114,7 +114,7 @@ class Fields:
             raise ApiError(400, f"{field} is missing.", param=field)
 
     def refuse(self, name: str, wanted: str) -> NoReturn:
-        """Raise ApiError for a field: its value must be `wanted`, and is not."""
+        """Raise ApiError for a field whose value is not as `wanted` describes it."""
         field = self.full_name(name)
         value = self._values[name]
         got = _KINDS.get(type(value)) or json.dumps(value)

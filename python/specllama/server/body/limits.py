@@ -1,4 +1,4 @@
-"""How much a request may ask for, where the bytes of its body do not bound it well enough."""
+"""Limits of a request that the size of its body does not imply."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from specllama.requests.json_text import parts_of
 from specllama.server.error import ApiError
 
 MOST_CHOICES = 128
-"""Most answers to a request, for all its prompts."""
+"""Maximum number of answers to a request, for all its prompts."""
 
 MOST_OBJECTS = 4096
-"""Most objects of a list: messages, their calls, items, files."""
+"""Maximum length of a list of objects: messages, their calls, items, files."""
 
 MOST_TOOLS = 128
 
 MOST_BIASES = 1 << 16
-"""Most tokens of a request whose logits are changed; every token that is chosen looks at all."""
+"""Maximum number of tokens with a logit bias. Choosing a token takes time for each of them."""
 
 _MOST_TEXTS = 64
 _MOST_BYTES_OF_TEXTS = 4096
-"""For lists of texts that every generated token is compared with, such as stop strings."""
+"""Limits of a list of texts that every generated token is compared with, such as stop strings."""
 
 _MOST_BYTES_OF_SCHEMA = 1 << 18
 _DEEPEST_SCHEMA = 64
@@ -34,9 +34,9 @@ def check_number(field: str, n: int, most: int, what: str) -> None:
 
     Args:
         field: The field's full name.
-        n: How many it has.
-        most: How many it may have.
-        what: What it has.
+        n: Their number.
+        most: Their maximum number.
+        what: Their name in the error message.
     """
     if n > most:
         raise ApiError(400, f"{field} has {n} {what}; at most {most} are allowed.", param=field)

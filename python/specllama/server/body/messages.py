@@ -15,11 +15,11 @@ from specllama.server.error import ApiError
 from specllama.server.media.request_media import RequestMedia
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
-"""Templates leave messages of other roles out without a word."""
+"""Templates silently ignore messages of other roles."""
 
 
 def read_messages(fields: Fields, media: RequestMedia) -> list[Message]:
-    """Return the messages of a request in the form that chat templates take: contents as texts, and
+    """Return the messages of a request in the format of chat templates: contents as texts, and
     arguments of calls as objects. Raises ApiError."""
     fields.required("messages")
     return [_message(one, media) for one in objects(fields, "messages", "messages")]
@@ -27,12 +27,12 @@ def read_messages(fields: Fields, media: RequestMedia) -> list[Message]:
 
 def content_text(fields: Fields, name: str = "content", media: RequestMedia | None = None) -> str:
     """Return a field that is a text or a list of parts, as one text. Raises ApiError, and
-    ArgumentError if UTF-8 cannot hold it.
+    ArgumentError if it cannot be encoded as UTF-8.
 
     Args:
         fields: The object that has the field.
         name: The field's name.
-        media: Reads parts that are images and sounds; None: there may be none.
+        media: Reads parts that are images and sounds; None: such parts are refused.
     """
     content = fields.any(name)
     if isinstance(content, list):
@@ -44,8 +44,8 @@ def content_text(fields: Fields, name: str = "content", media: RequestMedia | No
 
 
 def result_text(fields: Fields, name: str, media: RequestMedia) -> str:
-    """Return a tool's result as text, as `content_text` does. A note takes the place of what the
-    model does not see, and of files and the like: it should not end the conversation."""
+    """Return a tool's result as text, like `content_text`. A note replaces images that the model
+    cannot see, files and the like: they should not end the conversation."""
     content = fields.any(name)
     if not isinstance(content, list):
         return content_text(fields, name)
@@ -60,7 +60,7 @@ def result_text(fields: Fields, name: str, media: RequestMedia) -> str:
 
 
 def left_out(kind: str) -> str:
-    """Return the note that takes the place of a part of a tool's result."""
+    """Return the note that replaces a part of a tool's result."""
     return f"[{kind.removeprefix('input_').removesuffix('_url')}: not supported]"
 
 
@@ -70,7 +70,7 @@ def objects(fields: Fields, name: str, what: str) -> list[Fields]:
     Args:
         fields: The object that has the field.
         name: The field's name.
-        what: What error messages call the list's objects.
+        what: The name of the objects in error messages.
     """
     given = fields.any(name)
     if not isinstance(given, list):
@@ -84,7 +84,7 @@ def objects(fields: Fields, name: str, what: str) -> list[Fields]:
 
 
 def call_message(call_id: str, name: str, arguments: Mapping[str, Any] | str) -> dict[str, Any]:
-    """Return a call in the form of an entry of a message's `tool_calls`."""
+    """Return a call as an entry of a message's `tool_calls`."""
     return {
         "id": call_id,
         "type": "function",
@@ -93,10 +93,10 @@ def call_message(call_id: str, name: str, arguments: Mapping[str, Any] | str) ->
 
 
 def read_arguments(fields: Fields) -> dict[str, Any] | str:
-    """Return the field `arguments` as an object. It is a JSON object or, as OpenAI's API has it,
-    the text of one; null and an empty list stand for no arguments. If the text is no JSON object,
-    for example as the call was cut at its last token, return the text: templates take that too, and
-    the conversation can go on."""
+    """Return the field `arguments` as an object. It is a JSON object or, in OpenAI's API, the text
+    of one. Null and an empty list mean no arguments. A text that is not a JSON object, for example
+    because the call was cut, is returned as it is: templates accept it too, and the conversation
+    can continue."""
     given = fields.any("arguments")
     if isinstance(given, dict):
         return given
@@ -135,7 +135,7 @@ def _message(fields: Fields, media: RequestMedia) -> Message:
     read = result_text if role == "tool" else content_text
     message: dict[str, Any] = {**fields.given, "content": read(fields, "content", media)}
     if role == "developer":
-        message["role"] = "system"  # templates know only this name
+        message["role"] = "system"  # the name in templates
     if role == "tool":
         fields.required("tool_call_id")
         message["tool_call_id"] = fields.text("tool_call_id")

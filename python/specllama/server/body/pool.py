@@ -1,4 +1,4 @@
-"""Threads for work on what clients sent."""
+"""Threads that process the bodies of requests."""
 
 from __future__ import annotations
 
@@ -17,33 +17,32 @@ from specllama.server.error import ApiError
 T = TypeVar("T")
 
 _N_THREADS = 2
-"""More would only take processors from the model."""
+"""More threads would only take processors from the model."""
 
 _SMALL = 1 << 16
-"""Bytes. Larger requests leave a thread to the smaller ones."""
+"""Bytes. Larger requests leave one thread free for smaller ones."""
 
 _SECONDS = 1.0
 _BYTES_PER_SECOND = 1 << 18
-"""A request may take this many seconds of a processor, and one more for every so many bytes.
-llama.cpp takes half a second to tokenize a MiB of most texts, and up to five of the worst."""
+"""A request may take `_SECONDS` of processor time, and one more for every `_BYTES_PER_SECOND`.
+llama.cpp tokenizes a MiB in half a second for most texts, and in up to five for the worst."""
 
 
 class _StoppedError(BaseException):
-    """Ends work. Not an Exception, which the work may handle."""
+    """Stops work. Not an Exception, because the work may catch that."""
 
 
 class Pool:
-    """Does work on what clients sent, such as to render a template or to tokenize. It runs in a few
-    threads, not in the event loop.
+    """Runs work on requests, such as rendering a template or tokenizing, in a few threads outside
+    the event loop.
 
-    - Fair: next is the client of whom the fewest requests are at work, and of those the smallest
-      request.
-    - Bounded: work that takes too much of a processor's time is stopped; its client gets an error.
-    - Cancelled with its client: if the task that waits for it is cancelled, work that waits is
-      dropped, and work that has begun is stopped.
+    - Fair: the client with the fewest running requests is next, with its smallest request.
+    - Bounded: work that takes too much processor time is stopped; its client gets an error.
+    - Cancelled with its client: if the task that waits for work is cancelled, queued work is
+      dropped and running work is stopped.
 
-    Work stops at the next instruction of Python's. So what is called of C must be bounded by the
-    size of a request, and must let other threads run.
+    Work stops at the next Python instruction. So the time of calls into C must be bounded by the
+    size of a request, and they must release the GIL.
     """
 
     def __init__(self) -> None:
@@ -55,8 +54,8 @@ class Pool:
         """Return what `work` returns; raise what it raises.
 
         Args:
-            work: A function that may be stopped anywhere: it changes nothing but its own objects.
-            client: Whose it is.
+            work: A function that may be stopped anywhere: it changes only its own objects.
+            client: The request's client.
             n_bytes: Size of the request.
 
         Raises:
@@ -71,7 +70,8 @@ class Pool:
             if job in self._waiting:
                 self._waiting.remove(job)
             job.stop()
-            # An error's traceback has this frame: what a refused request held would stay.
+            # An error's traceback refers to this frame, which would keep a refused request in
+            # memory.
             del job
 
     def _begin_next(self) -> None:
@@ -93,10 +93,10 @@ class Pool:
 
 
 class _Job(Generic[T]):
-    """Work that is to be done in a thread, and can be stopped there.
+    """Work that runs in a thread and can be stopped there.
 
     Attributes:
-        client: Whose it is.
+        client: The request's client.
         n_bytes: Size of the request.
         result: The result, or the error.
     """
@@ -108,13 +108,13 @@ class _Job(Generic[T]):
         self.result: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._lock = threading.Lock()
         self._stopped = False
-        self._thread: int | None = None  # while it is at work
+        self._thread: int | None = None  # while it runs
         self._clock: Callable[[], float] = time.monotonic
         self._end = float("inf")  # by that clock
 
     def begin(self, threads: ThreadPoolExecutor, free: Callable[[], None]) -> None:
-        """Begin; `free` is called in the event loop when the thread is free, before the result is
-        there."""
+        """Begin. When the thread is free, `free` is called in the event loop, before the result is
+        set."""
         loop = asyncio.get_running_loop()
         loop.call_later(self._most_seconds, self._check_time)
         threads.submit(self._run, loop, free)
@@ -148,8 +148,8 @@ class _Job(Generic[T]):
         )
 
     def _run(self, loop: asyncio.AbstractEventLoop, free: Callable[[], None]) -> None:
-        """Work, in a thread. An exception that `stop` raises may come anywhere until the thread has
-        the lock at the end, and only once."""
+        """Run the work, in a thread. `stop` may raise an exception at any instruction, once, until
+        this has the lock at the end."""
         report: Callable[[], None] = lambda: None  # noqa: E731
         try:
             try:
@@ -170,7 +170,7 @@ class _Job(Generic[T]):
         except BaseException as error:
             report = partial(self._fail, error)
         loop.call_soon_threadsafe(self._leave, free, report)
-        del report  # which has the error, whose traceback has this frame
+        del report  # its error's traceback refers to this frame
 
     @staticmethod
     def _leave(free: Callable[[], None], report: Callable[[], None]) -> None:
@@ -187,8 +187,8 @@ class _Job(Generic[T]):
 
 
 def _processor_clock() -> Callable[[], float]:
-    """Return a clock of the time that a processor has worked for the calling thread; on systems
-    without one, of all time."""
+    """Return a clock of the calling thread's processor time; on systems without one, of elapsed
+    time."""
     if hasattr(time, "pthread_getcpuclockid"):
         clock = time.pthread_getcpuclockid(threading.get_ident())
         return partial(time.clock_gettime, clock)
@@ -196,7 +196,7 @@ def _processor_clock() -> Callable[[], float]:
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    """Have a thread raise an exception at its next instruction; None: take back one that it has not
+    """Make a thread raise an exception at its next instruction. None: withdraw one that it has not
     raised yet."""
     given = ctypes.py_object(error) if error is not None else None
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), given)

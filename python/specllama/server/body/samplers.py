@@ -1,5 +1,4 @@
-"""The field `samplers` of llama-server's requests: which steps of sampling there are, in which
-order."""
+"""The field `samplers` of llama-server's requests: the steps of sampling, and their order."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ _STEPS: dict[str, dict[str, Any]] = {
     "xtc": {"xtc_probability": 0.0},
     "temperature": {"temperature": 1.0},
 }
-"""The steps in their order, which is llama.cpp's, and the options that switch each off."""
+"""The steps in llama.cpp's order, each with the options that switch it off."""
 
 _CHARACTERS = dict(zip("edskypmxt", _STEPS, strict=True))
 """llama.cpp's letters for them."""
@@ -31,17 +30,17 @@ _ALIASES = {
     **{step.replace("_", ""): step for step in _STEPS},
     "nucleus": "top_p", "temp": "temperature", "typ": "typ_p", "typicalp": "typ_p",
 }  # fmt: skip
-"""llama.cpp's other names; also with dashes or underscores inside."""
+"""llama.cpp's other names. Dashes and underscores in them are ignored."""
 
 _MOST = 64
 
 
 def without_steps(fields: Fields, options: GenerateOptions) -> GenerateOptions:
-    """Return the options of a request that switch off the steps which `samplers` leaves out; {} if
-    the field was not given, or has "infill". Unknown names are ignored, as by llama-server.
+    """Return options that switch off the steps that `samplers` omits; {} if the field was not given
+    or has "infill". Unknown names are ignored, as in llama-server.
 
     Raises:
-        ApiError: The steps that change anything are in another order than here, or one comes twice.
+        ApiError: The steps that have an effect are in another order, or one occurs twice.
     """
     if "samplers" not in fields:
         return {}
@@ -62,7 +61,7 @@ def without_steps(fields: Fields, options: GenerateOptions) -> GenerateOptions:
 
 
 def _named(fields: Fields) -> list[str] | None:
-    """Return the steps by our names; None: those of an editor, of which one is not known here."""
+    """Return the steps by our names; None if they have "infill"."""
     given = fields.any("samplers")
     if isinstance(given, str):
         check_number("samplers", len(given), _MOST, "letters")
@@ -71,14 +70,14 @@ def _named(fields: Fields) -> list[str] | None:
         fields.refuse("samplers", "a list of names, or a string of letters")
     check_number("samplers", len(given), _MOST, "names")
     plain = [one.lower().replace("-", "").replace("_", "") for one in given]
-    if "infill" in plain:  # editors send it; the other names only go with it
+    if "infill" in plain:  # from editors, which always send the same names with it
         leave_out('samplers with "infill"')
         return None
     return [_ALIASES[one] for one in plain if one in _ALIASES]
 
 
 def _changes(step: str, options: GenerateOptions) -> bool:
-    """Whether a step changes anything with these options."""
+    """Whether a step has an effect with these options."""
     if step == "penalties" and options.get("repeat_last_n") == 0:
         return False
     found = cast(dict[str, Any], options)

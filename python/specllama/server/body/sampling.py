@@ -1,4 +1,4 @@
-"""Reads from the fields of a request how tokens are chosen."""
+"""Reads the options of a generation from the fields of a request."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from specllama.server.body.limits import MOST_BIASES, check_number, check_texts
 from specllama.server.error import ApiError
 
 _SPEC_TYPES = {"draft-": "model", "ngram-": "ngram"}
-"""Beginnings of llama-server's names, and ours."""
+"""Prefixes of llama-server's names, and our names."""
 
 
 def read_options(fields: Fields, defaults: GenerateOptions) -> GenerateOptions:
-    """Return the options that all kinds of calls have in common. Raises ApiError."""
+    """Return the options that all endpoints have in common. Raises ApiError."""
     options: dict[str, Any] = {**defaults}
     for name, option in FIELDS.items():
         given = [one for one in (*option.aliases, option.field) if one and one in fields]
@@ -26,7 +26,7 @@ def read_options(fields: Fields, defaults: GenerateOptions) -> GenerateOptions:
     if fields.integer("n_cache_reuse", low=0, high=INT32):
         raise ApiError(
             400,
-            "n_cache_reuse is not supported: the memory of tokens cannot be moved to other "
+            "n_cache_reuse is not supported: tokens in the KV memory cannot be moved to other "
             "positions; leave it out.",
             param="n_cache_reuse",
             code="unsupported",
@@ -40,7 +40,7 @@ def _value(fields: Fields, name: str, option: Field) -> Any:
     """Return the value of an option from the field of this name. Raises ApiError."""
     if option.name == "seed":
         seed = fields.integer(name, low=-(2**63), high=2**64 - 1)
-        # -1 is a fresh one, as for llama-server.
+        # -1: a fresh seed, as in llama-server.
         return None if seed is None or seed == -1 else seed % 2**64
     if option.name == "logit_bias":
         return _logit_bias(fields)
@@ -54,7 +54,7 @@ def _value(fields: Fields, name: str, option: Field) -> Any:
 
 
 def _spec_type(fields: Fields, name: str) -> str:
-    """Return which drafters may draft, by a name of ours or by llama-server's, with commas."""
+    """Return the drafters that may draft, from our or llama-server's names, separated by commas."""
     kinds = set()
     for one in fields.text(name).split(","):
         kind = next((kind for begin, kind in _SPEC_TYPES.items() if one.startswith(begin)), one)
@@ -66,8 +66,8 @@ def _spec_type(fields: Fields, name: str) -> str:
 
 
 def most_tokens(fields: Fields, *names: str, default: int | None = None) -> int | None:
-    """Return the most tokens to generate, by the first of these fields that was given, else
-    `default`. None: as many as the context holds; -1 means the same, as for llama-server. Raises
+    """Return the maximum number of tokens to generate: the first of these fields that was given,
+    else `default`. None: as many as the context holds; -1 means this, as in llama-server. Raises
     ApiError."""
     for name in names:
         if (most := fields.integer(name, low=-1, high=2**63 - 1)) is not None:
@@ -90,7 +90,7 @@ def stop_strings(fields: Fields, name: str = "stop") -> list[str]:
 
 def _texts(fields: Fields, name: str) -> list[str]:
     texts = fields.any(name)
-    if isinstance(texts, str):  # as SillyTavern sends it: a list written as JSON
+    if isinstance(texts, str):  # SillyTavern sends a list written as JSON
         try:
             texts = parsed(texts)
         except ValueError:
@@ -119,5 +119,5 @@ def _token_id(name: str) -> int:
         return int(name)
     except ValueError:
         raise ApiError(
-            400, f'logit_bias has "{name:.40}", which is no token id.', param="logit_bias"
+            400, f'logit_bias has "{name:.40}", which is not a token id.', param="logit_bias"
         ) from None

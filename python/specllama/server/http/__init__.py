@@ -1,1 +1,1 @@
-"""Connections, and what happens to every request whatever it asks for."""
+"""Connections, and the checks and the log that all requests share."""

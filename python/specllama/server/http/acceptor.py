@@ -1,4 +1,4 @@
-"""Takes connections, as many as the process may have."""
+"""Accepts connections, as many as the process may have."""
 
 from __future__ import annotations
 
@@ -14,25 +14,26 @@ from specllama.server.http.connection import Connection, prepare
 
 _MOST_CONNECTIONS = 1000
 _SPARED = 32
-"""Files that may be opened besides connections."""
+"""Files that the process may open in addition to connections."""
 
 _PAUSE = 0.1
 _QUIET = 60.0
-"""Seconds between two lines in the log about the same."""
+"""Minimum seconds between two warnings."""
 
 
 class Acceptor:
-    """Takes the connections that come to a listening socket, up to a number. A new one then takes
-    the place of the one whose client has been silent the longest. If no client is silent, new
-    connections wait in the kernel.
+    """Accepts the connections of listening sockets, up to a maximum number. At the maximum, a new
+    connection replaces the one whose client has been silent the longest. If no client is silent,
+    new connections wait in the kernel.
 
-    asyncio's own server takes connections until no file can be opened any more, and then tries
-    again and again.
+    asyncio's own server accepts connections until the process cannot open another file, and then
+    retries without end.
 
     Args:
-        connections: The connections there are.
+        connections: The open connections.
         make: Returns the protocol of a new connection.
-        most: Most connections; None: 1000, or what the process may open, if that is less.
+        most: Maximum number of connections; None: 1000, or fewer if the process cannot open as
+            many.
     """
 
     def __init__(
@@ -44,17 +45,17 @@ class Acceptor:
         self._connections = connections
         self._make = make
         self._most = _most_connections() if most is None else most
-        self._told = -_QUIET
+        self._warned = -_QUIET
 
     async def run(self, listening: socket.socket) -> None:
-        """Take connections until this is cancelled."""
+        """Accept connections until this is cancelled."""
         loop = asyncio.get_running_loop()
         listening.setblocking(False)
         while True:
             try:
                 taken, _ = await loop.sock_accept(listening)
-            except OSError as error:  # no file can be opened, or the client is gone already
-                self._tell(f"A connection cannot be taken: {error.strerror}.")
+            except OSError as error:  # no file can be opened, or the client has disconnected
+                self._warn(f"A connection cannot be accepted: {error.strerror}.")
                 await asyncio.sleep(_PAUSE)
                 continue
             while len(self._connections) >= self._most:
@@ -66,24 +67,24 @@ class Acceptor:
                 taken.close()
 
     async def _make_room(self) -> None:
-        self._tell(
-            f"There are {self._most} connections, the most this process may have. The ones whose "
-            "clients are silent are closed; more can be had by `ulimit -n`."
+        self._warn(
+            f"{self._most} connections are open, the maximum of this process. Those of silent "
+            "clients are closed; `ulimit -n` raises the maximum."
         )
         silent = [one for one in self._connections if isinstance(one, Connection) and one.is_silent]
         if silent:
             min(silent, key=lambda one: one.silent_since).abort()
         await asyncio.sleep(0 if silent else _PAUSE)
 
-    def _tell(self, what: str) -> None:
-        if time.monotonic() - self._told >= _QUIET:
-            self._told = time.monotonic()
+    def _warn(self, what: str) -> None:
+        if time.monotonic() - self._warned >= _QUIET:
+            self._warned = time.monotonic()
             log.warning(what)
 
 
 def _most_connections() -> int:
     if sys.platform == "win32":
-        return 400  # of the 512 that its select can watch
+        return 400  # of the 512 that its select accepts
     import resource
 
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

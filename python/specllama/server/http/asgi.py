@@ -1,4 +1,4 @@
-"""What the applications of this server have in common: who may use them, errors, the log."""
+"""The common parts of this server's applications: authorisation, errors, the log."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _INSTEAD = {
     **dict.fromkeys(
         ("/embedding", "/embeddings", "/v1/embeddings", "/rerank", "/v1/rerank", "/api/embed",
          "/api/embeddings"),
-        "there are neither embeddings nor rankings",
+        "embeddings and rankings are not supported",
     ),
     **dict.fromkeys(
         ("/api/create", "/api/pull", "/api/push", "/api/copy", "/api/delete"),
-        "models are those that the server was started with",
+        "the models are given when the server starts",
     ),
 }  # fmt: skip
 """Advice for paths of llama.cpp's server and of Ollama's that are not served here."""
 
-_MISTAKE = ApiError(500, "The server made a mistake.")
+_MISTAKE = ApiError(500, "Internal server error; see the server's log.")
 
 
 def application(
@@ -43,8 +43,8 @@ def application(
 
     Args:
         routes: What it serves.
-        settings: Who may use it.
-        lifespan: What is done before the first request and after the last.
+        settings: The server's settings, with its keys and origins.
+        lifespan: Runs before the first request and after the last.
     """
     middleware = [Middleware(Authorization, settings)]
     if settings.cors_origins:

@@ -1,4 +1,4 @@
-"""Checks who may use the server."""
+"""Checks that a client may use the server."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from specllama.server.page import PREFIX
 from specllama.server.settings import Settings
 
 _OPEN = frozenset({"/", "/health", "/v1/health"})
-"""Paths served without the key, besides the parts of the page."""
+"""Paths served without a key, in addition to the parts of the page."""
 
 
 def owner_of(scope: Scope) -> int:
-    """Return whose a request is that `Authorization` has let through: the index of its key; 0 if
-    there are none."""
+    """Return the owner of an authorised request: the index of its key; 0 if the server has no
+    keys."""
     owner: int = state_of(scope)["owner"]
     return owner
 
 
 class Authorization:
-    """Lets requests through that carry a key, if there are any, and are not from a foreign web
-    page.
+    """Accepts requests that carry a key, if the server has keys, and that do not come from a
+    foreign web page.
 
-    A page on another site can make its visitor's browser send requests to this machine. With a DNS
-    name of its own that points here, it can even read the answers. So a request from a page must
-    come from the server's own or a named origin. And a server without a key, wherever it listens,
-    answers only requests whose host is an IP address, localhost, a name under .localhost, or the
-    name that it listens at: nobody else has these names.
+    A page on another site can make its visitor's browser send requests to this machine. If the
+    site's DNS name points to this machine, the page can even read the answers (DNS rebinding). So a
+    page's request must come from the server's own origin or an allowed one. And a server without
+    keys answers only requests whose host is an IP address, localhost, a name under .localhost, or
+    the name that it listens at: a foreign site cannot have these names.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
@@ -93,7 +93,8 @@ def _is_address(name: str) -> bool:
 
 
 def _keys(headers: Headers) -> Iterator[str]:
-    """Yield the keys that a request carries. A proxy may need `Authorization` for itself."""
+    """Yield the keys of a request. X-Api-Key counts too, because a proxy may need `Authorization`
+    for itself."""
     scheme, _, key = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         yield key
@@ -104,4 +105,4 @@ def _split(address: str) -> SplitResult:
     try:
         return urlsplit(address)
     except ValueError:  # for example an unclosed bracket
-        raise ApiError(400, f"{address!r:.80} is no address.") from None
+        raise ApiError(400, f"{address!r:.80} is not a valid address.") from None

@@ -1,4 +1,4 @@
-"""A client's connection, and how long the client may leave it unused."""
+"""A client's connection, with a limit on idle time."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING
 
 from specllama.server.error import ApiError, encoded
 
-if TYPE_CHECKING:  # whichever uvicorn takes, what is used of it is the same
+if TYPE_CHECKING:  # uvicorn chooses one; they agree in what is used here
     from uvicorn.protocols.http.h11_impl import H11Protocol as HttpProtocol
 else:
     from uvicorn.protocols.http.auto import AutoHTTPProtocol as HttpProtocol
 
-# Longer than an idle connection is kept between two requests, see graceful.py.
+# Longer than an idle connection stays open between two requests, see graceful.py.
 _PATIENCE = 150
-"""Seconds after which a connection is closed if its client makes no request, or reads nothing of an
-answer. A process may only have so many connections, and such clients would take them all."""
+"""Seconds after which a connection is closed if its client sends no request, or reads nothing of an
+answer. The number of connections is limited, and such clients could occupy them all."""
 
 
 class Connection(HttpProtocol):
-    """uvicorn's connection, but limited in how long it waits for a request. uvicorn waits without
-    limit for a first request, and for the rest of a request once its first bytes have come."""
+    """uvicorn's connection with a limit on the wait for a request. uvicorn itself waits without
+    limit for a first request, and for the rest of a request after its first bytes."""
 
     silent_since = 0.0
-    """When the client's turn began, by the event loop's clock."""
+    """When the server began to wait for the client, by the event loop's clock."""
 
     _timer: asyncio.TimerHandle | None = None
 
@@ -40,13 +40,13 @@ class Connection(HttpProtocol):
         self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
+        """Stop waiting."""
         super().connection_lost(exc)
         if self._timer is not None:
             self._timer.cancel()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP."""
+        """Answer a request that is not HTTP."""
         body = encoded(ApiError(400, f"{msg.rstrip('.')}; send HTTP/1.1.").body)
         head = f"HTTP/1.1 400 Bad Request\r\ncontent-length: {len(body)}\r\n"
         more = "content-type: application/json\r\nconnection: close\r\n\r\n"
@@ -77,12 +77,12 @@ class Connection(HttpProtocol):
 
 
 def prepare(taken: socket.socket) -> None:
-    """Set the options of a connection. (Those of the listening socket are not inherited by clients
-    that came before they were set.)"""
+    """Set the options of a connection. (Connections that arrived before the listening socket had
+    these options would not inherit them.)"""
     # Send each part of an answer at once, instead of waiting up to 40 ms for the client's ACK.
     # (asyncio sets this only on sockets that were created with TCP as their protocol.)
     taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    # Notice a client that is gone without closing, such as a machine that was switched off, also
+    # Detect a client that is gone without closing, such as a machine that was switched off, also
     # while its answer is being generated.
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if sys.platform == "linux":

@@ -18,33 +18,36 @@ from specllama.server.http.connection import Connection
 
 _MARGIN = 5.0  # seconds to send what was generated
 # Seconds that a connection stays open without a request. Longer than clients keep one (httpx and
-# OpenAI's client 5, Node's fetch 4), else a request could meet a connection that is being closed.
+# OpenAI's client 5, Node's fetch 4); otherwise a client could use a connection that is being
+# closed.
 _KEEP_ALIVE = 75
 
 
 class Application(Protocol):
-    """What such a server serves."""
+    """An application for a GracefulServer."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
     @property
     def n_answers(self) -> int:
-        """Number of answers that are under way."""
+        """Number of answers in progress."""
 
     def end_answers(self) -> None:
-        """End them; every client gets what was generated."""
+        """End them. Every client gets the text generated so far."""
 
 
 class GracefulServer(uvicorn.Server):
-    """Serves an application until SIGTERM or SIGINT. Then no new request is taken, and answers have
-    some seconds to finish. Answers unfinished then, or when a second signal comes, are cut: their
-    clients get what was generated. A third signal ends connections whose clients do not read.
+    """Serves an application until SIGTERM or SIGINT. Then it accepts no new request, and answers
+    have some seconds to finish. After these, or at a second signal, unfinished answers are cut:
+    their clients get the text generated so far. A third signal closes connections whose clients do
+    not read.
 
     Args:
         app: The application.
-        seconds: How long answers may take to finish.
+        seconds: Time that answers have to finish.
         proxies: Addresses or networks whose X-Forwarded-For is trusted to name the client.
-        most_connections: Most connections; None: 1000, or what the process may open.
+        most_connections: Maximum number of connections; None: 1000, or fewer if the process cannot
+            open as many.
     """
 
     def __init__(
@@ -81,7 +84,8 @@ class GracefulServer(uvicorn.Server):
     def serve_at(self, listening: Sequence[socket.socket]) -> None:
         """Serve at listening sockets. Returns after SIGTERM; after SIGINT raises
         KeyboardInterrupt."""
-        # When done, uvicorn raises the signal again; with this handler SIGTERM then does no harm.
+        # After its shutdown uvicorn raises the signal again; with this handler SIGTERM is then
+        # harmless.
         before = signal.signal(signal.SIGTERM, self.handle_exit)
         try:
             self.run(sockets=list(listening))
@@ -106,7 +110,7 @@ class GracefulServer(uvicorn.Server):
         elif self._loop is not None and not self._cut:  # uvicorn would drop the connections
             self._cut = True
             self._loop.call_soon_threadsafe(self._app.end_answers)
-        else:  # a client does not read what it is sent
+        else:  # a client does not read its answer
             self.force_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -114,7 +118,7 @@ class GracefulServer(uvicorn.Server):
         self._loop.call_later(self._seconds, self._app.end_answers)
         if self._by_hand and (n := self._app.n_answers):
             log.info(
-                "Answers under way: %d. They have %g seconds to finish; Ctrl-C again cuts them.",
+                "Answers in progress: %d. They have %g seconds to finish; Ctrl-C again cuts them.",
                 n,
                 self._seconds,
             )

@@ -1,4 +1,4 @@
-"""Logging to a reader that may not read."""
+"""Logging that never blocks, even if the log's reader does not read."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _PATIENCE = 1.0
 
 
 class NonblockingHandler(logging.Handler):
-    """Writes lines to a file descriptor from its own thread. A pipe that nobody reads is full after
-    some hundred lines; a write by the event loop would then block all requests. Lines for which
-    there is no room are left out.
+    """Writes lines to a file descriptor from its own thread. A pipe without a reader is full after
+    some hundred lines. A write by the event loop would then block all requests. Lines that do not
+    fit into the queue are dropped.
 
     Args:
         descriptor: Where to write, 2 for stderr.
@@ -29,14 +29,14 @@ class NonblockingHandler(logging.Handler):
         threading.Thread(target=self._write, name="log", daemon=True).start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Queue a record to be written; drop it if there is no room. Never waits."""
+        """Queue a record, or drop it if the queue is full. Never waits."""
         try:
             self._lines.put_nowait(f"{self.format(record)}\n".encode(errors="backslashreplace"))
         except queue.Full:
             return
 
     def close(self) -> None:
-        """Wait a little for lines that are not written yet."""
+        """Wait up to a second for lines that are not written yet."""
         until = time.monotonic() + _PATIENCE
         while self._lines.unfinished_tasks and time.monotonic() < until:
             time.sleep(0.01)
@@ -49,6 +49,6 @@ class NonblockingHandler(logging.Handler):
             try:
                 while line:
                     line = line[os.write(self._descriptor, line) :]
-            except OSError:  # closed, so nobody can be told
+            except OSError:  # closed, so an error cannot be reported
                 pass
             self._lines.task_done()

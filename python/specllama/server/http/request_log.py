@@ -1,4 +1,4 @@
-"""One line in the log for each request. It has nothing of the prompt and of the answer's text."""
+"""One line in the log for each request, without the texts of prompt and answer."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from specllama.server.error import log, printable
 
 
 def state_of(scope: Scope) -> dict[str, Any]:
-    """Return the state of a request, in which the log finds `handles`, its generations, and
-    `error`, why it was refused."""
+    """Return the state of a request. The log reads `handles`, its generations, and `error`, the
+    reason of a refusal, from it."""
     state: dict[str, Any] = scope.setdefault("state", {})
     return state
 
 
 class RequestLog:
-    """Logs each request when it has been answered: method, path, status, tokens, seconds. Requests
-    for which nothing is generated are logged at the level DEBUG, if all went well: pages, monitors
-    and sessions elsewhere send them all the time.
+    """Logs each request after its answer: method, path, status, tokens, seconds. Successful
+    requests without a generation are logged at the level DEBUG: pages, monitors and remote sessions
+    send them all the time.
 
     Args:
-        app: What answers.
+        app: The application that answers.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -53,7 +53,7 @@ class RequestLog:
             level = logging.INFO if handles or status >= 400 else logging.DEBUG
             seconds = time.monotonic() - began
             if handles and log.isEnabledFor(level):
-                # Generations whose client has left end a little later.
+                # Generations end a little after their client disconnects.
                 _when_ended(handles, lambda: log.log(level, "%s", _line(scope, status, seconds)))
             else:
                 log.log(level, "%s", _line(scope, status, seconds))
@@ -73,7 +73,7 @@ def _when_ended(handles: Sequence[Handle], action: Callable[[], None]) -> None:
 
 def _line(scope: Scope, status: int, seconds: float) -> str:
     state = state_of(scope)
-    asked = f"{scope['method']} {scope['path']}: {status or 'the client has left'}"
+    asked = f"{scope['method']} {scope['path']}: {status or 'client disconnected'}"
     parts = [asked, *_figures(state.get("handles", ())), f"{seconds:.2f} s"]
     if "error" in state:
         parts.append(state["error"])
@@ -81,7 +81,7 @@ def _line(scope: Scope, status: int, seconds: float) -> str:
 
 
 def _figures(handles: Sequence[Handle]) -> list[str]:
-    """Return what generations took, together; what there is of them, if they were cut."""
+    """Return the figures of all generations together, even of those that were cut."""
     found: list[Stats] = [one.stats for handle in handles if (one := handle.so_far()) is not None]
     if not found:
         return []

@@ -1,4 +1,4 @@
-"""/infill: fills the gap between two texts, in the form of llama.cpp's server."""
+"""/infill: fills the gap between two texts, in llama-server's format."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Infill(NativeEndpoint):
             _check.text(name, fields.text(name))
             for name in ("input_prefix", "prompt", "input_suffix")
         )
-        # At most half of the context is kept free for the answer, even if more is asked for.
+        # At most half of the context is reserved for the answer, even if the request wants more.
         n_most = min(_check.first(self._options["max_tokens"], 256), self._model.n_ctx // 2)
         room = max(self._model.n_ctx - n_most - 1, 4)
         infill = self._model.render_infill(
@@ -41,8 +41,8 @@ class Infill(NativeEndpoint):
 
 
 def infill_prompt(model: LoadedModel, prompt: str, suffix: str) -> list[int]:
-    """Return the token ids of a prompt that asks for the text before a suffix. Nothing is left out:
-    a prompt that does not fit is refused later, as without a suffix. Raises ApiError."""
+    """Return the token ids of a prompt for the text before a suffix. The texts are not shortened: a
+    prompt that does not fit is refused later, as without a suffix. Raises ApiError."""
     if not model.has_infill:
         raise ApiError(
             400,

@@ -1,5 +1,4 @@
-"""Paths by which front ends learn about the model and about the tokens of what they send; most are
-paths of llama.cpp's server."""
+"""Paths that describe the model and the tokens of texts to front ends. Most are llama-server's."""
 
 from __future__ import annotations
 
@@ -23,13 +22,13 @@ from specllama.server.settings import Settings
 
 
 class Introspection:
-    """Serves /tokenize, /detokenize, /apply-template, /v1/messages/count_tokens and /props, as
-    far as they mean something here.
+    """Serves /tokenize, /detokenize, /apply-template, /v1/messages/count_tokens, and the fields of
+    /props that apply here.
 
     Args:
         session: The session.
-        settings: The model's name.
-        body_reader: How requests are read.
+        settings: The server's settings, with the model's name.
+        body_reader: Reads the requests.
     """
 
     def __init__(self, session: SpecSession, settings: Settings, body_reader: BodyReader) -> None:
@@ -76,7 +75,7 @@ class Introspection:
     async def _apply_template(self, request: Request) -> Response:
         def render(fields: Fields) -> str:
             text = read_chat(self._session, fields).shown
-            # As llama-server does: whoever continues a text puts BOS before it again.
+            # As in llama-server: continuing a text adds BOS again.
             return text.removeprefix(self._session.chat_template.begin)
 
         return await self._answer(request, "prompt", render)
@@ -90,7 +89,8 @@ class Introspection:
     async def _answer(
         self, request: Request, name: str, make: Callable[[Fields], object]
     ) -> Response:
-        """Answer a request with one field, whose value a function makes of the request's fields."""
+        """Answer a request with one field. A function computes its value from the request's
+        fields."""
         answer = await self._body_reader.read(request, lambda fields: encoded({name: make(fields)}))
         return Response(answer, media_type="application/json")
 
@@ -109,7 +109,7 @@ class Introspection:
 
 
 def _piece(piece: bytes) -> str | list[int]:
-    """Return what a token adds to a text: as text, or as bytes where it is no whole UTF-8."""
+    """Return the text that a token adds, or its bytes if they are not complete UTF-8."""
     try:
         return piece.decode()
     except UnicodeDecodeError:

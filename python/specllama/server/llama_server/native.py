@@ -1,4 +1,4 @@
-"""Answers in the form that llama.cpp's server has of its own."""
+"""Answers in llama-server's own format."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _DEFAULTS: GenerateOptions = {"temperature": 0.8, "top_k": 40, "top_p": 0.95, "m
 """Defaults of llama.cpp's server."""
 
 _MOST_PROBS = 100
-"""Most of the likeliest tokens that may be asked for at a position."""
+"""Maximum number of top log-probabilities for each position."""
 
 
 class NativeEndpoint(Endpoint):
-    """A request to continue one prompt that is answered in this form."""
+    """A request to continue one prompt, answered in this format."""
 
     has_progress = True
 
@@ -32,10 +32,10 @@ class NativeEndpoint(Endpoint):
             name: value for name, value in _DEFAULTS.items() if name not in fields
         }
         most = most_tokens(fields, "n_predict", "max_tokens", default=self._most_tokens)
-        # Who asks for 0 tokens wants the prompt decoded ahead of the next request.
+        # With 0 tokens, a client wants the prompt to be decoded before its next request.
         self._only_reads = most == 0
         options["max_tokens"] = 1 if self._only_reads else most
-        self._tells_tokens = self.streams or fields.flag("return_tokens")
+        self._shows_tokens = self.streams or fields.flag("return_tokens")
         wanted = "n_probs" if "n_probs" in fields else "logprobs"
         self._n_probs = fields.integer(wanted, low=0, high=_MOST_PROBS) or 0
         self._of_choice = fields.flag("post_sampling_probs")
@@ -53,7 +53,7 @@ class NativeEndpoint(Endpoint):
     async def whole(self, handles: Sequence[Handle]) -> dict[str, Any]:
         generation = await handles[0]
         said = not self._only_reads
-        tokens = generation.tokens if said and self._tells_tokens else []
+        tokens = generation.tokens if said and self._shows_tokens else []
         return (
             self._body(generation.text if said else "", tokens)
             | self._end(generation)

@@ -1,4 +1,4 @@
-"""/completion: continues a prompt, in the form of llama.cpp's server."""
+"""/completion: continues a prompt, in llama-server's format."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class NativeCompletion(NativeEndpoint):
         parts = prompt if isinstance(prompt, list) else [prompt]
         if not all(isinstance(one, (str, int)) and not isinstance(one, bool) for one in parts):
             fields.refuse("prompt", "a string, or a list of strings and token ids")
-        # To llama-server they would be several.
+        # llama-server would take them as several prompts.
         if len(parts) > 1 and all(isinstance(one, str) for one in parts):
-            fields.refuse("prompt", "one prompt; /v1/completions takes several")
+            fields.refuse("prompt", "one prompt (/v1/completions accepts several)")
         if len(parts) > self._model.n_ctx:  # even if each is only a token
             raise ApiError(
                 400,

@@ -1,4 +1,4 @@
-"""/slots: the parts of the KV memory, and what is saved of them, as in llama-server."""
+"""/slots: the parts of the KV memory, and files of their contents, as in llama-server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from specllama.server.settings import Settings
 
 _LONGEST_NAME = 200
 
-# By action: what is done, and the fields of the answer with the number of tokens and of bytes.
+# By action: the function, and the answer's fields for the numbers of tokens and bytes.
 _TRANSFERS = {
     "save": (SpecSession.save_state, "n_saved", "n_written"),
     "restore": (SpecSession.load_state, "n_restored", "n_read"),
@@ -31,12 +31,12 @@ _TRANSFERS = {
 
 
 class Slots:
-    """Lists the slots, saves what they hold to files, restores it, and erases it.
+    """Lists the slots, and saves, restores and erases their contents.
 
     Args:
         session: The session.
-        settings: The folder of the files.
-        body_reader: How requests are read.
+        settings: The server's settings, with the folder of the files.
+        body_reader: Reads the requests.
     """
 
     def __init__(self, session: SpecSession, settings: Settings, body_reader: BodyReader) -> None:
@@ -71,7 +71,7 @@ class Slots:
         if self._folder is None:
             raise ApiError(
                 501,
-                "The server keeps no files of slots; start it with --slot-save-path FOLDER.",
+                "Saving slots is disabled; start the server with --slot-save-path FOLDER.",
                 code="not_supported",
             )
         name = _file_name(await self._body_reader.fields(request))
@@ -90,7 +90,7 @@ class Slots:
             except BusyError as error:
                 raise ApiError(409, str(error), code="slot_in_use") from None
             except SpecllamaError as error:
-                # The client need not know where the folder is.
+                # The path of the folder is not for clients.
                 report = ApiError.of(error)
                 text = str(report).replace(f"{self._folder}{os.sep}", "")
                 raise ApiError(report.status, text, code=report.code) from None
@@ -111,25 +111,25 @@ class Slots:
         }
 
     def _path(self, name: str) -> Path:
-        """Return the path of a file of the folder. Raises ApiError for what is not a plain file."""
+        """Return the path of a file in the folder. Raises ApiError if it is not a plain file."""
         assert self._folder is not None
         path = self._folder / name
         if path.is_symlink() or (path.exists() and not path.is_file()):
             raise ApiError(
-                400, f'"{name}" is not a plain file; take another name.', param="filename"
+                400, f'"{name}" is not a plain file; use another name.', param="filename"
             )
         return path
 
 
 def _file_name(fields: Fields) -> str:
-    """Return the field `filename`. Raises ApiError if it does not name a file of the folder."""
+    """Return the field `filename`. Raises ApiError if it does not name a file in the folder."""
     fields.required("filename")
     name = fields.text("filename")
     plain = name.isprintable() and not name.startswith(".") and not set(name) & set('/\\:*?"<>|')
     if not plain or not 0 < len(name.encode(errors="replace")) <= _LONGEST_NAME:
         fields.refuse(
             "filename",
-            f"the name of a file, without a folder, of 1 to {_LONGEST_NAME} bytes, that does not "
+            f"a file name of 1 to {_LONGEST_NAME} bytes, without a folder, that does not "
             "begin with a dot",
         )
     return name

@@ -1,1 +1,1 @@
-"""Images and sounds of requests; images are also downloaded, where the server's owner allows it."""
+"""Images and sounds of requests. Images are also downloaded, if the settings allow it."""

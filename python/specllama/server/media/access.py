@@ -1,4 +1,4 @@
-"""What reading the media of requests needs of the server."""
+"""Memory limits and downloads for the media of requests."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from dataclasses import dataclass, field
 from specllama.server.error import ApiError
 
 MOST_URLS = 16
-"""Most addresses of images in a request."""
+"""Maximum number of image URLs in a request."""
 
 _MOST_HELD = 1 << 30
 
 
 class HeldMedia:
-    """Bounds the memory of the media of all requests that wait and are answered."""
+    """Bounds the memory for the media of all requests, queued or running."""
 
     def __init__(self) -> None:
-        # No counter: a thread that is stopped between counting and giving back would leave it high.
+        # Not a counter: it would stay too high if a thread is stopped before counting down.
         self._sizes: weakref.WeakKeyDictionary[object, int] = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
 
     def hold(self, medium: object, n_bytes: int) -> None:
-        """Count a medium until it is collected. Raises ApiError if there is no room for it."""
+        """Count a medium until it is garbage-collected. Raises ApiError if there are too many
+        bytes."""
         with self._lock:
             if sum(self._sizes.values()) + n_bytes > _MOST_HELD:
                 raise ApiError(
@@ -36,12 +37,11 @@ class HeldMedia:
 
 @dataclass(frozen=True)
 class MediaAccess:
-    """What a request's media may come from, and where they are counted.
+    """Where a request's media may come from, and where their memory is counted.
 
     Attributes:
         held: The media of all requests.
-        downloaded: Images that were downloaded for this request, by their addresses; None:
-            addresses are refused.
+        downloaded: Images that were downloaded for this request, by URL; None: URLs are refused.
     """
 
     held: HeldMedia = field(default_factory=HeldMedia)
@@ -49,10 +49,10 @@ class MediaAccess:
 
 
 class WantedImages(Exception):  # noqa: N818
-    """Raised where a request can only be read with images that are not downloaded yet.
+    """Raised if a request has images that are not downloaded yet.
 
     Args:
-        fields: For each address, a field that has it.
+        fields: For each URL, a field that has it.
     """
 
     def __init__(self, fields: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Which addresses images may be downloaded from."""
+"""The IP addresses that images may be downloaded from."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import ipaddress
 _REFUSED = tuple(
     ipaddress.ip_network(one)
     for one in (
-        # Services of a cloud for its own machines, at addresses that look public.
+        # Clouds' services for their own machines, at addresses that look public.
         "168.63.129.16/32",  # Azure
-        "192.0.0.0/24",  # Oracle, and protocols of its own
-        # IPv4 addresses in other clothes, private ones among them.
+        "192.0.0.0/24",  # Oracle, and IETF protocols
+        # IPv6 forms of IPv4 addresses, which may be private.
         "64:ff9b::/96",
         "64:ff9b:1::/48",
         "2001::/32",
@@ -21,8 +21,8 @@ _REFUSED = tuple(
 
 
 def is_public(address: str) -> bool:
-    """Return whether an IP address is one of the public internet: not private, of this machine or
-    link, of a cloud's metadata or multicast, and no such IPv4 address inside one of IPv6."""
+    """Return whether an IP address is on the public internet: not private, loopback, link-local,
+    multicast or a cloud's metadata, and not an IPv6 form of such an IPv4 address."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

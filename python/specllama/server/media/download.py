@@ -1,8 +1,9 @@
-"""Downloads of images that requests name by their address.
+"""Downloads images that requests name by URL.
 
-A client could make the server ask machines that only the server reaches. So a name is looked up
-once, all its addresses must be public, and the connection goes to one of these: a name that means
-another address a moment later does not matter. Redirects are followed in the same way.
+A client could make the server send requests to machines that only the server can reach. So a host
+name is resolved once, all its addresses must be public, and the connection uses one of these. If
+the name resolves to another address later, that has no effect. Redirects are checked in the same
+way.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from specllama.server.media.addresses import is_public
 from specllama.server.media.image_url import ImageUrl
 
 SECONDS = 20.0
-"""From the first look-up to the last byte."""
+"""Time limit from resolving the name to the last byte."""
 
 MOST_BYTES = 20_000_000
 _MOST_REDIRECTS = 3
@@ -29,46 +30,46 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 
 
 class RefusedAddressError(Exception):
-    """A name means an address that is not public."""
+    """A host name resolves to an address that is not public."""
 
 
 class Downloads:
-    """Downloads images, a few at once."""
+    """Downloads images, at most 16 at once."""
 
     def __init__(self) -> None:
         self._room = asyncio.Semaphore(_MOST_AT_ONCE)
         self._context = ssl.create_default_context()
 
     async def images(self, fields: Mapping[str, str]) -> dict[str, bytes]:
-        """Return what is at addresses.
+        """Return the images at URLs.
 
         Args:
-            fields: For each address, the field that has it.
+            fields: For each URL, the field that has it.
 
-        Raises: what `image` raises.
+        Raises: the errors of `image`.
         """
         found = await asyncio.gather(*(self.image(field, url) for url, field in fields.items()))
         return dict(zip(fields, found, strict=True))
 
     async def image(self, field: str, url: str) -> bytes:
-        """Return what is at an address.
+        """Return the image at a URL.
 
         Args:
-            field: The field that has the address.
-            url: The address.
+            field: The field that has the URL.
+            url: The URL.
 
         Raises:
-            ApiError: The address is refused or cannot be reached; or what is there is too large, or
-                does not come in time.
+            ApiError: The URL is refused or cannot be reached, or the image is too large or too
+                slow.
         """
         try:
             return await asyncio.wait_for(self._image(field, ImageUrl.parse(field, url)), SECONDS)
         except asyncio.TimeoutError:
             why = f"took more than {SECONDS:.0f} s"
         except RefusedAddressError:
-            why = "was refused: the address is not a public one"
+            why = "was refused: the address is not public"
         except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, OSError):
-            why = "failed: the server there cannot be reached"
+            why = "failed: the host cannot be reached"
         raise ApiError(400, f"{field}: the download {why}; send the image as a data URL.",
                        param=field)  # fmt: skip
 
@@ -85,7 +86,7 @@ class Downloads:
         )  # fmt: skip
 
     async def _answer(self, field: str, url: ImageUrl) -> bytes | str:
-        """Return what is at an address, or the one that it redirects to."""
+        """Return the body at a URL, or the URL that it redirects to."""
         bracketed = f"[{url.host}]" if ":" in url.host else url.host
         is_default = url.port == (443 if url.scheme == "https" else 80)
         host = bracketed if is_default else f"{bracketed}:{url.port}"
@@ -109,7 +110,7 @@ class Downloads:
                 return headers[b"location"].decode("latin-1")
             if response.status != 200:
                 raise ApiError(
-                    400, f"{field}: the server there answers {response.status}; send the image as "
+                    400, f"{field}: the host answers {response.status}; send the image as "
                     "a data URL.", param=field,
                 )  # fmt: skip
             return await _body(field, response.aiter_stream())
@@ -121,13 +122,13 @@ async def _body(field: str, parts: AsyncIterator[bytes]) -> bytes:
         body += part
         if len(body) > MOST_BYTES:
             raise ApiError(
-                400, f"{field}: what is there has more than {MOST_BYTES} bytes.", param=field
+                400, f"{field}: the image has more than {MOST_BYTES} bytes.", param=field
             )
     return bytes(body)
 
 
 async def looked_up(host: str, port: int) -> list[str]:
-    """Return the IP addresses that a name means. Raises OSError."""
+    """Return the IP addresses of a host name. Raises OSError."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(one[4][0]) for one in found]

@@ -1,4 +1,4 @@
-"""Addresses of images in requests."""
+"""URLs of images in requests."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _AS_THEY_ARE = "%/:=&~+!$,;'@()*"
 
 @dataclass(frozen=True)
 class ImageUrl:
-    """An address of HTTP, in parts.
+    """An HTTP URL, split into parts.
 
     Attributes:
-        url: The address as text.
+        url: The URL as text.
         scheme: "http" or "https".
         host: Name or IP address.
         port: The port.
@@ -33,7 +33,7 @@ class ImageUrl:
 
     @classmethod
     def parse(cls, field: str, url: str) -> ImageUrl:
-        """Read an address, given in a field. Raises ApiError."""
+        """Parse a URL, given in a field. Raises ApiError."""
         wrong = ApiError(
             400,
             f'{field} must be a data URL or an address like "https://example.com/image.png", not '
@@ -43,7 +43,7 @@ class ImageUrl:
         try:
             parts = urlsplit(url)
             host, port = (parts.hostname or "").encode("idna").decode(), parts.port
-        except ValueError:  # of the idna codec, too
+        except ValueError:  # also from the idna codec
             raise wrong from None
         if (
             len(url) > _LONGEST
@@ -61,8 +61,8 @@ class ImageUrl:
         return cls(url, parts.scheme, host, port or default, target)
 
     def joined(self, field: str, location: str) -> ImageUrl:
-        """Return the address that an answer redirects to. Raises ApiError."""
+        """Return the URL that an answer redirects to. Raises ApiError."""
         try:
             return self.parse(field, urljoin(self.url, location))
         except ValueError:
-            raise ApiError(400, f"{field} redirects to no address.", param=field) from None
+            raise ApiError(400, f"{field} redirects to an invalid URL.", param=field) from None

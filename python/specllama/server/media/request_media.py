@@ -18,14 +18,14 @@ _KINDS = ("image_url", "input_image", "image", "input_audio")
 
 
 class RequestMedia:
-    """The media of a request, in the forms of all APIs.
+    """The media of a request, in the formats of all APIs.
 
     Args:
-        model: The model that is to see and hear them.
+        model: The model that reads them.
         fields: The request.
 
     Attributes:
-        sees: Whether the model sees.
+        sees: Whether the model sees images.
     """
 
     def __init__(self, model: LoadedModel, fields: Fields) -> None:
@@ -38,8 +38,7 @@ class RequestMedia:
         self._wanted: dict[str, str] = {}
 
     def taken(self) -> Placeholders[_core.Media]:
-        """Return the media that were read. Raises WantedImages if some are to be downloaded
-        first."""
+        """Return the media that were read. Raises WantedImages if some must be downloaded first."""
         if self._wanted:
             raise WantedImages(self._wanted)
         return self._reader.placeholders
@@ -49,12 +48,12 @@ class RequestMedia:
         return self._reader.placeholders.joined(parts)
 
     def takes(self, kind: str) -> bool:
-        """Whether parts of a kind are images or sounds, and the model sees or hears these."""
+        """Whether parts of a kind are images or sounds that the model can see or hear."""
         return kind in _KINDS and (self._hears if kind == "input_audio" else self.sees)
 
     def part(self, part: Fields) -> str | None:
-        """Return the text that stands for an image or a sound, a part of a message; None if the
-        part is something else. Raises ApiError if it cannot be used."""
+        """Return the placeholder of an image or a sound in a message; None if the part is something
+        else. Raises ApiError if it cannot be used."""
         kind = part.any("type")
         if kind not in _KINDS:
             return None
@@ -74,13 +73,13 @@ class RequestMedia:
         return self._image_at(holder.full_name(name), holder.text(name))
 
     def encoded(self, field: str, data: str) -> str:
-        """Return the text that stands for an image in base64. Raises ApiError."""
+        """Return the placeholder of an image in base64. Raises ApiError."""
         self._check_sees(field)
         with _Reported(field):
             return self._image(field, data_url.from_base64(field, data))
 
     def _block(self, part: Fields) -> str:
-        """Return the text for an image block of Anthropic's API."""
+        """Return the placeholder of an image block of Anthropic's API."""
         part.required("source")
         source = part.object("source")
         kind = source.text("type")
@@ -101,8 +100,8 @@ class RequestMedia:
         if downloaded is None:
             raise ApiError(
                 400,
-                f"{field} must be a data URL, not {_check.quoted(url)}: this server downloads no "
-                "images (--allow-image-urls).",
+                f"{field} must be a data URL, not {_check.quoted(url)}: this server does not "
+                "download images (see --allow-image-urls).",
                 param=field,
             )
         if url in downloaded:
@@ -110,7 +109,7 @@ class RequestMedia:
         self._wanted[url] = field
         if len(self._wanted) > MOST_URLS:
             raise ApiError(
-                400, f"{field}: a request may have {MOST_URLS} addresses of images.", param=field
+                400, f"{field}: a request may have at most {MOST_URLS} image URLs.", param=field
             )
         return ""
 
@@ -132,7 +131,7 @@ class RequestMedia:
 
 
 class _Reported:
-    """While a `with` statement lasts, an ArgumentError is an ApiError of a field."""
+    """Inside a `with` statement, turns an ArgumentError into an ApiError of a field."""
 
     def __init__(self, field: str) -> None:
         self._field = field

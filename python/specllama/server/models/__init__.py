@@ -1,1 +1,1 @@
-"""Several models in one server: each is served by a process of its own, and this one forwards."""
+"""Several models in one server. Each has its own process, and the server forwards requests."""

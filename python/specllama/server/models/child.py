@@ -1,4 +1,4 @@
-"""A model served by a process of its own."""
+"""The process that serves one model."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _PATIENCE = 10.0
 
 _LONGEST_LINE = 1 << 16
 _KEPT = 5
-"""Lines of a process's log that may say why it ended."""
+"""Number of a process's last log lines that are kept, to report why it ended."""
 
 GONE = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException)
-"""What is raised when a process has ended in the middle."""
+"""Errors of a connection to a process that has ended."""
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -40,16 +40,16 @@ class LoadError(SpecllamaError):
 
 
 class Child:
-    """`specllama serve` for one model, in a process of its own: a crash of it ends nobody else's
-    answers, and when it ends, all its memory is free.
+    """`specllama serve` for one model, in its own process. Its crash does not affect other models,
+    and its end frees all its memory.
 
-    It listens on this machine only, at a socket that it gets from here, and wants a key that only
-    this process has. It ends when this process does, whatever ends it.
+    It listens on this machine only, at a socket that it inherits, and requires a key that only this
+    process has. It always ends with this process, even if that is killed.
 
     Args:
         name: The model's name.
         process: The process.
-        port: Where it listens.
+        port: The port that it listens at.
         key: Its key.
     """
 
@@ -69,7 +69,7 @@ class Child:
 
         Args:
             name: The model's name.
-            arguments: Those of `specllama serve`.
+            arguments: The arguments of `specllama serve`.
         """
         key = secrets.token_hex(16)
         with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -78,18 +78,19 @@ class Child:
                 "--alias", name, "--listen-fd", str(listening.fileno()),
                 "--shutdown-timeout", "0", "--forwarded-allow-ips", "127.0.0.1",
                 env={**os.environ, _KEY_VARIABLE: key},
-                stdin=asyncio.subprocess.PIPE,  # it ends when this closes
+                stdin=asyncio.subprocess.PIPE,  # the process ends when this closes
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
                 pass_fds=[listening.fileno()],
-                start_new_session=True,  # Ctrl-C in the terminal is this process's
+                start_new_session=True,  # Ctrl-C in the terminal is only for this process
                 limit=_LONGEST_LINE,
             )  # fmt: skip
             return cls(name, process, listening.getsockname()[1], key)
 
     async def ready(self) -> None:
         """Wait until the model is loaded. Raises LoadError."""
-        # Until it serves, the kernel holds the connection; when it ends, the kernel breaks it off.
+        # The kernel holds the connection until the process serves, and closes it if the process
+        # ends.
         asking = asyncio.ensure_future(self.ask("/health"))
         try:
             awaited: set[asyncio.Future[Any]] = {asking, self.ended}
@@ -106,7 +107,7 @@ class Child:
         raise LoadError(why.removeprefix("specllama: "))
 
     async def ask(self, path: str, body: bytes | None = None) -> bytes:
-        """Return the body of the answer to a GET, or to a POST with this body. Raises GONE."""
+        """Send a GET, or a POST with this body, and return the body of the answer. Raises GONE."""
         method = "GET" if body is None else "POST"
         async with self.stream(method, path.encode(), [], body or b"") as answer:
             return await answer.aread()
@@ -115,12 +116,12 @@ class Child:
     async def stream(
         self, method: str, target: bytes, headers: Headers, body: bytes
     ) -> AsyncIterator[httpcore.Response]:
-        """Send a request and return its answer, whose body is to be read. Raises GONE.
+        """Send a request and return its answer, with a body to read. Raises GONE.
 
         Args:
             method: The request's method.
             target: Path and query.
-            headers: Those that mean something to the model's server.
+            headers: The headers that concern the model's server.
             body: The body.
         """
         url = httpcore.URL(scheme=b"http", host=b"127.0.0.1", port=self._port, target=target)
@@ -140,12 +141,12 @@ class Child:
         return int(self._host.rpartition(b":")[2])
 
     def end(self) -> None:
-        """Have the process end. Its clients get what was generated."""
+        """Tell the process to end. Its clients get the text generated so far."""
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGTERM)
 
     async def stop(self) -> None:
-        """End the process, and wait for that."""
+        """End the process, and wait until it has ended."""
         self.end()
         await self._ended_in_time()
         await self._pool.aclose()
@@ -158,7 +159,7 @@ class Child:
         return await self.ended
 
     async def _read_log(self) -> None:
-        """Write what the process logs to this process's log."""
+        """Copy the process's log to this process's log."""
         assert self._process.stderr is not None
         while True:
             try:

@@ -1,4 +1,4 @@
-"""A request that is answered by a model's own server."""
+"""Forwards a request to a model's server."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ _NOT_SENT = frozenset({
     b"host", b"content-length", b"authorization", b"x-api-key", b"origin", b"cookie",
     b"x-forwarded-for", b"x-forwarded-proto", b"proxy-authorization", b"proxy-connection",
 })  # fmt: skip
-"""Headers of a request that are about this server, or were checked by it."""
+"""Headers of a request that are for this server, or that it has checked."""
 
 _NOT_RETURNED = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"date", b"server"})
 """Headers of an answer that this server writes itself."""
 
 
 class Forward:
-    """Sends a request on to a model's server, once that is loaded, and the answer back as it comes.
-    If the client leaves, it frees its place, and what is generated for it ends. An ASGI application
-    for one request whose body has been read.
+    """Forwards a request to a model's server when the model is loaded, and returns the answer as it
+    arrives. If the client disconnects, its place is free and its generation ends. It is an ASGI
+    application for one request whose body has been read.
 
     Args:
         models: The models.
-        model: The one that answers.
+        model: The model that answers.
         body: The request's body.
         target: Path and query at the model's server.
-        timeout: Most seconds that the request may wait for the model.
+        timeout: Maximum seconds that the request may wait for the model.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Forward:
             timer.cancel()
             gone.cancel()
             sending.cancel()
-            # Its connection must be closed before another request takes its place.
+            # Its connection must be closed before another request gets its place.
             await asyncio.gather(sending, return_exceptions=True)
 
     def _give_up(self, sending: asyncio.Future[None]) -> None:
@@ -98,7 +98,7 @@ class Forward:
                 error.note(scope)
                 kind = next((value for name, value in back if name.lower() == b"content-type"), b"")
                 if (report := error.in_stream(scope, kind)) is None:
-                    return  # uvicorn breaks the connection off, as the answer is not complete
+                    return  # uvicorn closes the connection, because the answer is not complete
                 await send({"type": "http.response.body", "body": report, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
@@ -110,8 +110,8 @@ class Forward:
 
 
 def _sent(scope: Scope) -> Headers:
-    """Return the headers to send on. The model's server shares its work fairly among clients, so it
-    is given who asks."""
+    """Return the headers to forward. They name the client, because the model's server shares its
+    work fairly among clients."""
     headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
     client = scope.get("client")
     kept = [(name, value) for name, value in headers if name.lower() not in _NOT_SENT]

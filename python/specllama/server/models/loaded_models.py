@@ -1,4 +1,4 @@
-"""Loads models when requests want them, and unloads others to make room."""
+"""Loads models when requests need them, and unloads others to make room."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from specllama.server.models.child import GONE, Child, LoadError
 from specllama.server.models.served_model import ModelEntry, ServedModel
 
 _RETRY = 10.0
-"""Seconds in which a model that could not be loaded is not tried again."""
+"""Seconds until a model that could not be loaded is tried again."""
 
-_ENDING = ApiError(503, "The server is ending.", code="request_ended")
+_ENDING = ApiError(503, "The server is shutting down.", code="request_ended")
 
 
 class LoadedModels:
-    """The models of a server, at most some of them loaded at once.
+    """The models of a server, of which only some are loaded at once.
 
-    A request for a loaded model begins at once. One for another model waits until that is loaded.
-    If there is no room, the model that was used the longest ago makes room: requests for it wait
-    from then on, those that it answers are finished, and its process ends. So no model is unloaded
-    while it answers, and none waits for ever.
+    A request for a loaded model begins at once. A request for another model waits until that is
+    loaded. If there is no room, the least recently used model is unloaded: new requests for it
+    wait, its running requests finish, and its process ends. So no model is unloaded while it
+    answers, and no request waits for ever.
 
     Args:
         entries: The models, at least one.
-        most: Most models that are loaded at once.
+        most: Maximum number of loaded models.
         idle: Seconds without a request after which a model is unloaded; infinite: never.
-        most_waiting: Most requests that may wait for models to be loaded.
+        most_waiting: Maximum number of requests that wait for models.
     """
 
     def __init__(
@@ -50,12 +50,12 @@ class LoadedModels:
 
     @property
     def n_waiting(self) -> int:
-        """Requests that wait for models."""
+        """Number of requests that wait for models."""
         return sum(len(one.places) for one in self.models.values())
 
     @property
     def n_answers(self) -> int:
-        """Requests that are being answered."""
+        """Number of requests in progress."""
         return sum(one.n_users for one in self.models.values())
 
     @property
@@ -64,13 +64,14 @@ class LoadedModels:
         return [one for one in self.models.values() if one.state == "loaded"]
 
     def preload(self) -> None:
-        """Begin to load the models that are to be loaded on startup, as many as there may be."""
+        """Begin to load the models with `load_on_startup`, up to the maximum."""
         wanted = [one for one in self.models.values() if one.entry.load_on_startup]
         for model in wanted[: self._most]:
             self._load(model)
 
     def end_answers(self) -> None:
-        """End all answers: their clients get what was generated. Nothing is loaded any more."""
+        """End all answers; their clients get the text generated so far. No model is loaded
+        afterwards."""
         self._ending = True
         for model in self.models.values():
             self._refuse(model, _ENDING)
@@ -87,8 +88,8 @@ class LoadedModels:
 
     @asynccontextmanager
     async def using(self, model: ServedModel) -> AsyncIterator[Child]:
-        """Wait until a model is loaded; it stays so until this is left. If this is cancelled
-        meanwhile, its place is free. Raises ApiError."""
+        """Wait until a model is loaded, and keep it loaded until this exits. If this is cancelled
+        while it waits, its place is free. Raises ApiError."""
         child = await self._entered(model)
         try:
             yield child
@@ -102,7 +103,7 @@ class LoadedModels:
             return self._enter(model)
         loop = asyncio.get_running_loop()
         if model.failed is not None and loop.time() - model.failed_at < _RETRY:
-            raise model.failed  # else each such request would have another model unloaded
+            raise model.failed  # else every such request would unload another model
         if self.n_waiting >= self._most_waiting:
             raise ApiError(503, "The server is busy; try again later.", code="server_overloaded")
         place: asyncio.Future[Child] = loop.create_future()
@@ -136,7 +137,7 @@ class LoadedModels:
         self._arrange()
 
     def _rest(self, model: ServedModel) -> None:
-        """Count the time until an unused model goes to sleep."""
+        """Start the timer after which an unused model is unloaded."""
         seconds = self._idle if model.idle is None else model.idle
         if model.n_users == 0 and math.isfinite(seconds) and model.state == "loaded":
             loop = asyncio.get_running_loop()
@@ -147,7 +148,7 @@ class LoadedModels:
             self._stop(model, "sleeping")
 
     def _arrange(self) -> None:
-        """Do what the requests that wait need: load models, and have others make room."""
+        """Load the models that waiting requests need, and unload others to make room."""
         if self._ending:
             return
         every = self.models.values()
@@ -163,14 +164,14 @@ class LoadedModels:
         for model in able[: max(missing - coming, 0)]:
             model.draining = True
         for model in every:
-            if model.draining and not missing:  # those that wanted its place have left
+            if model.draining and not missing:  # the requests that needed its place are gone
                 model.draining = False
                 self._admit(model)
             elif model.draining and model.state == "loaded" and model.n_users == 0:
                 self._stop(model, "unloaded")
 
     def _admit(self, model: ServedModel) -> None:
-        """Have all requests that wait for a loaded model begin."""
+        """Begin all requests that wait for a loaded model."""
         while model.places:
             model.places.popleft().set_result(self._enter(model))
 
@@ -211,7 +212,7 @@ class LoadedModels:
         self._refuse(model, model.failed)
 
     def _fell(self, model: ServedModel, child: Child) -> None:
-        """Note that a process has ended that nobody stopped."""
+        """Handle a process that has ended by itself."""
         if model.child is child and model.state == "loaded" and not self._ending:
             log.warning("The process of %s ended with %d", model.name, child.ended.result())
             model.child, model.state, model.draining = None, "unloaded", False
@@ -236,6 +237,6 @@ class LoadedModels:
 
 
 async def _cards(child: Child, name: str) -> dict[str, Any]:
-    """Return what a loaded model says about itself, by path."""
+    """Return a loaded model's descriptions of itself, by path."""
     asked = {"/v1/models": None, "/api/tags": None, "/api/show": encoded({"model": name})}
     return {path: json.loads(await child.ask(path, body)) for path, body in asked.items()}

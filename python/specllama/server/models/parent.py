@@ -1,4 +1,4 @@
-"""A process that ends when the one that has started it does."""
+"""Ends a process together with its parent."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _STDIN = 0
 
 
 def end_with_parent() -> None:
-    """Have this process get SIGTERM when its standard input, a pipe, is closed: also if its parent
-    was killed."""
+    """Send SIGTERM to this process when its standard input, a pipe, is closed. This also happens if
+    its parent was killed."""
     threading.Thread(target=_wait_for_end, name="parent", daemon=True).start()
 
 

@@ -1,4 +1,4 @@
-"""The application of a server of several models: it finds the model of a request and forwards."""
+"""The application of a server of several models: finds the model of a request and forwards it."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ from specllama.server.paths import POST_PATHS
 from specllama.server.settings import Settings
 
 _ASSUMED = ("completion", "tools")
-"""What a model that was not loaded yet is said to be able to do, in Ollama's words."""
+"""Capabilities reported for a model that was never loaded, by Ollama's names."""
 
 _MOST_NAMED = 20
 
 _LONGEST = 1e7
-"""Seconds; longer is for ever."""
+"""Seconds; longer means never."""
 
 
 class Router:
     """An ASGI application that forwards requests to models.
 
-    A request names its model in the field `model`, or in the query; without a name it is for the
-    first. Below /upstream/NAME are all paths of that model's own server.
+    A request names its model in the field `model` or in the query. Without a name it is for the
+    first model. /upstream/NAME has all paths of that model's server.
 
     Args:
-        models: The models; the application ends their processes when it ends.
-        settings: The server's settings; `name` has no meaning here.
+        models: The models. The application ends their processes when it ends.
+        settings: The server's settings; `name` is not used.
     """
 
     def __init__(self, models: LoadedModels, settings: Settings) -> None:
@@ -59,7 +59,7 @@ class Router:
         self._settings = settings
         self._body_reader = BodyReader(settings.most_bytes(sees=True))
         self._began = int(time.time())
-        self._listed: dict[str, dict[str, Any]] = {}  # by name: models not loaded yet
+        self._listed: dict[str, dict[str, Any]] = {}  # by name: models that were never loaded
         by_body = [
             *POST_PATHS, "/v1/verify", "/v1/verify/{id}", "/slots/{id}",
         ]  # fmt: skip
@@ -103,11 +103,11 @@ class Router:
 
     @property
     def n_answers(self) -> int:
-        """Number of answers that are under way."""
+        """Number of answers in progress."""
         return self._models.n_answers
 
     def end_answers(self) -> None:
-        """End all answers. Every client gets what was generated."""
+        """End all answers. Every client gets the text generated so far."""
         self._models.end_answers()
 
     @asynccontextmanager
@@ -119,7 +119,7 @@ class Router:
             await self._models.close()
 
     def _model(self, name: str) -> ServedModel:
-        """Return the model of a name; the first if it is empty. Raises ApiError."""
+        """Return the model with a name; the first model if the name is "". Raises ApiError."""
         models = self._models.models
         if not name:
             return next(iter(models.values()))
@@ -149,8 +149,8 @@ class Router:
         path = request.path_params["path"]
         names = [name for name in self._models.models if f"{path}/".startswith(f"{name}/")]
         if not names:
-            self._model(path.partition("/")[0] or "?")  # says which there are
-            raise ApiError(404, "Say /upstream/NAME/ and a path.")
+            self._model(path.partition("/")[0] or "?")  # its error lists the models
+            raise ApiError(404, "The path must be /upstream/NAME/PATH; NAME is a model's name.")
         name = max(names, key=len)
         body = await self._body_reader.body(request)
         return self._forward(request, self._model(name), body, path[len(name) :] or "/")
@@ -161,15 +161,17 @@ class Router:
         return Forward(self._models, model, body, target, self._settings.timeout)
 
     async def _cancel(self, request: Request) -> Response:
-        """End an answer of whichever model has it."""
+        """End an answer, on the model that generates it."""
         for model in self._models.loaded:
             answer = await self._of(model, quote(request.url.path), b"")
             if answer is not None and "cancelled" in answer:
                 return JSONResponse(answer)
-        raise ApiError(404, "There is no such answer under way.", code="not_found")
+        name = request.path_params["id"]
+        raise ApiError(404, f"No answer with the id {name!r:.80} is in progress.", code="not_found")
 
     async def _of_loaded(self, path: str, request: Request) -> Response:
-        """Answer what a model says about itself. That does not load it, nor keep it loaded."""
+        """Answer with a model's description of itself. This neither loads the model nor keeps it
+        loaded."""
         model = self._model(request.query_params.get("model", ""))
         answer = await self._of(model, path)
         if answer is None:
@@ -177,7 +179,7 @@ class Router:
         return JSONResponse(answer)
 
     async def _of(self, model: ServedModel, path: str, body: bytes | None = None) -> Any:
-        """Return the JSON of an answer of a loaded model; None if it is not loaded."""
+        """Return a loaded model's answer, parsed as JSON; None if the model is not loaded."""
         if model.child is None or model.state != "loaded":
             return None
         try:
@@ -200,7 +202,7 @@ class Router:
                 except GONE:
                     continue
         own = (
-            "# HELP specllama_models_loaded Models that are loaded.\n"
+            "# HELP specllama_models_loaded Loaded models.\n"
             "# TYPE specllama_models_loaded gauge\n"
             f"specllama_models_loaded {len(self._models.loaded)}\n"
             "# HELP specllama_requests_waiting_for_models Requests that wait for a model.\n"
@@ -214,7 +216,7 @@ class Router:
         return JSONResponse({"object": "list", "data": data})
 
     async def _show(self, request: Request) -> Response:
-        if not request.path_params["name"]:  # a slash behind the path
+        if not request.path_params["name"]:  # the path ends with a slash
             return await self._list(request)
         return JSONResponse(self._described(self._model(request.path_params["name"])))
 

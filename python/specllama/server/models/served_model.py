@@ -1,4 +1,4 @@
-"""A model that the server knows, loaded or not."""
+"""A model of the server, loaded or not."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ State = Literal["unloaded", "loading", "loaded", "stopping", "sleeping"]
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """A model as the server was given it.
+    """A model in the server's settings.
 
     Attributes:
         name: Its name in requests.
-        arguments: Those of `specllama serve` for it.
-        path: Its file; it need not be there, as for one that is yet to be downloaded.
-        load_on_startup: Whether it is loaded before a request wants it.
+        arguments: Its arguments of `specllama serve`.
+        path: Its file; it may be missing, for example before it is downloaded.
+        load_on_startup: Whether it is loaded when the server starts.
     """
 
     name: str
@@ -37,20 +37,20 @@ class ServedModel:
     """A model, and its process while it is loaded.
 
     Attributes:
-        entry: What the server was given.
-        state: What it is doing; "stopping" if its process is ending.
+        entry: The model in the server's settings.
+        state: Its state; "stopping" while its process ends.
         child: Its process, from "loading" to "stopping".
-        n_users: Requests that are being answered.
+        n_users: Number of its requests in progress.
         places: Requests that wait for it; each gets the process.
-        wanted_since: When the first of them came, by the event loop's clock.
-        draining: Whether its place is wanted for another model: new requests wait.
+        wanted_since: When the first of them arrived, by the event loop's clock.
+        draining: Whether it is to make room for another model; new requests wait.
         last_used: When a request last began or ended, by the same clock.
-        failed: Why it could not be loaded the last time; None: it could.
-        failed_at: When that was.
-        cards: What its process said about it, by path; kept while it is not loaded.
-        idle: Seconds without a request after which it is unloaded, as the latest request that said
-            so wants it; None: as the server was given it.
-        timer: Puts it to sleep.
+        failed: The error of the last attempt to load it; None if that succeeded.
+        failed_at: When that error occurred, by the same clock.
+        cards: Its descriptions of itself, by path; kept when it is unloaded.
+        idle: Seconds without a request after which it is unloaded, from the last request with
+            `keep_alive`; None: the server's default.
+        timer: Unloads it after this time.
     """
 
     entry: ModelEntry
@@ -74,5 +74,5 @@ class ServedModel:
 
     @property
     def occupies(self) -> bool:
-        """Whether it takes one of the places of loaded models."""
+        """Whether it counts as a loaded model."""
         return self.state in ("loading", "loaded", "stopping")

@@ -1,1 +1,1 @@
-"""Ollama's API: its fields, translated to those of the other APIs, and its form of answers."""
+"""Ollama's API: translates its fields to those of the other APIs, and formats its answers."""

@@ -1,4 +1,4 @@
-"""What is said about a model in the form of Ollama's lists."""
+"""Describes models in the format of Ollama's lists."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from specllama.model.found import look
 from specllama.server.ollama.endpoint import zulu
 
 VERSION = {"version": "0.13.0", "specllama": specllama.__version__}
-"""The version of Ollama whose API this is; clients refuse to work with some that are too old."""
+"""The version of Ollama whose API is implemented. Clients refuse versions that are too old."""
 
 DEFAULT_TAG = ":latest"
-"""What clients may add to a name."""
+"""A tag that clients may add to a model's name."""
 
 _STARTED = datetime.now(timezone.utc)
 
 
 def listed(name: str, path: Path, capabilities: Sequence[str]) -> dict[str, Any]:
-    """Return a model as it is in lists. Reads its file, which takes a while.
+    """Return a model's entry for lists. Reads its file, which may be slow.
 
     Args:
         name: The model's name.
-        path: The model's file; it need not be there.
-        capabilities: What the model can do, in Ollama's words.
+        path: The model's file; it may be missing.
+        capabilities: The model's capabilities, by Ollama's names.
     """
     file = look(path).file
     architecture, weight_type = (file.architecture, file.weight_type) if file else ("", "")
@@ -38,7 +38,7 @@ def listed(name: str, path: Path, capabilities: Sequence[str]) -> dict[str, Any]
         "model": name,
         "modified_at": zulu(_STARTED),
         "size": size,
-        # Clients remember by it what a model can do.
+        # Clients remember a model's capabilities by its digest.
         "digest": hashlib.sha256("\0".join(map(str, said)).encode()).hexdigest(),
         "details": {
             "parent_model": "",
@@ -54,13 +54,13 @@ def listed(name: str, path: Path, capabilities: Sequence[str]) -> dict[str, Any]
 def shown(
     entry: dict[str, Any], capabilities: Sequence[str], template: str = "", **info: int
 ) -> dict[str, Any]:
-    """Return a model as /api/show describes it.
+    """Return a model's description for /api/show.
 
     Args:
-        entry: What `listed` returned.
-        capabilities: What the model can do.
+        entry: The result of `listed`.
+        capabilities: The model's capabilities.
         template: Its chat template.
-        info: Further numbers, by names of GGUF metadata without the architecture.
+        info: Further numbers, by their GGUF keys without the architecture.
     """
     family = entry["details"]["family"]
     return {

@@ -1,4 +1,4 @@
-"""Answers in Ollama's form: JSON objects, one a line."""
+"""Answers in Ollama's format: JSON objects, one per line."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _NANOSECONDS = 1_000_000_000
 
 
 class OllamaEndpoint(ConversationEndpoint):
-    """A request of Ollama's API. One without a prompt is answered at once: it only asks for the
-    model to be loaded.
+    """A request of Ollama's API. A request without a prompt only asks to load the model, and is
+    answered at once.
 
     Args:
-        fields: The fields, translated.
-        conversation: The conversation; None: there is none.
+        fields: The translated fields.
+        conversation: The conversation; None if the request has none.
     """
 
     media_type = "application/x-ndjson"
@@ -69,10 +69,10 @@ class OllamaEndpoint(ConversationEndpoint):
 
     @abstractmethod
     def _said(self, text: str, thought: str, made: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return the fields of a part of an answer: its content, its thought, its calls."""
+        """Return the fields of a part of an answer: content, thought and calls."""
 
     def _more(self, generation: Generation) -> dict[str, Any]:
-        """Return further fields of the end of an answer."""
+        """Return further fields for the end of an answer."""
         return {}
 
     async def whole(self, handles: Sequence[Handle]) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class OllamaEndpoint(ConversationEndpoint):
         return self._line(self._said("", "", [])) | {"done": True, "done_reason": "load"}
 
     def _end(self, generation: Generation) -> dict[str, Any]:
-        """Return the fields with which an answer ends."""
+        """Return the fields at the end of an answer."""
         stats = generation.stats
         total = time.perf_counter() - self._began
         seconds = stats.seconds
@@ -131,7 +131,7 @@ class OllamaEndpoint(ConversationEndpoint):
             "done": True,
             "done_reason": end_reason(generation),
             "total_duration": _nanoseconds(total),
-            # All that came before the prompt was read: reading the request, and the queue.
+            # The time before the prompt was read: reading the request, and the queue.
             "load_duration": _nanoseconds(max(total - seconds.total, 0.0)),
             "prompt_eval_count": stats.prompt_tokens,
             "prompt_eval_duration": _nanoseconds(seconds.prefill),
@@ -155,8 +155,9 @@ class OllamaEndpoint(ConversationEndpoint):
 
 
 class _Spoken:
-    """What a model says, in the parts of an answer in Ollama's form: (content, thought, calls).
-    There a call is whole, its arguments an object, so it is held back until it has ended."""
+    """Splits a model's text into parts of an answer in Ollama's format: (content, thought, calls).
+    Ollama sends calls whole, with an object as arguments. So a call is held back until it is
+    complete."""
 
     def __init__(self, reader: AnswerReader) -> None:
         self._reader = reader
@@ -168,15 +169,15 @@ class _Spoken:
         return self._take(self._reader.read(chunks), ended=True)
 
     def push(self, chunk: Chunk) -> tuple[str, str, list[dict[str, Any]]]:
-        """Take the next chunk; return what is certain."""
+        """Add the next chunk; return the parts that are complete."""
         return self._take(self._reader.push(chunk), ended=not self._reader.in_call)
 
     def rest(self) -> tuple[str, str, list[dict[str, Any]]]:
-        """Return what was held back, at the end of the answer."""
+        """Return the parts held back until the end of the answer."""
         return self._take(self._reader.finish(), ended=True)
 
     def _take(self, parts: Sequence[Part], *, ended: bool) -> tuple[str, str, list[dict[str, Any]]]:
-        """ended: whether no call goes on after these parts."""
+        """ended: Whether no call continues after these parts."""
         self._of_calls += [one for one in parts if isinstance(one, (CallBegun, Arguments))]
         text, made = content(parts), []
         if ended and self._of_calls:
@@ -184,7 +185,7 @@ class _Spoken:
             for i, call in enumerate(written[self._n_sent :], self._n_sent):
                 function = call["function"]
                 arguments = _object(function["arguments"])
-                if arguments is None:  # cut: what there is of it is not lost
+                if arguments is None:  # cut: sent as text, so that it is not lost
                     text += f"{function['name']} {function['arguments']}"
                     continue
                 entry = {"index": i, "name": function["name"], "arguments": arguments}
@@ -194,12 +195,12 @@ class _Spoken:
 
 
 def zulu(when: datetime) -> str:
-    """Return a time as text, in the form that Ollama has."""
+    """Return a time as text, in Ollama's format."""
     return when.isoformat().replace("+00:00", "Z")
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """Return the JSON object that a text is; None if it is none."""
+    """Return the JSON object in a text; None if the text is not one."""
     try:
         value = parsed(text or "{}")
     except ValueError:

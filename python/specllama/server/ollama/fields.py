@@ -22,10 +22,10 @@ _OF_REQUESTS = (
     "model", "messages", "tools", "prompt", "images", "suffix", "system", "context", "raw",
     "format", "think", "stream", "logprobs", "top_logprobs",
 )  # fmt: skip
-"""Fields beside `options` that have a meaning here."""
+"""Fields outside `options` that the server reads."""
 
 _LONGEST_LIST = 200
-"""Characters of a list of names in the log."""
+"""Maximum characters of a list of names in the log."""
 
 _DURATION = re.compile(r"([+-]?)((?:\d{1,20}(?:\.\d{0,20})?(?:ns|us|µs|ms|s|m|h))+|\d{1,20})")
 _PART = re.compile(r"(\d+\.?\d*)(ns|us|µs|ms|s|m|h|$)")
@@ -35,12 +35,11 @@ _SECONDS = {
 
 
 def translated(fields: Fields) -> Fields:
-    """Return the fields of a request, those in its `options` beside the others. Answers are
-    streamed unless the request says otherwise. Options that are not honoured are named in the log.
-    Raises ApiError."""
+    """Return the fields of a request, and those in its `options` on the same level. Answers are
+    streamed by default. Options without an effect are named in the log. Raises ApiError."""
     options = fields.object("options").given
     honoured = {name: value for name, value in options.items() if name in HONOURED}
-    # A value that is off, such as `mirostat: 0`, asks for nothing.
+    # A value that switches an option off, such as `mirostat: 0`, has nothing to ignore.
     ignored = sorted(name for name, value in options.items() if name not in HONOURED and value)
     if ignored:
         leave_out(f"the options {', '.join(ignored):.{_LONGEST_LIST}}")
@@ -52,8 +51,8 @@ def translated(fields: Fields) -> Fields:
 
 
 def most_tokens(fields: Fields, default: int | None) -> int | None:
-    """Return `num_predict`, the most tokens to generate; None: as many as the context holds, as
-    also 0 and less ask for. Raises ApiError."""
+    """Return `num_predict`, the maximum number of tokens to generate. None: as many as the context
+    holds, for 0 and less. Raises ApiError."""
     most = fields.integer("num_predict", low=-INT32, high=2**63 - 1)
     if most is None:
         return default
@@ -61,8 +60,8 @@ def most_tokens(fields: Fields, default: int | None) -> int | None:
 
 
 def template_args(fields: Fields) -> dict[str, Any]:
-    """Return the arguments of the chat template by the field `think`: true, false, or how much the
-    model is to think. Raises ApiError."""
+    """Return the chat template's arguments for the field `think`: true, false or an effort. Raises
+    ApiError."""
     wanted = fields.any("think")
     if wanted is None or wanted == "":
         return {}
@@ -74,8 +73,8 @@ def template_args(fields: Fields) -> dict[str, Any]:
 
 
 def keep_alive(fields: Fields) -> float | None:
-    """Return `keep_alive`: after how many seconds without a request a model may be unloaded; below
-    0: never; None: the request does not say. It is a number, or a duration such as "1h30m". Raises
+    """Return `keep_alive`, the seconds without a request after which a model may be unloaded.
+    Negative: never; None: not given. The field is a number, or a duration such as "1h30m". Raises
     ApiError."""
     given = fields.any("keep_alive")
     if given in (None, ""):

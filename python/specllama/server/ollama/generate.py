@@ -1,4 +1,4 @@
-"""/api/generate: prompts, by the chat template or as they are."""
+"""/api/generate: prompts, with or without the chat template."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ _NO_TOOLS = ToolChoice((), (), must=False, parallel=True)
 
 
 class OllamaGenerate(OllamaEndpoint):
-    """A request to /api/generate. Its prompt is what a user says, if the model has a chat template;
-    with `raw`, and without a template, it is continued as it is; with `suffix`, a gap is filled."""
+    """A request to /api/generate. If the model has a chat template, the prompt becomes a user's
+    message. With `raw`, or without a template, the prompt is continued as it is. With `suffix`, the
+    gap before the suffix is filled."""
 
     prompt_field = "prompt"
 
@@ -71,7 +72,7 @@ class OllamaGenerate(OllamaEndpoint):
         return [before + tokens]
 
     def _context(self, fields: Fields) -> list[int]:
-        """Return the tokens of what was said before, as an earlier answer had them."""
+        """Return `context`, the tokens of the conversation so far, from an earlier answer."""
         given = fields.any("context") or []
         if not isinstance(given, list) or any(type(one) is not int for one in given):
             fields.refuse("context", "a list of token ids")
@@ -81,7 +82,7 @@ class OllamaGenerate(OllamaEndpoint):
         return {"response": text, **({"thinking": thought} if thought else {})}
 
     def _more(self, generation: Generation) -> dict[str, Any]:
-        # A context that is given back cannot have images.
+        # `context` has only tokens, so it cannot contain images.
         if self._raw or isinstance(self.prompts[0], MediaPrompt):
             return {}
         return {"context": [*self.prompts[0], *generation.tokens]}

@@ -18,8 +18,8 @@ _ROLES = ("system", "user", "assistant", "tool")
 
 
 def read_conversation(model: LoadedModel, fields: Fields) -> Conversation | None:
-    """Read the conversation of a request; None if it has no messages, as a client that only wants
-    the model loaded sends. Raises ApiError, and what `Conversation` raises."""
+    """Read the conversation of a request; None if it has no messages and only loads the model.
+    Raises ApiError, and the errors of `Conversation`."""
     given = objects(fields, "messages", "messages") if "messages" in fields else []
     if not given:
         return None
@@ -31,7 +31,7 @@ def read_conversation(model: LoadedModel, fields: Fields) -> Conversation | None
 
 
 def with_images(text: str, fields: Fields, media: RequestMedia) -> str:
-    """Return a text after those that stand for the field `images`. Raises ApiError."""
+    """Return a text, preceded by the placeholders of the field `images`. Raises ApiError."""
     given = fields.any("images") or []
     if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
         fields.refuse("images", "a list of images in base64")
@@ -41,8 +41,8 @@ def with_images(text: str, fields: Fields, media: RequestMedia) -> str:
 
 
 def _messages(given: Sequence[Fields], media: RequestMedia) -> list[Message]:
-    """Return messages in the form that chat templates take. Calls have no ids in Ollama's API, so
-    they get some; a result belongs to the first call of its name that has none yet."""
+    """Return messages in the format of chat templates. Calls have no ids in Ollama's API, so they
+    get ids here. A result belongs to the first call of its name without a result."""
     messages: list[dict[str, Any]] = []
     open_calls: dict[str, str] = {}  # names of calls without a result, by their ids
     n_calls = 0
@@ -60,7 +60,7 @@ def _messages(given: Sequence[Fields], media: RequestMedia) -> list[Message]:
         elif one.any("tool_calls"):
             message["tool_calls"] = []
             for call in objects(one, "tool_calls", "calls"):
-                # Nine letters and digits are what Mistral's templates want of an id.
+                # Mistral's templates require ids of nine letters and digits.
                 made = _call(call, f"call{n_calls:05d}")
                 n_calls += 1
                 open_calls[made["id"]] = made["function"]["name"]
@@ -78,7 +78,7 @@ def _call(fields: Fields, default_id: str) -> dict[str, Any]:
 
 
 def _result(fields: Fields, open_calls: dict[str, str]) -> dict[str, Any]:
-    """Return which call a message is the result of; that one is open no longer."""
+    """Return the fields that name the call of a result, and remove it from the open calls."""
     name = fields.text("tool_name") or fields.text("name")
     found = fields.text("tool_call_id")
     if not found:

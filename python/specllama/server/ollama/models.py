@@ -1,4 +1,4 @@
-"""The paths by which clients of Ollama's API learn about the model."""
+"""The paths of Ollama's API that describe the model."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class OllamaModels:
 
     Args:
         session: The session.
-        settings: The model's name.
-        body_reader: How requests are read.
+        settings: The server's settings, with the model's name.
+        body_reader: Reads the requests.
     """
 
     def __init__(self, session: SpecSession, settings: Settings, body_reader: BodyReader) -> None:
@@ -60,7 +60,7 @@ class OllamaModels:
         fields = await self._body_reader.fields(request)
         name = fields.text("model") or fields.text("name")
         if name.removesuffix(DEFAULT_TAG) != self._name.removesuffix(DEFAULT_TAG):
-            raise ApiError(404, f"There is no model {name!r:.80} here, only {self._name!r}.")
+            raise ApiError(404, f"There is no model {name!r:.80}, only {self._name!r}.")
         return JSONResponse(await run_in_threadpool(self._described))
 
     def _described(self) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class OllamaModels:
 
     @property
     def _capabilities(self) -> list[str]:
-        """What the model can do, in Ollama's words."""
+        """The model's capabilities, by Ollama's names."""
         session = self._session
         found = ["completion"]
         if session.has_chat_template:
@@ -87,7 +87,7 @@ class OllamaModels:
 
     @cached_property
     def _entry(self) -> dict[str, Any]:
-        """The model as it is in lists."""
+        """The model's entry for lists."""
         return listed(self._name, Path(path_of(self._session)), self._capabilities)
 
 

@@ -1,4 +1,4 @@
-"""/v1/chat/completions: conversations, rendered by the model's own chat template."""
+"""/v1/chat/completions: conversations, rendered with the model's chat template."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ChatCompletion(ConversationEndpoint, ChoicesEndpoint):
         n_top = fields.integer("top_logprobs", low=0, high=MOST_LOGPROBS)
         self._logprobs = fields.flag("logprobs")
         if n_top is not None and not self._logprobs:
-            raise ApiError(400, "top_logprobs needs logprobs to be true.", param="top_logprobs")
+            raise ApiError(400, "top_logprobs requires logprobs to be true.", param="top_logprobs")
         if self._logprobs:
             options["logprobs"] = n_top or 0
         prediction = fields.object("prediction")

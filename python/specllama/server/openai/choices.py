@@ -1,4 +1,4 @@
-"""Answers as lists of choices: the form of completions and chat completions."""
+"""Answers as lists of choices: the format of completions and chat completions."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from specllama.server.settings import Settings
 
 
 class ChoicesEndpoint(Endpoint):
-    """A request that is answered by a list of choices.
+    """A request whose answer is a list of choices.
 
     Attributes:
-        kind, chunk_kind: The API's names of an answer, and of a part of a streamed answer.
+        kind, chunk_kind: The API's names for an answer and for a part of a streamed answer.
         id_prefix: Prefix of the answer's id.
     """
 
@@ -105,7 +105,7 @@ class ChoicesEndpoint(Endpoint):
         return {**self._head, "choices": [part]}
 
     def _usage(self, generations: Sequence[Generation | None]) -> dict[str, Any]:
-        """Return the tokens that the generations used; a prompt counts once for all its choices."""
+        """Return the tokens that the generations used. A prompt counts once for all its choices."""
         prompts = [one.stats for one in generations[:: self.n] if one is not None]
         stats = [one.stats for one in generations if one is not None]
         n_prompt = sum(one.prompt_tokens for one in prompts)
@@ -126,8 +126,8 @@ class ChoicesEndpoint(Endpoint):
         }
 
     def _figures(self, generations: Sequence[Generation | None]) -> dict[str, Any]:
-        """Return the fields about the generations: `usage`, `warnings`, and, if there is a single
-        one, llama-server's `timings`."""
+        """Return the fields about the generations: `usage`, `warnings`, and llama-server's
+        `timings` if there is only one generation."""
         (first, *others) = generations
         figures = {"usage": self._usage(generations), **self._warned}
         if first is not None and not others:
@@ -139,7 +139,7 @@ class ChoicesEndpoint(Endpoint):
         return end_reason(generation)
 
     def _n_thinking(self) -> int:
-        """Return the number of tokens of thoughts so far, in all choices."""
+        """Return the number of thought tokens so far, in all choices."""
         return 0
 
     @abstractmethod
@@ -148,14 +148,15 @@ class ChoicesEndpoint(Endpoint):
 
     @abstractmethod
     def _beginning(self, index: int) -> list[dict[str, Any]]:
-        """Return the parts, if any, with which the streamed choice at an index begins."""
+        """Return the parts at the beginning of the streamed choice at an index; [] if it has
+        none."""
 
     @abstractmethod
     def _parts(self, index: int, chunk: Chunk) -> list[dict[str, Any]]:
-        """Return the parts of a streamed choice that become certain with a chunk."""
+        """Return the parts of a streamed choice that a chunk completes."""
 
     def _rest(self, index: int) -> list[dict[str, Any]]:
-        """Return the parts of a streamed choice that were held back until its end."""
+        """Return the parts of a streamed choice that were held back to its end."""
         return []
 
     @abstractmethod
@@ -164,13 +165,14 @@ class ChoicesEndpoint(Endpoint):
 
 
 def _trace(generation: Generation) -> dict[str, Any]:
-    """Return the trace as HTML, in a field of the choice; no field if it was not asked for."""
+    """Return a choice's field with the trace as HTML; {} unless the request wants it."""
     return {} if generation.trace is None else {"trace_html": generation.trace.to_fragment()}
 
 
 async def _endings(handles: Sequence[Handle]) -> list[Generation | None]:
-    """Return all results; None for a generation that was cut before it began, if another has begun.
-    Raises the error of a generation that failed, or that was cut when none has begun."""
+    """Return all results. The result of a generation that was cut before it began is None, if
+    another has begun. Raises the error of a failed generation, or of a cut one if none has
+    begun."""
     found: list[Generation | None] = []
     for handle in handles:
         try:
@@ -183,13 +185,13 @@ async def _endings(handles: Sequence[Handle]) -> list[Generation | None]:
 
 
 def _is_left_out(handle: Handle, handles: Sequence[Handle]) -> bool:
-    """Whether a cut generation is left out of the answer: it has not begun, but another has."""
+    """Whether a cut generation is left out of the answer, because only another has begun."""
     return not handle.begun and any(one.begun for one in handles)
 
 
 async def _merged(handles: Sequence[Handle]) -> AsyncGenerator[tuple[int, list[Chunk]], None]:
-    """Yield (index of a handle, its next chunks) in the order in which chunks come. An empty list
-    is the end of that handle's chunks."""
+    """Yield (index of a handle, its next chunks) as chunks arrive. An empty list means the end of
+    that handle's chunks."""
     waiting = {asyncio.ensure_future(one.next_chunks()): i for i, one in enumerate(handles)}
     try:
         while waiting:
@@ -208,5 +210,5 @@ async def _merged(handles: Sequence[Handle]) -> AsyncGenerator[tuple[int, list[C
     finally:
         for task in waiting:
             task.cancel()
-            # Retrieves the error; else asyncio would log it.
+            # Retrieves the error; otherwise asyncio would log it.
             task.add_done_callback(lambda one: one.cancelled() or one.exception())

@@ -28,7 +28,7 @@ class Completion(ChoicesEndpoint):
 
     def _own_options(self, fields: Fields) -> GenerateOptions:
         if fields.integer("best_of", low=1, high=MOST_CHOICES) not in (None, self.n):
-            fields.refuse("best_of", "as many as n: no answers are made that nobody sees")
+            fields.refuse("best_of", "equal to n (only returned answers are generated)")
         self._echo = fields.flag("echo")
         if self._echo and "suffix" in fields:
             raise ApiError(400, "echo and suffix exclude each other.", param="echo")
@@ -46,7 +46,7 @@ class Completion(ChoicesEndpoint):
             if self._echo:
                 raise ApiError(
                     400,
-                    "echo and logprobs exclude each other: there are none of the prompt.",
+                    "echo and logprobs exclude each other: the prompt has no log-probabilities.",
                     param="logprobs",
                 )
             options["logprobs"] = self._logprobs
@@ -58,11 +58,13 @@ class Completion(ChoicesEndpoint):
         prompts = prompt if _is_list_of(prompt, (str, list)) else [prompt]
         self._check_choices(len(prompts))
         if not all((isinstance(one, str) and one) or _is_list_of(one, int) for one in prompts):
-            fields.refuse("prompt", "a string, a list of token ids, or a list of those, not empty")
+            fields.refuse(
+                "prompt", "a non-empty string, a non-empty list of token ids, or a list of these"
+            )
         self._given: list[str | list[int]] = prompts
         if suffix := fields.text("suffix"):
             if not all(isinstance(one, str) for one in prompts):
-                fields.refuse("prompt", "text where there is a suffix")
+                fields.refuse("prompt", "text if there is a suffix")
             texts = [_check.text("prompt", one) for one in prompts]
             _check.text("suffix", suffix)
             return [infill_prompt(self._model, one, suffix) for one in texts]
@@ -79,7 +81,7 @@ class Completion(ChoicesEndpoint):
         return [{"text": self._echoed(index), "logprobs": None}] if self._echo else []
 
     def _echoed(self, index: int) -> str:
-        """Return the prompt of a choice as text, if the answer is to begin with it; else ""."""
+        """Return the prompt of a choice as text, if the answer begins with it; else ""."""
         if not self._echo:
             return ""
         prompt = self._given[index // self.n]

@@ -1,1 +1,1 @@
-"""/v1/responses: an API in which an answer is a list of items: messages, thoughts and calls."""
+"""/v1/responses: OpenAI's API in which an answer is a list of messages, thoughts and calls."""

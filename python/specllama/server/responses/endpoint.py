@@ -116,7 +116,7 @@ class _Numbered:
         self._n = 0
 
     def event(self, data: dict[str, Any]) -> bytes:
-        """Return a server-sent event that names its type and has the next number."""
+        """Return a server-sent event that is named after its type, with the next number."""
         numbered = {**data, "sequence_number": self._n}
         self._n += 1
         return typed_event(numbered)

@@ -12,7 +12,7 @@ from specllama.server.error import ApiError, leave_out
 from specllama.server.media.request_media import RequestMedia
 
 _ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
-"""The API's roles, mapped to those that chat templates know."""
+"""The API's roles, mapped to those of chat templates."""
 
 
 def read_input(fields: Fields, media: RequestMedia) -> list[Message]:
@@ -46,7 +46,7 @@ def _add(messages: list[dict[str, Any]], item: Fields, media: RequestMedia) -> N
     elif kind == "function_call":
         item.required("call_id")
         item.required("name")
-        # The calls of one answer, and the text before them, are one message.
+        # The calls of one answer and the text before them become one message.
         if not messages or messages[-1]["role"] != "assistant":
             messages.append({"role": "assistant", "content": ""})
         messages[-1].setdefault("tool_calls", []).append(
@@ -58,17 +58,17 @@ def _add(messages: list[dict[str, Any]], item: Fields, media: RequestMedia) -> N
         _drop_thought(messages)
         output = result_text(item, "output", media)
         messages.append({"role": "tool", "tool_call_id": item.text("call_id"), "content": output})
-    elif kind == "reasoning":  # some templates show it again between calls
+    elif kind == "reasoning":  # some templates include it between calls
         if thought := content_text(item) or content_text(item, "summary"):
             _think(messages, thought)
     elif kind.endswith(("_call", "_call_output")) or kind.startswith("mcp_"):
-        leave_out(f"items of type {kind!r:.40}")  # of tools that are left out, too
+        leave_out(f"items of type {kind!r:.40}")  # their tools are ignored, too
     else:
         item.refuse("type", '"message", "function_call" or "function_call_output"')
 
 
 def _think(messages: list[dict[str, Any]], thought: str) -> None:
-    """Add a thought to the assistant's last message, or to a new one that its next text joins."""
+    """Add a thought to the assistant's last message, or to a new one for its next text."""
     if not messages or messages[-1]["role"] != "assistant":
         messages.append({"role": "assistant", "content": ""})
     before = messages[-1].get("reasoning_content")
@@ -76,14 +76,15 @@ def _think(messages: list[dict[str, Any]], thought: str) -> None:
 
 
 def _say(messages: list[dict[str, Any]], role: str, content: str) -> None:
-    """Add a message. A thought before it joins it, if it is the assistant's; else it is dropped."""
+    """Add a message. A thought before it becomes part of an assistant's message, else it is
+    dropped."""
     thought = _drop_thought(messages)
     before = thought if role == "assistant" else {}
     messages.append({**before, "role": role, "content": content})
 
 
 def _drop_thought(messages: list[dict[str, Any]]) -> dict[str, Any]:
-    """Remove the last message if it is only a thought, and return it; {} if it is not."""
+    """Remove the last message and return it, if it is only a thought; else return {}."""
     last = messages[-1] if messages else {}
     if "reasoning_content" not in last or last["content"] or last.get("tool_calls"):
         return {}

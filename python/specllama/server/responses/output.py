@@ -14,7 +14,7 @@ Event = dict[str, Any]
 
 @dataclass(frozen=True)
 class _Text:
-    """A kind of item that is a text, and the names in its events."""
+    """A kind of item with a text, and the names in its events."""
 
     item: str
     prefix: str  # of the items' ids
@@ -40,10 +40,10 @@ _TEXTS: Mapping[type[Part], _Text] = {
 
 
 class Output:
-    """The items of an answer as they grow, and the events that report it.
+    """The items of an answer, and the events that report their growth.
 
     Attributes:
-        items: Messages, thoughts and calls in the API's form.
+        items: Messages, thoughts and calls in the API's format.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Output:
 
     @classmethod
     def whole(cls, parts: Iterable[Part], status: str) -> Output:
-        """Return the items of an answer whose last one has ended with this status."""
+        """Return the items of a complete answer. status: The status of the last item."""
         output = cls()
         for part in parts:
             list(output.take(part))

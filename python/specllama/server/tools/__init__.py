@@ -1,1 +1,1 @@
-"""Calls of tools: which may be called, how a model writes a call, and how that is read."""
+"""Reads the tools of a request, and which of them may or must be called."""

@@ -1,4 +1,4 @@
-"""Reads which tools of a request a model may or must call."""
+"""Reads which tools a model may or must call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_choice(fields: Fields, form: ToolForm = CHAT) -> ToolChoice:
         fields.refuse("tool_choice", '"none", "auto", "required" or a function')
     if choice == "required":
         if not tools:
-            fields.refuse("tool_choice", '"none" or "auto" where there are no tools')
+            fields.refuse("tool_choice", '"none" or "auto" (the request has no tools)')
         return ToolChoice(tools, tools, True, parallel)
     wanted = fields.object("tool_choice")
     if wanted.any("type") == "allowed_tools":
@@ -41,19 +41,19 @@ def _allowed(tools: Sequence[Tool], allowed: Fields, form: ToolForm) -> tuple[Se
     given = [one for one in objects(allowed, "tools", "tools") if not form.ignores(one.given)]
     named = {tool.name: tool for tool in (_named(tools, one, form) for one in given)}
     if mode == "required" and not named:
-        allowed.refuse("mode", '"auto" where no tool may be called')
+        allowed.refuse("mode", '"auto" (no tool is allowed)')
     return list(named.values()), mode == "required"
 
 
 def _named(tools: Sequence[Tool], chosen: Fields, form: ToolForm) -> Tool:
-    """Return the tool that a choice in the form of an API names. Raises ApiError."""
+    """Return the tool that a choice names, in an API's format. Raises ApiError."""
     if chosen.text("type", form.kind) != form.kind:
         chosen.refuse("type", f'"{form.kind}"')
     return named_tool(tools, chosen.object(form.inside) if form.inside else chosen)
 
 
 def named_tool(tools: Sequence[Tool], chosen: Fields) -> Tool:
-    """Return the tool whose name is in the field `name` of the choice. Raises ApiError."""
+    """Return the tool with the name in the choice's field `name`. Raises ApiError."""
     chosen.required("name")
     name = chosen.text("name")
     found = next((tool for tool in tools if tool.name == name), None)

@@ -19,13 +19,13 @@ from specllama.server.error import ApiError, leave_out
 
 @dataclass(frozen=True)
 class ToolForm:
-    """How an API's requests describe tools.
+    """The format of tools in an API's requests.
 
     Attributes:
-        kind: The `type` of functions; clients may leave it out. Tools of other types are left out,
-            such as those that the API's owner runs, or that have no schema.
-        schema: The field that has the schema of the arguments.
-        inside: The field whose object describes the tool; "": the tool itself does.
+        kind: The `type` of functions; clients may omit it. Tools of other types are ignored: the
+            API's owner runs them, or they have no schema.
+        schema: The field with the schema of the arguments.
+        inside: The field with the object that describes the tool; "": the tool itself.
     """
 
     kind: str
@@ -33,7 +33,7 @@ class ToolForm:
     inside: str = ""
 
     def ignores(self, tool: Mapping[str, Any]) -> bool:
-        """Whether a tool is left out."""
+        """Whether a tool is ignored."""
         kind = tool.get("type", self.kind)
         return isinstance(kind, str) and kind != self.kind
 
@@ -44,7 +44,7 @@ MESSAGES = ToolForm("custom", "input_schema")
 
 
 def read_tools(fields: Fields, form: ToolForm) -> list[Tool]:
-    """Return the tools in a request; [] if it has none. Raises ApiError."""
+    """Return the tools of a request; [] if it has none. Raises ApiError."""
     given = fields.any("tools")
     if given is None:
         return []

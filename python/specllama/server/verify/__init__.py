@@ -1,1 +1,1 @@
-"""/v1/verify: a target for clients that draft elsewhere (verify-protocol.md)."""
+"""/v1/verify: a target for remote clients that draft (verify-protocol.md)."""

@@ -1,4 +1,4 @@
-"""A draft as clients send it."""
+"""Reads the draft in a request."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from specllama.server.error import ApiError
 
 
 def draft_of(fields: Fields, n_vocab: int) -> _core.RequestDraft:
-    """Return the draft in a body, and its branches if it has any: `[n, token, token, ...]` are
-    tokens that may come after the draft's first n tokens, in place of its others. Raises
-    ApiError."""
+    """Return the draft in a body, with its branches. A branch `[n, token, token, ...]` has tokens
+    that may follow the draft's first n tokens instead of its others. Raises ApiError."""
     tokens = ids_of(fields, "draft")
     if len(tokens) > MOST_DRAFTED:
         raise ApiError(
-            400, f"A draft has {MOST_DRAFTED} tokens at most, not {len(tokens)}.", param="draft"
+            400,
+            f"A draft may have at most {MOST_DRAFTED} tokens, not {len(tokens)}.",
+            param="draft",
         )
     given = fields.any("branches")
     if given is None:
         given = []
     if not isinstance(given, list) or not all(map(_is_branch, given)):
-        fields.refuse("branches", "a list of lists: after how many tokens of the draft, and "
-                      "the token ids that may follow there")  # fmt: skip
+        fields.refuse("branches", "a list of lists: a number of the draft's tokens, and "
+                      "the token ids that may follow them")  # fmt: skip
     branches = [(depth, branch) for depth, *branch in given]
     for depth, _ in branches:
         if not 0 <= depth <= len(tokens):
@@ -36,7 +37,7 @@ def draft_of(fields: Fields, n_vocab: int) -> _core.RequestDraft:
     if n_told > MOST_TOLD:
         raise ApiError(
             400,
-            f"A draft and its branches have {MOST_TOLD} tokens at most, not {n_told}.",
+            f"A draft and its branches may have at most {MOST_TOLD} tokens, not {n_told}.",
             param="branches" if branches else "draft",
         )
     for name, ids in (("draft", tokens), *(("branches", branch) for _, branch in branches)):

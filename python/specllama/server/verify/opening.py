@@ -17,26 +17,26 @@ _NOT_HERE = (
     "media", "trace", "echo", "reference", "remember", "stop", "json_schema", "acceptance",
     "lenience", "id_slot", "spec_length", "spec_type",
 )  # fmt: skip
-"""Refused options: those that concern the client only, or would make the text depend on drafts."""
+"""Refused options: they concern only the client, or would make the text depend on drafts."""
 
 
 class Opening:
-    """The generation that a client asks for, read from its fields. Raises ApiError.
+    """The options and the prompt of a generation, read from a request's fields. Raises ApiError.
 
     Attributes:
         prompt: Token ids of the prompt.
         was_text: Whether the prompt was sent as text.
-        generated: Token ids that an earlier generation gave before it broke off.
+        generated: Token ids of an earlier generation that broke off.
         options: Options of the generation.
     """
 
     def __init__(self, session: SpecSession, fields: Fields, settings: Settings) -> None:
-        # A restarted server may have another model than the client knows.
+        # A restarted server may have another model.
         vocabulary = fields.text("vocabulary")
         if vocabulary not in ("", f"{backend_of(session).vocabulary:016x}"):
             raise ApiError(
                 400,
-                "The target has another vocabulary than the tokens are of; open the session again.",
+                "The target's vocabulary is not the client's; open the session again.",
                 param="vocabulary",
             )
         fields.required("prompt")
@@ -56,7 +56,7 @@ class Opening:
             )
         self.generated = ids_of(fields, "generated")
         self.options = _options(fields)
-        self.options.setdefault("seed", secrets.randbits(64))  # the same in all rounds
+        self.options.setdefault("seed", secrets.randbits(64))  # one seed for all rounds
 
 
 def names_of(fields: Fields) -> list[str]:
@@ -70,21 +70,24 @@ def _options(opening: Fields) -> GenerateOptions:
     options: dict[str, Any] = {**fields.given}
     if (opening.any("options") or {}).get(
         "max_tokens", 0
-    ) is None:  # not left out: until the context is full
+    ) is None:  # null: until the context is full
         options["max_tokens"] = None
     for name in options:
         field = f"options.{name}"
         if name not in FIELDS:
             raise ApiError(400, f"There is no option {name!r:.80}.", param=field)
         if name in _NOT_HERE:
-            raise ApiError(400, f"{field} is not for the target; leave it out.", param=field)
+            raise ApiError(
+                400, f"{field} is not an option of the target; leave it out.", param=field
+            )
     if "logit_bias" in options:
         options["logit_bias"] = _biases(fields)
     return cast(GenerateOptions, options)
 
 
 def _biases(fields: Fields) -> dict[int, float]:
-    """Return biases by token, read from pairs; null is minus infinity, which JSON does not have."""
+    """Return biases by token, read from pairs. null means minus infinity, which JSON cannot
+    express."""
     try:
         pairs = [(token, float("-inf") if bias is None else bias)
                  for token, bias in fields.any("logit_bias")]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The places of a session, for generations that come in rounds."""
+"""Shares the slots of a session among remote generations."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 _PATIENCE = 1.0
-"""Seconds for which a generation keeps its place between two rounds while others want it."""
+"""Seconds that a generation keeps its place between two rounds while others wait."""
 
 
 class Places:
-    """Lets as many generations take turns as the session has places: if more did, each round would
-    take the memory of another generation, whose text would then have to be decoded again. A
-    generation keeps its place between its rounds, unless it pauses while others wait.
+    """Limits the generations that run in turns to the number of places. With more, each round would
+    take another generation's memory, whose text would then be decoded again. A generation keeps its
+    place between its rounds, unless it pauses while others wait.
 
     Args:
         n: Number of places.
@@ -27,7 +27,7 @@ class Places:
 
     @asynccontextmanager
     async def round(self, one: object) -> AsyncIterator[None]:
-        """While a `with` statement lasts, `one` is in a round. Waits until it has a place."""
+        """Wait until `one` has a place. It is in a round until the `with` statement ends."""
         if one not in self._since:
             await self._wait()
         self._since[one] = None
@@ -39,7 +39,7 @@ class Places:
                 self._wake()
 
     def leave(self, one: object) -> None:
-        """Give up a place, if there is one."""
+        """Give up a place, if `one` has one."""
         self._since.pop(one, None)
         self._wake()
 
@@ -56,7 +56,8 @@ class Places:
             self._wake()
 
     def _has_room(self) -> bool:
-        """Whether there is a place, perhaps that of the generation that has paused the longest."""
+        """Whether a place is free, or can be taken from the generation that has paused the
+        longest."""
         if len(self._since) >= self._n:
             if self._patience() != 0:
                 return False
@@ -65,7 +66,7 @@ class Places:
         return True
 
     def _patience(self) -> float | None:
-        """Seconds until a generation that pauses must give up its place; None: none pauses."""
+        """Seconds until a paused generation must give up its place; None: none is paused."""
         pauses = [since for since in self._since.values() if since is not None]
         return max(min(pauses) + _PATIENCE - _now(), 0) if pauses else None
 

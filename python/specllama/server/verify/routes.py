@@ -26,23 +26,23 @@ from specllama.server.verify.places import Places
 from specllama.server.verify.verification import Verification
 
 _MOST_OPEN = 64
-"""Most generations, of all clients, that may be open and wait for drafts."""
+"""Maximum number of open generations, of all clients."""
 _MOST_EACH = 32
-"""Most generations of a client."""
+"""Maximum number of generations of a client."""
 _LONGEST_NAME = 64
 
 
 class Verify:
-    """A target for clients that draft elsewhere.
+    """A target for remote clients that draft.
 
-    A GET describes the target. A POST opens a generation and answers with its first token; a POST
-    to that generation's path verifies a draft, and a DELETE ends it.
+    A GET describes the target. A POST opens a generation and returns its first token. A POST to
+    that generation's path verifies a draft, and a DELETE ends it.
 
     Args:
         session: The session, opened with verifies=True.
         settings: The server's settings.
-        body_reader: How requests are read.
-        metrics: The server's metrics, for the counts.
+        body_reader: Reads the requests.
+        metrics: The server's metrics.
     """
 
     def __init__(
@@ -68,14 +68,14 @@ class Verify:
         """The routes of these paths."""
         return [
             Route("/v1/verify", self._describe),
-            Route("/v1/verify/vocabulary", self._tell_vocabulary),
+            Route("/v1/verify/vocabulary", self._show_vocabulary),
             Route("/v1/verify", self._begin, methods=["POST"]),
             Route("/v1/verify/{id}", self._round, methods=["POST"]),
             Route("/v1/verify/{id}", self._end, methods=["DELETE"]),
         ]
 
     def end_all(self) -> None:
-        """End all open generations; their clients may begin them again elsewhere."""
+        """End all open generations. Their clients may restart them on another server."""
         for name in list(self._open):
             self._forget(name)
 
@@ -91,7 +91,7 @@ class Verify:
             "n_ctx": session.n_ctx,
             "n_vocab": session.n_vocab,
             "n_threads": session.n_threads,
-            # As text, because not every JSON reader keeps 64 bits of a number.
+            # As text, because some JSON readers do not keep all 64 bits of a number.
             "vocabulary": f"{core.vocabulary:016x}",
             "bos": core.bos,
             "eos": core.eos,
@@ -103,13 +103,13 @@ class Verify:
             "max_draft_tokens": core.max_draft_tokens,
         }
 
-    async def _tell_vocabulary(self, request: Request) -> Response:
+    async def _show_vocabulary(self, request: Request) -> Response:
         return JSONResponse(await run_in_threadpool(self._vocabulary))
 
     def _vocabulary(self) -> dict[str, Any]:
         table = backend_of(self._session).vocabulary_table()
         return {
-            # Each character stands for a byte: a token may end inside a character of its text.
+            # Each character is one byte, because a token may end inside a UTF-8 character.
             "pieces": [piece.decode("latin-1") for piece in table.pieces],
             "hidden": table.hidden,
             "ends": table.ends,
@@ -146,7 +146,7 @@ class Verify:
         return reported(prepare, names_of(fields))
 
     def _replace(self, fields: Fields, id_: str) -> None:
-        """End the generation opened before with the same name: its answer did not arrive."""
+        """End an earlier generation with the same name: its client did not get the answer."""
         name = fields.text("name")
         if len(name) > _LONGEST_NAME:
             fields.refuse("name", f"at most {_LONGEST_NAME} characters")
@@ -158,10 +158,16 @@ class Verify:
 
     def _check_room(self, client: str) -> None:
         if self._n_open >= _MOST_OPEN:
-            raise ApiError(503, "Too many generations are open here.", code="server_overloaded")
+            raise ApiError(
+                503,
+                f"{_MOST_OPEN} generations are open, the maximum; try again later.",
+                code="server_overloaded",
+            )
         if self._n_of(client) >= _MOST_EACH:
             raise ApiError(
-                503, f"A client may have {_MOST_EACH} generations open.", code="server_overloaded"
+                503,
+                f"A client may have at most {_MOST_EACH} open generations.",
+                code="server_overloaded",
             )
 
     def _n_of(self, client: str) -> int:
@@ -197,7 +203,7 @@ class Verify:
             if self._calls[name] == 0:
                 del self._calls[name]
                 self._count_idle(name)
-        if one.over:  # its last answer stays, its place need not
+        if one.over:  # it needs no place to repeat its last answer
             self._places.leave(name)
         return news
 
@@ -206,7 +212,7 @@ class Verify:
         return len(self._open) + len(self._beginning)
 
     def _drop_finished(self) -> None:
-        """Make room if it is needed: until then, finished generations keep their last answer."""
+        """Drop finished generations if room is needed. Until then they keep their last answer."""
         for name in [name for name, one in self._open.items() if one.over]:
             if self._n_open < _MOST_OPEN:
                 return
@@ -217,7 +223,7 @@ class Verify:
         return Response(status_code=204)
 
     def _count_idle(self, name: str) -> None:
-        """Count a generation's idle time from now."""
+        """Start a generation's idle timer."""
         if name not in self._open:
             return
         loop = asyncio.get_running_loop()
@@ -234,4 +240,4 @@ class Verify:
 
 
 def _gone() -> ApiError:
-    return ApiError(410, "There is no such generation, or no longer; open it again.", code="gone")
+    return ApiError(410, "The generation does not exist, or has ended; open it again.", code="gone")

@@ -1,4 +1,4 @@
-"""A generation whose drafts come over HTTP: one request, one draft, one round."""
+"""A generation that is drafted remotely. Each request has one draft, for one round."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from specllama.server.verify.opening import Opening
 
 
 class Verification:
-    """A text that a client has verified, round by round. Between two rounds it is only the tokens
-    here: each round is a request of its own to the session, which finds the text in its memory.
+    """A remote generation, verified round by round. Between two rounds it only keeps its tokens:
+    each round is a separate request to the session, which finds the text in its KV memory.
 
-    If the last round is asked for again, its answer is the same: a client that lost its connection
-    may repeat its last request.
+    A repeated request for the last round gets the same answer, so a client may repeat it after
+    losing its connection.
 
     Args:
         session: The session.
-        opening: What the client asks for.
+        opening: The request of the client.
         client: The address of the client that opened it.
         count: Called with the result of each round, and whether it is the first.
 
@@ -54,9 +54,11 @@ class Verification:
         self._handle: Handle | None = None
 
     def prepare(self) -> list[QueuedRequest]:
-        """Return the round of the prompt, checked. Raises ArgumentError."""
+        """Check the prompt and return its round. Raises ArgumentError."""
         jobs = self._job(_core.RequestDraft(tokens=[], branches=[]))
-        self._digest.add([*self._opening.prompt, *self._generated])  # which are tokens, then
+        self._digest.add(
+            [*self._opening.prompt, *self._generated]
+        )  # after the check: they are valid tokens
         return jobs
 
     async def first(self, jobs: list[QueuedRequest]) -> dict[str, Any]:
@@ -65,7 +67,8 @@ class Verification:
             return await self._run(0, jobs, over_limit=False)
 
     async def round(self, fields: Fields) -> dict[str, Any]:
-        """Verify a draft and return the answer. Raises ApiError, and what ends the generation."""
+        """Verify a draft and return the answer. Raises ApiError, and the error that ends the
+        generation."""
         number = fields.integer("round", low=1, high=2**31 - 1)
         n = fields.integer("n", low=0, high=2**31 - 1)
         for name in ("round", "n", "hash"):
@@ -80,21 +83,21 @@ class Verification:
             if number != self._round + 1 or agreed != len(self._generated):
                 raise DisagreementError(agreed, self._round)
             if self.over:
-                raise ApiError(410, "The generation is over.", code="gone")
+                raise ApiError(410, "The generation has ended.", code="gone")
             return await self._run(number, self._job(draft), over_limit=True)
 
     def prompt_field(self) -> dict[str, Any]:
-        """Return the prompt's token ids for a client that sent a text; nothing for others."""
+        """Return the prompt's token ids if the client sent a text; else {}."""
         return {"prompt": self._opening.prompt} if self._opening.was_text else {}
 
     def end(self) -> None:
-        """End the generation where it is."""
+        """End the generation, with the tokens so far."""
         self.over = True
         if self._handle is not None:
             self._handle.cancel()
 
     def _agreed(self, n: int, digest: str) -> int:
-        """Return how many generated tokens are known to be the same on both sides: n, or 0."""
+        """Return how many generated tokens are known to be equal on both sides: n or 0."""
         if n == len(self._generated):
             own = self._digest
         elif n < len(self._generated):
@@ -117,14 +120,14 @@ class Verification:
             self.end()
             raise
         if self.over:
-            raise ClosedError("The generation was ended before its end.")
+            raise ClosedError("The generation was ended early.")
         self._count(result, number == 0)
         self._round = number
         self._answer = {"round": number, **self._read(result)}
         return self._answer
 
     def _read(self, result: Generation) -> dict[str, Any]:
-        """Take in the result of a round and return the answer to it."""
+        """Add the result of a round and return its answer."""
         stats = result.stats
         new = result.tokens[len(self._generated) :]
         self._generated = list(result.tokens)
@@ -152,7 +155,7 @@ class DisagreementError(ApiError):
 
     def __init__(self, agreed: int, n_rounds: int) -> None:
         super().__init__(
-            409, "Client and server are not at the same place; open the generation again.",
+            409, "Client and server have different tokens or rounds; open the generation again.",
             code="disagreement",
         )  # fmt: skip
         self._where = {"agreed": agreed, "round": n_rounds}
