@@ -24,7 +24,7 @@ POLICY = "Content-Security-Policy"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    """Continues texts; it wants a key."""
+    """A server that requires a key. Its model has no chat template."""
     with SpecSession(**EXACT, **FIXED) as session, serve(session, api_keys=("key",)) as running:
         yield running
 
@@ -39,7 +39,7 @@ def chatting(smollm2: Path) -> Iterator[Server]:
 @pytest.fixture
 def page(server: Server, tmp_path: Path) -> Iterator[Page]:
     page = opened(server, tmp_path)
-    page.wait_for("at('model').textContent.includes('key is needed')")
+    page.wait_for("at('model').textContent.includes('key required')")
     assert page.evaluate("document.activeElement === at('key')")
     page.type("key")
     page.press("Enter")
@@ -58,7 +58,7 @@ def chat(chatting: Server, tmp_path: Path) -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """A page with the libraries and the policy of the real one, and nothing else."""
+    """A page with only the libraries and the policy of the real page."""
     routes = page_routes()
     show = routes[0].endpoint
 
@@ -84,7 +84,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 
 @pytest.fixture
 def blank(empty: Page) -> Page:
-    """The same, emptied."""
+    """The page of `empty`, emptied again."""
     empty.evaluate("document.body.replaceChildren()")
     empty.errors.clear()
     return empty

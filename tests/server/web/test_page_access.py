@@ -1,4 +1,4 @@
-"""The page for every reader: axe-core's rules, keys alone, three sizes, both colour schemes."""
+"""Accessibility of the page: axe-core's rules, keyboard only, three sizes, both colour schemes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from browser import CHROMIUM, Page, opened
 from chat_files import FORMAT, import_chats, turn
 from serving import Server
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to show the page in")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="requires Chromium")
 
 SIZES = {"phone": (390, 844), "tablet": (820, 1100), "desktop": (1280, 800)}
 
@@ -41,7 +41,7 @@ TRACE = """<div class="specllama-trace"><p>3 tokens</p>
 <span class="match" title="round 1: accepted">drafted</span><del title="round 1">no</del>
 <strong title="round 1">own</strong><span class="newline">
 </span></span></div></div>"""
-FIGURES = ["12 tokens", "40.0 per second", "1.8 x plain", "2.40 tokens per round", "slot 0"]
+FIGURES = ["12 tokens", "40.0 tokens/s", "speedup 1.8\u00d7", "2.40 tokens per round", "slot 0"]
 ANSWER = {
     "thoughts": [["Hm, ", False], ["let me see.", True]],
     "parts": [[TEXT[:20], False], [TEXT[20:], True]],
@@ -65,7 +65,7 @@ TOO_WIDE = """[...document.querySelectorAll("body *")].filter(e => e.checkVisibi
 SMALL = """[...document.querySelectorAll("button, select, summary")].filter(e => e.checkVisibility()
   && Math.min(e.getBoundingClientRect().width, e.getBoundingClientRect().height) < 24
   ).map(e => e.outerHTML.slice(0, 90))"""
-"""What is too small to be touched, by WCAG 2.2."""
+"""Elements below the minimum target size of WCAG 2.2."""
 
 STATES = {
     "new": "at('fresh').click()",
@@ -75,7 +75,7 @@ STATES = {
     "settings": "at('show-settings').click()",
     "export": "at('export-chat').click()",
     "compare": """document.body.dataset.mode = 'compare'; at('compared').hidden = false;
-      at('question').textContent = 'Why?'; at('plain-rate').textContent = '3 per second';
+      at('question').textContent = 'Why?'; at('plain-rate').textContent = '3 tokens/s';
       at('welcome').hidden = true""",
     "completion": """document.body.dataset.mode = 'completion'; at('welcome').hidden = true;
       at('completion').textContent = 'def f():'""",
@@ -102,7 +102,7 @@ def shown(request: pytest.FixtureRequest, server: Server, tmp_path: Path) -> Ite
 
 
 def show(page: Page, state: str) -> None:
-    """Show the chat, and what a state says."""
+    """Show the chat in one of STATES."""
     page.evaluate("""
       document.body.dataset.mode = 'chat';
       at('settings').close();
@@ -112,7 +112,7 @@ def show(page: Page, state: str) -> None:
     page.evaluate(f"(() => {{ {STATES[state]} }})()")
 
 
-def test_axe_finds_nothing_in_any_state_size_and_scheme(shown: Page) -> None:
+def test_axe_finds_no_violation_in_any_state_size_and_scheme(shown: Page) -> None:
     shown.evaluate(axe())
     wrong = {}
     for name, (width, height) in SIZES.items():
@@ -128,18 +128,18 @@ def test_axe_finds_nothing_in_any_state_size_and_scheme(shown: Page) -> None:
     assert not any(wrong.values()), {state: found for state, found in wrong.items() if found}
 
 
-def test_nothing_is_too_wide_or_too_small_to_be_touched(shown: Page) -> None:
+def test_elements_fit_the_width_and_targets_are_large_enough(shown: Page) -> None:
     for width in (320, 390, 820, 1280):
         shown.resize(width, 800, phone=width < 500)
         for state in STATES:
             show(shown, state)
             assert shown.evaluate(TOO_WIDE) == [], (width, state)
             assert shown.evaluate(SMALL) == [], (width, state)
-            # One can act without scrolling.
+            # The send button is visible without scrolling.
             assert shown.evaluate("at('go').getBoundingClientRect().bottom <= innerHeight")
 
 
-def test_a_mode_shows_only_what_belongs_to_it(shown: Page) -> None:
+def test_each_mode_shows_only_its_own_elements(shown: Page) -> None:
     belonging = {"turns": "chat", "title": "chat", "room": "chat", "completion": "completion"}
     belonging |= {"compared": "compare", "at-once": "compare"}
     for state, mode in {"answer": "chat", "compare": "compare", "completion": "completion"}.items():
@@ -149,7 +149,7 @@ def test_a_mode_shows_only_what_belongs_to_it(shown: Page) -> None:
             assert visible == (owner == mode), (state, element)
 
 
-def test_the_list_on_a_phone_takes_the_keys_and_gives_them_back(shown: Page) -> None:
+def test_the_list_on_a_phone_keeps_the_focus_until_escape(shown: Page) -> None:
     shown.resize(390, 844, phone=True)
     shown.wait_for("document.body.dataset.past === 'closed'")
     shown.evaluate("at('show-past').focus()")
@@ -164,7 +164,7 @@ def test_the_list_on_a_phone_takes_the_keys_and_gives_them_back(shown: Page) -> 
     assert shown.evaluate("document.body.dataset.past") == "closed"
 
 
-def test_every_control_is_reached_by_tab_and_has_a_name(shown: Page) -> None:
+def test_tab_reaches_every_control_and_each_has_a_name(shown: Page) -> None:
     show(shown, "answer")
     wanted = shown.run("""
       at("fresh").focus();
@@ -182,7 +182,7 @@ def test_every_control_is_reached_by_tab_and_has_a_name(shown: Page) -> None:
     assert reached >= wanted
 
 
-def test_motion_stops_for_those_who_ask_for_that(shown: Page) -> None:
+def test_reduced_motion_stops_all_animations(shown: Page) -> None:
     moving = """
       const moves = [];
       for (const e of document.querySelectorAll("*")) {

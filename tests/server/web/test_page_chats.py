@@ -8,7 +8,7 @@ import pytest
 from browser import CHROMIUM, TEXTS, Page, reload
 from chat_files import FORMAT, import_chats, turn
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to show the page in")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="requires Chromium")
 
 TITLES = "[...document.querySelectorAll('#chats .open')].map(e => e.textContent)"
 SAVED = "window.saved"
@@ -37,7 +37,7 @@ CHATS = {
 
 @pytest.fixture
 def filled(page: Page) -> Page:
-    """A page with two chats, whose downloads are caught."""
+    """A page with two chats that captures downloads."""
     page.run("""
       URL.createObjectURL = blob => { window.saved = blob.text(); return "data:,"; };
       HTMLAnchorElement.prototype.click = function() { window.savedAs = this.download; };""")
@@ -53,7 +53,7 @@ def open_chat(page: Page, title: str) -> None:
     page.wait_for(f"at('title').value === '{title}'")
 
 
-def test_imported_chats_have_their_versions(filled: Page) -> None:
+def test_imported_chats_keep_their_versions(filled: Page) -> None:
     open_chat(filled, "Fruits")
     assert filled.evaluate(TEXTS) == ["Name a fruit.", "A *quince*."]
     assert filled.evaluate("document.querySelector('#turns em').textContent") == "quince"
@@ -67,7 +67,7 @@ def test_the_search_finds_titles_and_texts(filled: Page) -> None:
         filled.evaluate("at('search').dispatchEvent(new Event('input'))")
         filled.wait_for(f"{TITLES}.join() === '{titles}'")
     filled.evaluate("at('search').value = 'zzz'; at('search').dispatchEvent(new Event('input'))")
-    filled.wait_for("at('none').textContent === 'No chat has this text.'")
+    filled.wait_for("at('none').textContent === 'No chats found.'")
 
 
 def test_a_title_can_be_changed(filled: Page) -> None:
@@ -108,7 +108,7 @@ def test_a_chat_is_exported_as_markdown_and_imported_again(filled: Page) -> None
     assert filled.evaluate(TEXTS) == ["Name a fruit.", "A *quince*."]
 
 
-def test_markdown_that_is_no_chat_is_refused(filled: Page) -> None:
+def test_markdown_without_a_chat_is_refused(filled: Page) -> None:
     import_chats(filled, "# Title\n\nSome text.\n", "notes.md")
     filled.wait_for("at('error').textContent.startsWith('The file does not begin with')")
     assert filled.evaluate(TITLES) == ["Towns", "Fruits"]
@@ -118,15 +118,15 @@ def test_markdown_that_is_no_chat_is_refused(filled: Page) -> None:
     ("text", "error"),
     [
         ("not JSON", "The file is not JSON"),
-        ("[]", "The file has no chats of specllama"),
-        ('{"format": "specllama chats 1", "chats": [{}]}', "Chat 1 of the file is damaged."),
+        ("[]", "The file has no specllama chats"),
+        ('{"format": "specllama chats 1", "chats": [{}]}', "Chat 1 in the file is damaged."),
         (
             json.dumps(CHATS).replace('"user"', '"<script>"'),
-            "Chat 1 of the file is damaged.",
+            "Chat 1 in the file is damaged.",
         ),
     ],
 )
-def test_files_that_are_no_chats_are_refused(filled: Page, text: str, error: str) -> None:
+def test_files_without_chats_are_refused(filled: Page, text: str, error: str) -> None:
     import_chats(filled, text)
     filled.wait_for(f"at('error').textContent.startsWith({error!r})")
     assert filled.evaluate(TITLES) == ["Towns", "Fruits"]
@@ -143,7 +143,7 @@ def test_turns_in_a_circle_do_not_hang_the_page(filled: Page) -> None:
     assert sorted(filled.evaluate(TEXTS)) == ["one", "two"]
 
 
-def test_a_deleted_chat_can_be_brought_back(filled: Page) -> None:
+def test_deleting_a_chat_can_be_undone_and_removes_its_data(filled: Page) -> None:
     open_chat(filled, "Fruits")
     filled.evaluate("document.querySelector('#chats li:last-child .delete').click()")
     filled.wait_for(f"{TITLES}.join() === 'Towns'")
@@ -164,7 +164,7 @@ def test_a_deleted_chat_can_be_brought_back(filled: Page) -> None:
     assert left == [1, 0]
 
 
-def test_full_storage_is_said(filled: Page) -> None:
+def test_full_storage_shows_an_error(filled: Page) -> None:
     open_chat(filled, "Fruits")
     filled.run("""
       IDBObjectStore.prototype.put = function() {
@@ -173,10 +173,10 @@ def test_full_storage_is_said(filled: Page) -> None:
       };
       at("title").value = "New";
       at("title").dispatchEvent(new Event("change"));""")
-    filled.wait_for("at('error').textContent.includes('does not store this chat')")
+    filled.wait_for("at('error').textContent.includes('cannot store this chat')")
 
 
-def test_another_tab_shows_what_changed(filled: Page) -> None:
+def test_a_change_in_another_tab_is_shown(filled: Page) -> None:
     open_chat(filled, "Fruits")
     filled.run("""
       const {read, change} = await import("/page/database.js");

@@ -1,4 +1,4 @@
-"""The same question plainly and with drafts, side by side, on the page."""
+"""The page's comparison of a question without and with drafts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from serving import Server
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to show the page in"),
+    pytest.mark.skipif(CHROMIUM is None, reason="requires Chromium"),
 ]
 
 QUESTION = "Repeat this: one two three four five six seven eight one two three four five six."
@@ -22,13 +22,15 @@ def compare(page: Page) -> None:
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_both_sides_answer_and_only_one_drafts(chatting: Server, chat: Page, at_once: bool) -> None:
+def test_both_sides_answer_alike_and_only_one_drafts(
+    chatting: Server, chat: Page, at_once: bool
+) -> None:
     chat.evaluate(f"at('at-once').disabled = false; at('at-once').checked = {str(at_once).lower()}")
     compare(chat)
-    chat.wait_for("at('end').hidden && at('verdict').textContent.includes('plain decoding')")
+    chat.wait_for("at('end').hidden && at('verdict').textContent.includes('speed without drafts')")
     expected = chatting.session.chat([{"role": "user", "content": QUESTION}], max_tokens=24)
     assert chat.evaluate(SHOWN) == [expected.text.strip()] * 2
-    assert "the same, character by character" in chat.evaluate("at('verdict').textContent")
+    assert "Both texts are identical" in chat.evaluate("at('verdict').textContent")
     assert chat.evaluate("document.querySelectorAll('#plain .drafted').length") == 0
     assert chat.evaluate("document.querySelectorAll('#drafts .drafted').length") > 0
     rates = chat.evaluate("['plain-rate', 'drafts-rate'].map(one => at(one).textContent)")
@@ -49,7 +51,7 @@ def test_stopping_stops_both_sides(chat: Page) -> None:
     assert chat.evaluate("at('error').textContent") == ""
 
 
-def test_a_question_that_does_not_fit_is_said(chat: Page) -> None:
+def test_a_question_that_exceeds_the_context_shows_an_error_and_stays(chat: Page) -> None:
     chat.evaluate("document.querySelector('[value=compare]').click()")
     chat.evaluate("at('prompt').value = 'word '.repeat(9000); at('form').requestSubmit()")
     chat.wait_for("at('end').hidden && at('error').textContent.includes('tokens')")

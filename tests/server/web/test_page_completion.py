@@ -1,4 +1,4 @@
-"""A text that the model continues on the page."""
+"""Continuing a text on the page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from browser import CHROMIUM, LAST, Page, button, reload
 from serving import Server
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to show the page in")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="requires Chromium")
 
 FIGURES = "document.querySelector('#completion .figures')?.textContent"
 PROMPT = "def fibonacci(n):\n"
@@ -33,13 +33,13 @@ def test_the_page_continues_a_text(server: Server, page: Page) -> None:
     figures = page.evaluate(FIGURES)
     for figure in (
         "60 tokens",
-        f"{expected.stats.accepted} of {expected.stats.drafted} drafted accepted",
+        f"{expected.stats.accepted} of {expected.stats.drafted} drafted tokens accepted",
         "tokens per round",
         "slot 0",
     ):
         assert figure in figures
 
-    # The 401 before the key was there; nothing else, and nothing that the policy forbids.
+    # The only errors are the 401s before the key was entered: the policy blocked nothing.
     assert all("status of 40" in error for error in page.errors), page.errors
 
     reload(page)
@@ -57,12 +57,12 @@ def test_the_key_is_not_stored(page: Page) -> None:
     assert page.evaluate("JSON.stringify({...localStorage, ...sessionStorage})").count("key") == 0
 
 
-def test_the_page_shows_the_trace_to_keys(page: Page) -> None:
+def test_the_trace_can_be_read_with_the_keyboard(page: Page) -> None:
     generate(page)
     page.evaluate(f"{button('Trace')}.focus()")
     page.press("Enter")
     page.wait_for("document.querySelectorAll('.picture .strip path').length > 1")
-    for _ in range(3):  # the strip has a stop, then come the tokens
+    for _ in range(3):  # the strip is a tab stop before the tokens
         page.press("Tab")
         if page.evaluate("document.activeElement.matches('.picture .text')"):
             break

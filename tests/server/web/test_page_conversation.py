@@ -23,7 +23,7 @@ from specllama.requests.background import queue_load
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to show the page in"),
+    pytest.mark.skipif(CHROMIUM is None, reason="requires Chromium"),
 ]
 
 COUNT = "Count from 1 to 1000, one number a line."
@@ -42,7 +42,7 @@ def all_slots_taken(server: Server) -> Iterator[None]:
 
 
 def expected(server: Server, *texts: str, max_tokens: int = 24) -> str:
-    """Return the answer to a conversation, of which the reader says the first text."""
+    """Return the answer to a conversation that begins with the user's text."""
     messages = [
         {"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(texts)
     ]
@@ -56,7 +56,7 @@ def begin_long_answer(page: Page, n_turns: int) -> None:
     page.wait_for(f"at('turns').children.length === {n_turns} && {WRITTEN} > 5")
 
 
-def test_the_page_holds_a_conversation(chatting: Server, chat: Page) -> None:
+def test_a_conversation_is_shown_stored_and_continued(chatting: Server, chat: Page) -> None:
     questions = ["What is 2 + 2? <img src=x onerror=alert(1)>", "And **3** + 3?"]
     texts: list[str] = []
     for i, question in enumerate(questions, 1):
@@ -71,7 +71,7 @@ def test_the_page_holds_a_conversation(chatting: Server, chat: Page) -> None:
     assert chat.evaluate(TEXTS) == texts
     assert chat.evaluate("document.querySelector('#chats .open').textContent") == questions[0]
     assert chat.evaluate("document.querySelectorAll('#turns .answer .drafted').length") > 0
-    assert "per second" in chat.evaluate(FIGURES)
+    assert "tokens/s" in chat.evaluate(FIGURES)
     chat.evaluate(f"{button('Trace')}.click()")
     chat.wait_for("document.querySelectorAll('.picture .strip path').length > 0")
     chat.evaluate("at('max_tokens').value = 8; at('prompt').focus()")
@@ -97,7 +97,7 @@ def test_an_invalid_setting_is_shown_and_named(chat: Page) -> None:
     assert chat.evaluate("at('error').textContent") == ""
 
 
-def test_an_edited_message_is_another_version(chatting: Server, chat: Page) -> None:
+def test_editing_a_message_adds_a_version(chatting: Server, chat: Page) -> None:
     first = say(chat, "What is 2 + 2?", 2)
     chat.evaluate("document.querySelector('.user .edit').click()")
     assert chat.evaluate("document.activeElement.value") == "What is 2 + 2?"
@@ -124,7 +124,9 @@ def test_an_edited_message_is_another_version(chatting: Server, chat: Page) -> N
 
 def test_an_answer_has_versions_and_can_be_edited(chatting: Server, chat: Page) -> None:
     first = say(chat, "What is 2 + 2?", 2)
-    chat.evaluate("at('max_tokens').value = 4; document.querySelector('.assistant .again').click()")
+    chat.evaluate(
+        "at('max_tokens').value = 4; document.querySelector('.assistant .regenerate').click()"
+    )
     chat.wait_for("at('end').hidden && !!document.querySelector('.assistant .versions')")
     second = expected(chatting, "What is 2 + 2?", max_tokens=4)
     assert chat.evaluate(TEXTS) == ["What is 2 + 2?", second]
@@ -148,7 +150,7 @@ def test_an_answer_has_versions_and_can_be_edited(chatting: Server, chat: Page) 
 def test_an_answer_can_be_continued(chatting: Server, chat: Page) -> None:
     chat.evaluate("at('max_tokens').value = 6")
     first = say(chat, COUNT, 2)
-    assert "cut at the most tokens" in chat.evaluate(FIGURES)
+    assert "stopped at max tokens" in chat.evaluate(FIGURES)
     more = expected(chatting, COUNT, first, max_tokens=6)
     chat.evaluate(f"{button('Continue')}.click()")
     chat.wait_for(f"at('end').hidden && {WRITTEN} > {len(first.split()[0])}")
@@ -157,17 +159,17 @@ def test_an_answer_can_be_continued(chatting: Server, chat: Page) -> None:
     assert chat.evaluate(TEXTS) == [COUNT, first + more]
 
 
-def test_again_and_then_stop_keeps_the_old_answer(chatting: Server, chat: Page) -> None:
+def test_stopping_a_regeneration_keeps_the_old_answer(chatting: Server, chat: Page) -> None:
     first = say(chat, "What is 2 + 2?", 2)
     with all_slots_taken(chatting):  # so that the answer cannot begin
-        chat.evaluate("document.querySelector('.assistant .again').click()")
+        chat.evaluate("document.querySelector('.assistant .regenerate').click()")
         chat.wait_for("!at('end').hidden")
         chat.press("Escape")
         chat.wait_for(f"{ANSWERED}2 && !document.querySelector('.busy')")
         assert chat.evaluate(TEXTS) == ["What is 2 + 2?", first]
 
-        # The same for leaving the page.
-        chat.evaluate("document.querySelector('.assistant .again').click()")
+        # The same for leaving the page. chat.evaluate("document.querySelector('.assistant
+        # .regenerate').click()")
         chat.wait_for("!at('end').hidden")
         reopen(chat)
         assert chat.evaluate(TEXTS) == ["What is 2 + 2?", first]
@@ -180,7 +182,7 @@ def test_leaving_the_page_keeps_the_message_and_the_partial_answer(chat: Page) -
     question, answer = chat.evaluate(TEXTS)
     assert question == COUNT
     assert len(answer) > 5
-    assert "cut off as the page was left" in chat.evaluate(FIGURES)
+    assert "interrupted when the page was closed" in chat.evaluate(FIGURES)
     assert chat.evaluate("at('prompt').value") == "not sent yet"
     chat.evaluate("at('prompt').value = ''; at('max_tokens').value = 4; at('prompt').focus()")
     say(chat, "Thanks.", 4)
@@ -201,7 +203,7 @@ def test_a_message_without_an_answer_is_kept_and_can_be_answered(
     assert chat.evaluate(TEXTS) == ["What is 2 + 2?", expected(chatting, "What is 2 + 2?")]
 
 
-def test_a_message_that_does_not_fit_is_kept_and_can_be_replaced(chat: Page) -> None:
+def test_a_message_that_exceeds_the_context_is_kept_and_can_be_replaced(chat: Page) -> None:
     long = "word " * 9000
     chat.type(long)
     chat.press("Enter")
@@ -218,7 +220,7 @@ def test_forbidden_actions_during_an_answer_are_explained(chat: Page) -> None:
     begin_long_answer(chat, 4)
     for action in (
         "at('fresh').click()",
-        "document.querySelector('.user .answer, .assistant .again').click()",
+        "document.querySelector('.user .answer, .assistant .regenerate').click()",
         "document.querySelector('#chats .open').click()",
         "document.querySelector('#chats .delete').click()",
     ):
@@ -252,7 +254,7 @@ def test_the_page_stops_an_answer(chatting: Server, chat: Page) -> None:
     say(chat, "Thanks.", 4)
 
 
-def test_the_view_follows_an_answer_until_one_scrolls_up(chat: Page) -> None:
+def test_the_view_follows_an_answer_until_the_user_scrolls_up(chat: Page) -> None:
     chat.resize(500, 420)
     chat.evaluate("at('max_tokens').value = 900; at('prompt').focus()")
     chat.type("Write a long story about a fox, in many paragraphs.")
@@ -277,7 +279,7 @@ def test_shift_enter_adds_a_line(chat: Page) -> None:
     assert chat.evaluate("at('prompt').value") == "one\ntwo"
 
 
-def test_settings_and_the_mode_come_again(chat: Page) -> None:
+def test_settings_and_mode_survive_a_reload(chat: Page) -> None:
     chat.evaluate("at('show-settings').click()")
     chat.evaluate(
         "at('top_k').value = 7; at('top_k').dispatchEvent(new Event('input', {bubbles: true}))"

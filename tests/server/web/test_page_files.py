@@ -1,4 +1,4 @@
-"""Files and images that go with a message on the page."""
+"""Files and images of messages on the page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from browser import CHROMIUM, Page, opened
 from serving import Server
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to show the page in")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="requires Chromium")
 
 PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
@@ -43,7 +43,7 @@ def drop(page: Page, name: str, how: str = "drop") -> None:
 
 @pytest.fixture
 def attaching(server: Server, tmp_path: Path) -> Iterator[Page]:
-    """A page whose requests are caught, for a model that sees images."""
+    """A page that captures requests, for a model that sees images."""
     page = opened(server, tmp_path)
     page.press("Escape")  # the page asks for a key
     page.run("""
@@ -92,7 +92,7 @@ def test_an_image_is_sent_as_a_data_url(attaching: Page) -> None:
     assert attaching.errors == [one for one in attaching.errors if "status of 40" in one]
 
 
-def test_a_file_can_be_taken_away_again(attaching: Page) -> None:
+def test_a_file_can_be_removed(attaching: Page) -> None:
     drop(attaching, "text")
     attaching.wait_for(f"{CHIPS}.join() === 'f.py'")
     attaching.evaluate("document.querySelector('#files .remove').click()")
@@ -103,21 +103,21 @@ def test_a_file_can_be_taken_away_again(attaching: Page) -> None:
 @pytest.mark.parametrize(
     ("name", "error"),
     [
-        ("broken", "broken.png is an image that the browser cannot read"),
-        ("binary", "data.bin is not text in UTF-8"),
+        ("broken", "The browser cannot read the image broken.png"),
+        ("binary", "data.bin is not UTF-8 text"),
         ("large", "large.txt has 600000 bytes"),
     ],
 )
-def test_what_a_message_cannot_have_is_refused(attaching: Page, name: str, error: str) -> None:
+def test_unsupported_files_are_refused(attaching: Page, name: str, error: str) -> None:
     drop(attaching, name)
     attaching.wait_for(f"at('error').textContent.startsWith({error!r})")
     assert attaching.evaluate(CHIPS) == []
 
 
-def test_images_are_refused_where_the_model_sees_none(attaching: Page) -> None:
+def test_images_are_refused_if_the_model_cannot_see(attaching: Page) -> None:
     attaching.run("(await import('/page/attachments.js')).allowImages(false)")
     drop(attaching, "image")
     attaching.wait_for(
-        "at('error').textContent === 'dot.png is an image, and this model sees none.'"
+        "at('error').textContent === 'dot.png is an image, but this model cannot read images.'"
     )
     assert "image" not in attaching.evaluate("at('file').accept")

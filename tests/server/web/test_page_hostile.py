@@ -1,4 +1,4 @@
-"""Answers that try to become live markup, or to hang the page."""
+"""Answers that try to inject markup or to hang the page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import pytest
 from browser import CHROMIUM, Page
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to show the page in")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="requires Chromium")
 
 TRAPS = [
     "<script>window.hacked = 1</script>",
@@ -99,7 +99,7 @@ def test_hostile_traces_have_no_live_markup(blank: Page) -> None:
     assert {tag for tag, _ in found} <= {"DIV", "P", "OUTPUT", "svg"}
     assert not any(name.startswith("on") for _, names in found for name in names)
     assert blank.evaluate("window.hacked") is None
-    # Chromium reports what is cut away, since its parser sees it.
+    # Chromium reports the removed parts, because its parser sees them.
     assert all("violates the following" in error for error in blank.errors), blank.errors
 
 
@@ -129,7 +129,7 @@ def test_hostile_traces_have_no_live_markup(blank: Page) -> None:
     ],
 )
 def test_heavy_answers_do_not_hang_the_page(blank: Page, text: str) -> None:
-    """The limit is against hanging: a page that hangs never answers."""
+    """The limit only detects a page that hangs and never answers."""
     shown, seconds = blank.run(f"""
       const {{Prose}} = await import("/page/prose.js");
       const text = {json.dumps(text)};

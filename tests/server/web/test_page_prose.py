@@ -1,4 +1,4 @@
-"""How the page renders the Markdown of an answer, and tints it."""
+"""How the page renders the Markdown of an answer and highlights drafts in it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from browser import CHROMIUM, Page
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to show the page in")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="requires Chromium")
 
 TEXT = """# Title
 
@@ -45,7 +45,7 @@ SHOW = """
 
 
 def rendered(page: Page, text: str, then: str) -> Any:
-    """Render a text, and return what some script makes of `element`."""
+    """Render a text, and return the result of a script that uses `element`."""
     return page.run(
         f"{SHOW} prose.show([[{text!r}, false]], true); const {{element}} = prose; {then}"
     )
@@ -71,7 +71,7 @@ def test_markdown_becomes_elements(blank: Page) -> None:
     ]
 
 
-def test_links_open_elsewhere_and_tell_nothing(blank: Page) -> None:
+def test_links_open_in_a_new_tab_without_a_referrer(blank: Page) -> None:
     script = "const {href, target, rel} = element.querySelector('a'); return [href, target, rel]"
     assert rendered(blank, TEXT, script) == [
         "https://example.com/a?b=c",
@@ -103,7 +103,7 @@ def test_code_has_a_copy_button_and_its_language(blank: Page) -> None:
         "$$\\n- x_1\\n+ y_2\\n$$",
     ],
 )
-def test_formulas_stay_as_they_were_written(blank: Page, formula: str) -> None:
+def test_formulas_stay_plain_text(blank: Page, formula: str) -> None:
     script = f"""{SHOW}
       const formulas = () =>
         [...prose.element.querySelectorAll(".math, em, li")].map(e => e.textContent);
@@ -117,7 +117,7 @@ def test_formulas_stay_as_they_were_written(blank: Page, formula: str) -> None:
     assert "\\n" in formula or inline == [expected]
 
 
-def test_two_prices_are_no_formula(blank: Page) -> None:
+def test_two_prices_are_not_a_formula(blank: Page) -> None:
     text = "It costs $5 or *maybe* $6."
     script = (
         "return [element.querySelectorAll('.math').length, element.querySelector('em').textContent]"
@@ -125,8 +125,8 @@ def test_two_prices_are_no_formula(blank: Page) -> None:
     assert rendered(blank, text, script) == [0, "maybe"]
 
 
-def test_every_drafted_token_is_tinted_wherever_it_begins(blank: Page) -> None:
-    # Each character of the text is one token, and drafted or not by turns of several lengths.
+def test_drafted_tokens_are_highlighted_at_every_position(blank: Page) -> None:
+    # Each character is one token. Drafted and other tokens alternate in runs of several lengths.
     for period in (2, 3, 7):
         shown = blank.run(f"""{SHOW}
           const text = {TEXT!r};
@@ -152,7 +152,7 @@ def test_every_drafted_token_is_tinted_wherever_it_begins(blank: Page) -> None:
         assert len(shown) > 200
 
 
-def test_a_stream_ends_as_the_whole_text_is_rendered(blank: Page) -> None:
+def test_a_stream_ends_with_the_html_of_the_whole_text(blank: Page) -> None:
     for step in (1, 3, 17):
         script = f"""{SHOW}
           const text = {TEXT!r} + "See [there].\\n\\n[there]: https://example.com\\n";
@@ -181,7 +181,7 @@ def test_only_the_last_block_of_a_stream_is_rendered_again(blank: Page) -> None:
     assert replaced == ["The end"]
 
 
-def test_a_long_stream_is_drawn_in_frames(blank: Page) -> None:
+def test_a_thousand_requests_draw_once_per_frame(blank: Page) -> None:
     script = """
       const {Drawing} = await import("/page/prose.js");
       let drawn = 0;
@@ -192,7 +192,7 @@ def test_a_long_stream_is_drawn_in_frames(blank: Page) -> None:
     assert blank.run(script) == 1
 
 
-def test_long_code_is_highlighted_when_it_has_ended(blank: Page) -> None:
+def test_long_code_is_highlighted_only_when_it_is_complete(blank: Page) -> None:
     script = f"""{SHOW}
       const text = "```python\\n" + "def f(): pass\\n".repeat(400);
       const marked = () => prose.element.querySelectorAll(".hljs-keyword").length;

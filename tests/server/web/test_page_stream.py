@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from browser import CHROMIUM, Page
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to show the page in")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="requires Chromium")
 
 
 def event(**fields: Any) -> str:
@@ -29,8 +29,8 @@ END = part({}, finish_reason="stop", trace_html="<div class=specllama-trace></di
 
 
 def answered(page: Page, stream: str, then: str) -> Any:
-    """Answer a request by a stream, whose bytes come three at a time; return what a script makes of
-    `answer` and `error`."""
+    """Answer a request with a stream that arrives in pieces of three bytes. Return the result of a
+    script that uses `answer` and `error`."""
     return page.run(f"""
       const {{Answer}} = await import("/page/answer.js");
       const {{Generation}} = await import("/page/generation.js");
@@ -57,7 +57,7 @@ def answered(page: Page, stream: str, then: str) -> Any:
       {then}""")
 
 
-def test_thoughts_are_folded_and_apart_from_the_text(blank: Page) -> None:
+def test_thoughts_are_folded_and_separate_from_the_text(blank: Page) -> None:
     turn, thoughts, is_open, text, error = answered(
         blank,
         BEGINNING + THOUGHTS + CONTENT + END + "data: [DONE]\n\n",
@@ -74,15 +74,15 @@ def test_thoughts_are_folded_and_apart_from_the_text(blank: Page) -> None:
     assert turn["used"] == 30
     for figure in (
         "4 tokens",
-        "1.5 \u00d7 plain",
+        "speedup 1.5\u00d7",
         "1.50 tokens per round",
         "slot 3",
-        "25 % from drafts",
+        "25% from drafts",
     ):
         assert figure in turn["figures"]
 
 
-def test_an_error_in_the_middle_keeps_what_came(blank: Page) -> None:
+def test_an_error_in_a_stream_keeps_the_text_before_it(blank: Page) -> None:
     stream = BEGINNING + CONTENT + event(error={"message": "The GPU is gone."})
     turn, error = answered(blank, stream, "return [answer.turn, error]")
     assert error == "The GPU is gone."
@@ -92,7 +92,7 @@ def test_an_error_in_the_middle_keeps_what_came(blank: Page) -> None:
 
 def test_an_answer_without_a_token_is_an_error(blank: Page) -> None:
     error = answered(blank, BEGINNING + END, "return error")
-    assert error == "The model ended its answer before it began."
+    assert error == "The model returned an empty answer."
 
 
 def test_the_request_asks_for_figures_and_trace(blank: Page) -> None:

@@ -27,7 +27,7 @@ def web(tmp_path: Path) -> Path:
 
 
 def archive(path: Path, name: str, **files: str) -> Path:
-    """Write an archive as npm makes them."""
+    """Write an archive in npm's format."""
     about = {"name": name, "version": "99.1.2", "license": "MIT"}
     with tarfile.open(path, "w:gz") as tar:
         for file, text in {"package.json": json.dumps(about), **files}.items():
@@ -37,7 +37,7 @@ def archive(path: Path, name: str, **files: str) -> Path:
     return path
 
 
-def test_hashes_are_those_of_the_files() -> None:
+def test_hashes_match_the_files() -> None:
     assert vendor_page.problems() == []
     script = ROOT / "tools/vendor_page.py"
     assert subprocess.run([sys.executable, script], check=False).returncode == 0

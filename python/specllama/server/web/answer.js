@@ -10,7 +10,7 @@ import {append, textOf} from "./turn.js";
 
 /** @typedef {import("./turn.js").Turn} Turn */
 
-/** A text shown as it is written, behind the prompt that it continues. */
+/** A plain text, shown after the prompt that it continues. */
 class Raw {
   /** @param {string} prompt */
   constructor(prompt) {
@@ -25,11 +25,11 @@ class Raw {
 
 export class Answer {
   /**
-   * @param {HTMLElement} element what it fills
+   * @param {HTMLElement} element the element to fill
    * @param {Turn} turn
    * @param {object} options
-   * @param {string} [options.prompt] the text that it continues; none: it is of a conversation
-   * @param {() => Promise<string|undefined>} [options.loadTrace] gives its trace
+   * @param {string} [options.prompt] the text that it continues; undefined: in a conversation
+   * @param {() => Promise<string|undefined>} [options.loadTrace] loads its trace
    */
   constructor(element, turn, {prompt, loadTrace} = {}) {
     this.turn = turn;
@@ -45,7 +45,8 @@ export class Answer {
     element.replaceChildren(this.thoughts, this.text.element, this.foot);
     this.drawing = new Drawing(() => this.#draw());
     this.isRunning = false;
-    if (turn.running) turn.figures = [...(turn.figures ?? []), "cut off as the page was left"];
+    if (turn.running)
+      turn.figures = [...(turn.figures ?? []), "interrupted when the page was closed"];
     delete turn.running;
     this.drawing.now();
   }
@@ -57,7 +58,7 @@ export class Answer {
       make("summary", {}, icon("next"), this.thoughtName), this.thoughtText.element);
   }
 
-  /** Set the buttons: Copy, the given ones, and the trace's. @param {...Node} buttons */
+  /** Set the buttons: Copy, the given ones, and Trace. @param {...Node} buttons */
   setTools(...buttons) {
     const traced = iconButton("Trace", "trace", () => this.#toggleTrace());
     traced.setAttribute("aria-expanded", String(!!this.trace && !this.trace.hidden));
@@ -66,7 +67,7 @@ export class Answer {
       iconButton("Copy", "copy", button => copy(textOf(this.turn), button)), ...buttons, traced);
   }
 
-  /** Let one write another version; see `edit`. */
+  /** Open an editor for another version; see `edit`. */
   edit(verb, use) {
     edit(this, verb, use);
   }
@@ -82,7 +83,7 @@ export class Answer {
     if (!this.trace.hidden) this.trace.scrollIntoView({block: "nearest"});
   }
 
-  /** Begin to take what is generated. */
+  /** Prepare for the events of a generation. */
   begin() {
     this.counted = new Figures();
     this.isRunning = this.turn.running = true;
@@ -93,7 +94,7 @@ export class Answer {
     this.element.setAttribute("aria-busy", "true");
   }
 
-  /** Take an event that `generate` yields. */
+  /** Add an event that `generate` yields. */
   take(event) {
     if (event.text) {
       const parts = event.isThought ? this.turn.thoughts ??= [] : this.turn.parts;
@@ -120,7 +121,7 @@ export class Answer {
     const {thoughts = [], parts} = this.turn;
     this.thoughts.hidden = !thoughts.length;
     if (thoughts.length) {
-      this.thoughtName.textContent = this.isRunning && !parts.length ? "Thinking …" : "Thoughts";
+      this.thoughtName.textContent = this.isRunning && !parts.length ? "Thinking…" : "Thoughts";
       this.thoughtText.show(thoughts, !this.isRunning || parts.length > 0);
     }
     this.text.show(parts, !this.isRunning);

@@ -3,8 +3,8 @@
 const headers = key =>
   ({"Content-Type": "application/json", ...(key && {Authorization: `Bearer ${key}`})});
 
-/** What is said when nobody answers. */
-export const SILENT = "The server does not answer.";
+/** The error message if the server cannot be reached. */
+export const SILENT = "The server is not responding.";
 
 async function ask(path, options) {
   try {
@@ -15,19 +15,19 @@ async function ask(path, options) {
   }
 }
 
-/** Return the models; null if a key is needed, or another one. */
+/** Return the models; null if the key is missing or wrong. */
 export async function models(key) {
   const response = await ask("/v1/models", {headers: headers(key)});
   return response.status === 401 ? null : (await response.json()).data;
 }
 
-/** Return what the server says about a model: its slots, and what else than text it reads. */
+/** Return a model's properties: its slots, and the modalities that it reads. */
 export async function properties(model, key) {
   const response = await ask(`/props?model=${encodeURIComponent(model)}`, {headers: headers(key)});
   return response.ok ? response.json() : {};
 }
 
-/** Return how many requests are running, and how many wait. */
+/** Return the numbers of running and waiting requests. */
 export const load = async () => (await ask("/health")).json();
 
 async function* events(response) {
@@ -45,7 +45,7 @@ async function* events(response) {
 
 const pathOf = body => "messages" in body ? "/v1/chat/completions" : "/v1/completions";
 
-/** End a generation; what it has so far comes as its whole answer. Return whether that worked. */
+/** End a generation; its text so far becomes the whole answer. Return whether that worked. */
 export async function cancel(body, id, key) {
   const path = `${pathOf(body)}/${id}/cancel`;
   try {
@@ -75,12 +75,12 @@ export async function* generate(body, key, signal) {
     const choice = event.choices[0];
     if (!choice || choice.delta?.role) continue;
     if (choice.finish_reason) yield {reason: choice.finish_reason, trace: choice.trace_html};
-    else yield {...told(choice, chat), drafted: !!choice.from_draft};
+    else yield {...textPart(choice, chat), drafted: !!choice.from_draft};
   }
 }
 
 /** The text of a part of a stream, and whether it is a thought. */
-function told(choice, chat) {
+function textPart(choice, chat) {
   if (!chat) return {text: choice.text};
   const {content, reasoning_content: thought} = choice.delta;
   return {text: thought ?? content ?? "", isThought: thought !== undefined};

@@ -1,24 +1,24 @@
-// Files that go with the next message, dropped, pasted or chosen.
+// Files for the next message: dropped, pasted or chosen.
 
 import {at, icon, iconButton, make} from "./dom.js";
 
 /** @typedef {import("./turn.js").Attachment} Attachment */
 
 const MOST_BYTES = 512 * 1024;  // of a text file; a request has 1 MiB unless the server allows more
-const LARGEST_SIDE = 1024;  // pixels of an image; models see no more
+const LARGEST_SIDE = 1024;  // pixels of an image; models do not use more
 const QUALITY = 0.85;
 
 /** @type {Attachment[]} */
 let files = [];
 let seesImages = false;
 
-/** Say whether the model sees images. @param {boolean} value */
+/** Allow or refuse images. @param {boolean} value whether the model sees images */
 export function allowImages(value) {
   seesImages = value;
   at("file").accept = value ? "" : "text/*,.md,.py,.js,.ts,.c,.h,.cpp,.rs,.go,.java,.json,.yaml";
 }
 
-/** Take the files away, to send them. @returns {Attachment[]} */
+/** Return the files to send, and clear the list. @returns {Attachment[]} */
 export function taken() {
   const found = files;
   files = [];
@@ -28,7 +28,7 @@ export function taken() {
 
 export const any = () => files.length > 0;
 
-/** Add files. Throws an Error for what a message cannot have. @param {Iterable<File>} given */
+/** Add files, or show an error for a file that is not supported. @param {Iterable<File>} given */
 async function add(given) {
   try {
     for (const file of given)
@@ -42,24 +42,24 @@ async function add(given) {
 
 async function text(file) {
   if (file.size > MOST_BYTES)
-    throw Error(`${file.name} has ${file.size} bytes; a text file may have ${MOST_BYTES}.`);
+    throw Error(`${file.name} has ${file.size} bytes; the maximum is ${MOST_BYTES}.`);
   let text;
   try {
     text = new TextDecoder("utf-8", {fatal: true}).decode(await file.arrayBuffer());
   } catch {
     text = "\0";
   }
-  if (text.includes("\0")) throw Error(`${file.name} is not text in UTF-8; choose a text file.`);
+  if (text.includes("\0")) throw Error(`${file.name} is not UTF-8 text; choose a text file.`);
   return {name: file.name, text};
 }
 
 async function image(file) {
-  if (!seesImages) throw Error(`${file.name} is an image, and this model sees none.`);
+  if (!seesImages) throw Error(`${file.name} is an image, but this model cannot read images.`);
   let bitmap;
   try {
     bitmap = await createImageBitmap(file);
   } catch {
-    throw Error(`${file.name} is an image that the browser cannot read; choose a PNG or JPEG file.`);
+    throw Error(`The browser cannot read the image ${file.name}; choose a PNG or JPEG file.`);
   }
   const scale = Math.min(1, LARGEST_SIDE / Math.max(bitmap.width, bitmap.height));
   const canvas = make("canvas", {width: Math.max(1, Math.round(bitmap.width * scale)),
@@ -71,7 +71,7 @@ async function image(file) {
   return {name: file.name || "image", url: canvas.toDataURL(kind, QUALITY)};
 }
 
-/** An element for a file. @param {Attachment} file @param {...Node} tools */
+/** Make the element of a file. @param {Attachment} file @param {...Node} tools */
 export function chip(file, ...tools) {
   const made = make("li", {className: "chip"});
   if (file.url) made.append(make("img", {src: file.url, alt: file.name}));

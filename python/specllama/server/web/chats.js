@@ -1,4 +1,4 @@
-// The chats as they are stored.
+// The stored chats.
 
 import {change, read} from "./database.js";
 import {newId, textOf} from "./turn.js";
@@ -7,7 +7,7 @@ import {newId, textOf} from "./turn.js";
 /** @typedef {{id: string, title: string, time: number, last: string|null}} Chat */
 /** @typedef {{chat: Chat, turns: Turn[], traces: {id: string, chat: string, html: string}[]}} Whole */
 
-/** Tells other tabs what changed here. */
+/** Notifies other tabs of changes. */
 const channel = new BroadcastChannel("specllama");
 
 /** Call a function when another tab has changed a chat. @param {(id: string) => void} action */
@@ -44,7 +44,7 @@ export async function keep(chat, ...turns) {
   channel.postMessage(chat.id);
 }
 
-/** Store a turn that is being generated; other tabs learn of it at its end. @param {Turn} turn */
+/** Store a turn during its generation, without notifying other tabs. @param {Turn} turn */
 export const keepTurn = turn => change(store => store("turns").put(turn));
 
 /** Remove a turn. @param {Chat} chat @param {Turn} turn */
@@ -54,14 +54,14 @@ export const remove = (chat, turn) => change(store => {
   store("traces").delete(turn.id);
 });
 
-/** All that is stored of a chat. @param {Chat} chat @returns {Promise<Whole>} */
+/** A chat with its turns and traces. @param {Chat} chat @returns {Promise<Whole>} */
 export const whole = async chat => ({
   chat,
   turns: await turns(chat.id),
   traces: await read("traces", store => store.index("chat").getAll(chat.id)),
 });
 
-/** Store a chat as `whole` returned it. @param {Whole} one */
+/** Store a chat that `whole` returned. @param {Whole} one */
 export async function restore({chat, turns, traces}) {
   await change(store => {
     store("chats").put(chat);
@@ -81,7 +81,7 @@ export async function forget({chat, turns, traces}) {
   channel.postMessage(chat.id);
 }
 
-/** The identifiers of the chats with a text in a message. @param {string} text */
+/** The identifiers of the chats whose turns contain a text. @param {string} text */
 export async function withText(text) {
   const wanted = text.toLowerCase();
   const turns = await read("turns", store => store.getAll());

@@ -1,4 +1,4 @@
-// The same question plainly and with drafts, side by side.
+// The same question without and with drafts, side by side.
 
 import * as settings from "./settings.js";
 import * as work from "./work.js";
@@ -8,11 +8,11 @@ import {Generation} from "./generation.js";
 import {follow, toEnd} from "./view.js";
 import {message, newTurn, textOf} from "./turn.js";
 
-/** What is asked for on each side. */
+/** The fields of each side's request. */
 const SIDES = {plain: {"speculative.n_max": 0}, drafts: {}};
 const SEEDS = 2 ** 32;
 
-/** The meter of a side: tokens so far, and how many of them a second. */
+/** The meter of a side: tokens so far, and tokens per second. */
 class Meter {
   /** @param {string} name of the side */
   constructor(name) {
@@ -20,20 +20,20 @@ class Meter {
     this.text = at(`${name}-rate`);
   }
 
-  /** @param {Answer} answer @param {number} most tokens of both sides */
+  /** @param {Answer} answer @param {number} most the larger number of both sides */
   show(answer, most) {
     const {counted} = answer;
     this.bar.max = Math.max(most, 1);
     this.bar.value = counted.total;
     const figures = [`${counted.total} tokens`];
-    if (counted.rate) figures.push(`${counted.rate.toFixed(1)} per second`);
+    if (counted.rate) figures.push(`${counted.rate.toFixed(1)} tokens/s`);
     if (counted.perRound) figures.push(`${counted.perRound.toFixed(2)} per round`);
     this.text.textContent = figures.join(" · ");
   }
 }
 
 /**
- * Ask both sides. If one fails, the question is where one writes again.
+ * Ask both sides. If one fails, the question returns to the input field.
  * @param {string} text
  * @param {import("./turn.js").Attachment[]} files
  */
@@ -72,14 +72,14 @@ export async function compare(text, files) {
   follow();
 }
 
-/** What came of it. @param {Answer[]} answers the plain one first */
+/** The result. @param {Answer[]} answers the one without drafts first */
 function verdict([plain, drafts]) {
   const isSame = textOf(plain.turn) === textOf(drafts.turn);
   const ratio = drafts.counted.rate / plain.counted.rate;
   return [
-    make("strong", {}, Number.isFinite(ratio) && ratio > 0 ? `${ratio.toFixed(2)} ×` : "–"),
-    " the speed of plain decoding. ",
-    isSame ? "Both texts are the same, character by character."
-      : "The texts differ: where they part, two tokens were nearly as likely.",
+    make("strong", {}, Number.isFinite(ratio) && ratio > 0 ? `${ratio.toFixed(2)}×` : "–"),
+    " the speed without drafts. ",
+    isSame ? "Both texts are identical."
+      : "The texts differ: at the first difference, two tokens were almost equally likely.",
   ];
 }

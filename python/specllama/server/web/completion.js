@@ -9,7 +9,7 @@ import {Generation} from "./generation.js";
 import {textOf} from "./turn.js";
 import {follow, toEnd} from "./view.js";
 
-/** Most tokens unless the settings say. */
+/** The default of the maximum number of tokens. */
 export const MOST_TOKENS = 256;
 
 /** @typedef {import("./turn.js").Turn & {prompt: string, trace?: string}} Completion */
@@ -53,7 +53,7 @@ export async function complete(prompt) {
     if (textOf(answer.turn)) {
       save();
       equip(answer);
-      announce(`Answered: ${turn.figures.join(", ")}`);
+      announce(`Answer complete: ${turn.figures.join(", ")}`);
     } else showLast();
   }
 }

@@ -1,4 +1,4 @@
-// The conversation that is shown, and what is done with its turns.
+// The conversation on the page, and the actions on its turns.
 
 import * as chats from "./chats.js";
 import * as settings from "./settings.js";
@@ -13,41 +13,41 @@ import {message, newTurn, textOf} from "./turn.js";
 
 /** @typedef {import("./turn.js").Turn} Turn */
 
-const TITLE = 60;  // characters of a title that is made of the first message
+const TITLE = 60;  // characters of a title from the first message
 
 let chat = chats.fresh();
 /** @type {import("./tree.js").Turns} */
 let turns = new Map();
-/** The turns that have been shown, by identifier. @type {Map<string, Answer|Message>} */
+/** The turns that were shown, by identifier. @type {Map<string, Answer|Message>} */
 let views = new Map();
 let changed = () => {};
-let opened = 0;  // chats so far; one that was read slowly does not take the place of a later one
+let opened = 0;  // number of opened chats, so that a slow one does not replace a later one
 
 export const current = () => chat;
 
-/** Call a function whenever what is listed of chats changes. @param {() => void} action */
+/** Call a function when the list of chats changes. @param {() => void} action */
 export const onChange = action => { changed = action; };
 
 const shown = () => tree.path(turns, chat.last);
 
-/** Store the chat and some turns, and list it anew. @param {...Turn} some */
+/** Store the chat and some turns, and update the list. @param {...Turn} some */
 async function keep(...some) {
   await store(() => chats.keep(chat, ...some));
   changed();
 }
 
-/** Store something; say so if that fails. @param {() => Promise<void>} work */
+/** Store something, and show an error if that fails. @param {() => Promise<void>} work */
 async function store(work) {
   try {
     await work();
   } catch (error) {
     at("error").textContent =
-      `The browser does not store this chat (${error.name}), so it is gone when the page is left. `
-      + "Export it, or delete other chats.";
+      `The browser cannot store this chat (${error.name}). It is lost when you leave the page. `
+      + "Export it or delete other chats.";
   }
 }
 
-/** Show a chat; none: a new one. @param {string} [id] */
+/** Show a chat. @param {string} [id] undefined: a new chat */
 export async function open(id) {
   const number = ++opened;
   const found = id && await chats.chat(id);
@@ -61,7 +61,7 @@ export async function open(id) {
   toEnd();
 }
 
-/** Remove an answer that the page was left before. */
+/** Remove the last answer if it is empty because the page was left. */
 async function settle() {
   const last = turns.get(chat.last);
   if (last?.role === "assistant" && !textOf(last) && !last.thoughts?.length) await remove(last);
@@ -90,7 +90,7 @@ function show() {
 function view(turn) {
   if (!views.has(turn.id)) {
     const item = make("li", {className: turn.role,
-      "aria-label": turn.role === "user" ? "You" : "The model"});
+      "aria-label": turn.role === "user" ? "You" : "Assistant"});
     views.set(turn.id, turn.role === "user" ? new Message(item, turn)
       : new Answer(item, turn, {loadTrace: () => chats.trace(turn.id)}));
   }
@@ -104,13 +104,13 @@ function showContext() {
   at("used").textContent = `${used} tokens used`;
 }
 
-/** Do something that is not done while an answer is written. @param {() => any} action */
+/** Do something, unless an answer is being generated. @param {() => any} action */
 const whenIdle = action => work.attempt(() => {
   work.checkIdle();
   return action();
 });
 
-/** The same for something that asks the model. @param {() => any} action */
+/** The same for an action that needs valid settings. @param {() => any} action */
 const whenReady = action => whenIdle(() => {
   settings.check();
   return action();
@@ -126,13 +126,13 @@ function equip(turn) {
     ? () => one.edit("Send", text => whenReady(() => edit(turn, text)))
     : () => one.edit("Save", text => whenIdle(() => replace(turn, text)))));
   if (turn.role === "assistant") {
-    tools.push(tool("Again", "again", () => answer(turns.get(turn.parent))));
+    tools.push(tool("Regenerate", "again", () => answer(turns.get(turn.parent))));
     if (isLast && textOf(turn)) tools.push(tool("Continue", "go", () => goOn(turn)));
   } else if (isLast) tools.push(tool("Answer", "again", () => answer(turn)));
   one.setTools(...tools);
 }
 
-/** The buttons that go from one version of a turn to another. @param {Turn} turn */
+/** The buttons that switch between the versions of a turn. @param {Turn} turn */
 function choice(turn) {
   const all = tree.versions(turns, turn);
   if (all.length < 2) return [];
@@ -154,14 +154,14 @@ function choice(turn) {
 
 /** Send a message. @param {string} text @param {import("./turn.js").Attachment[]} files */
 export async function send(text, files) {
-  // A message that got no answer is replaced.
+  // The new message replaces one without an answer.
   const last = turns.get(chat.last);
   const turn = newTurn(chat.id, last?.role === "user" ? last.parent : chat.last, "user", text);
   if (files.length) turn.files = files;
   await say(turn);
 }
 
-/** Add a message, and have it answered. @param {Turn} turn */
+/** Add a message, and generate an answer. @param {Turn} turn */
 async function say(turn) {
   turns.set(turn.id, turn);
   chat.last = turn.id;
@@ -169,10 +169,10 @@ async function say(turn) {
   await answer(turn);
 }
 
-/** Have a message answered, in a new version. @param {Turn} turn */
+/** Generate a new version of the answer to a message. @param {Turn} turn */
 async function answer(turn) {
   const made = newTurn(chat.id, turn.id, "assistant");
-  made.back = chat.last;  // what is shown again if nothing comes
+  made.back = chat.last;  // shown again if the answer stays empty
   turns.set(made.id, made);
   chat.last = made.id;
   chat.time = Date.now();
@@ -182,10 +182,10 @@ async function answer(turn) {
   await generate(made, tree.path(turns, turn.id));
 }
 
-/** Have the model add to an answer. @param {Turn} turn */
+/** Let the model continue an answer. @param {Turn} turn */
 const goOn = turn => generate(turn, shown());
 
-/** @param {Turn} turn what is filled @param {Turn[]} before what the model reads */
+/** @param {Turn} turn the turn to fill @param {Turn[]} before the turns that the model reads */
 async function generate(turn, before) {
   const body = {...settings.wanted(), messages: settings.withSystem(before.map(message))};
   const one = view(turn);
@@ -205,7 +205,7 @@ async function finish(turn, one) {
   if (turn.parts.length || turn.thoughts?.length) {
     delete turn.back;
     await keep(turn);
-    announce(`Answered: ${(turn.figures ?? []).join(", ")}`);
+    announce(`Answer complete: ${(turn.figures ?? []).join(", ")}`);
   } else await remove(turn);
   one.ondraw = null;
   show();
@@ -218,7 +218,7 @@ async function edit(turn, text) {
   await say(made);
 }
 
-/** Put another version of an answer in its place. @param {Turn} turn @param {string} text */
+/** Replace an answer by an edited version. @param {Turn} turn @param {string} text */
 async function replace(turn, text) {
   const made = newTurn(chat.id, turn.parent, "assistant", text);
   made.figures = ["edited by you"];

@@ -1,8 +1,8 @@
-// What the browser stores of chats: an IndexedDB database.
+// The IndexedDB database of chats.
 //
 // chats: {id, title, time, last}. turns: see turn.js. traces: {id, chat, html}, by the turn's id.
 
-/** Stores, and whether their records are found by chat. */
+/** Stores, and whether they have an index by chat. */
 const STORES = {chats: false, turns: true, traces: true};
 
 /** @type {IDBDatabase|null} */
@@ -23,12 +23,12 @@ const opened = new Promise((resolve, reject) => {
   };
   request.onerror = () => reject(request.error);
 });
-opened.catch(() => {});  // each use below throws it
+opened.catch(() => {});  // `change` and `read` throw it
 
 /**
- * Change the database; all of the change is made, or none of it.
+ * Change the database, as one transaction.
  * @param {(store: (name: string) => IDBObjectStore) => void} work
- * @returns {Promise<void>} It throws a DOMException if there is no room.
+ * @returns {Promise<void>} Throws a DOMException if the storage is full.
  */
 export async function change(work) {
   if (database === null) await opened;
@@ -38,7 +38,7 @@ export async function change(work) {
     transaction.onabort = () => reject(transaction.error);
   });
   work(name => transaction.objectStore(name));
-  transaction.commit();  // so that it outlives the page
+  transaction.commit();  // so that it completes even if the page is left
   return done;
 }
 

@@ -1,4 +1,4 @@
-// Making elements.
+// Makes and finds elements.
 
 /** @param {string} id */
 export const at = id => document.getElementById(id);
@@ -18,7 +18,7 @@ export function make(tag, properties = {}, ...children) {
   return element;
 }
 
-/** Outlines of icons, on a square of 24. */
+/** Outlines of icons, in a square of 24 × 24. */
 const ICONS = {
   again: "M20 11a8 8 0 1 0-2.3 6.3M20 5v6h-6",
   attach: "M20 11.5l-8.2 8.2a5 5 0 0 1-7.1-7.1l8.6-8.6a3.3 3.3 0 0 1 4.7 4.7l-8.6 8.6"
@@ -48,7 +48,7 @@ export function icon(name) {
 }
 
 /**
- * Make a button with an icon, named by a tooltip. Its class is the first word of the name.
+ * Make a button with an icon and a tooltip. Its class is the first word of the name.
  * @param {string} name
  * @param {keyof ICONS} image
  * @param {(button: HTMLButtonElement) => void} action
@@ -62,8 +62,8 @@ export function iconButton(name, image, action) {
 }
 
 /**
- * Put a text on the clipboard, and show on the button whether that worked. Browsers allow it only
- * for pages from this machine or over https.
+ * Copy a text to the clipboard, and show on the button whether that worked. Browsers allow it only
+ * for pages from this machine or over HTTPS.
  * @param {string} text
  * @param {HTMLButtonElement} button
  */
@@ -76,7 +76,7 @@ export async function copy(text, button) {
     button.title = "Copied";
   } catch {
     button.replaceChildren(icon("close"));
-    button.title = "The browser does not allow it";
+    button.title = "The browser does not allow copying";
   }
   announce(button.title);
   setTimeout(() => {
@@ -85,7 +85,7 @@ export async function copy(text, button) {
   }, 2000);
 }
 
-/** Have a screen reader say something. @param {string} text */
+/** Announce a text to screen readers. @param {string} text */
 export function announce(text) {
   at("status").textContent = text;
 }

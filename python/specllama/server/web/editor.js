@@ -1,13 +1,13 @@
-// Changing the text of a turn in its place.
+// Edits the text of a turn in place.
 
 import {make} from "./dom.js";
 import {textOf} from "./turn.js";
 
 /**
- * Let one change the text of a turn. Escape leaves it as it was.
+ * Open an editor for the text of a turn. Escape discards the changes.
  * @param {{element: HTMLElement, turn: import("./turn.js").Turn}} view
- * @param {string} verb name of the button that ends it
- * @param {(text: string) => void} use what is done with the text
+ * @param {string} verb label of the submit button
+ * @param {(text: string) => void} use called with the new text
  */
 export function edit({element, turn}, verb, use) {
   if (element.querySelector(".editor")) return;

@@ -1,4 +1,4 @@
-// Chats as files: JSON, with all that is stored, and Markdown, with the turns that are shown.
+// Chats as files: JSON with everything that is stored, and Markdown with the visible turns.
 
 import {fresh} from "./chats.js";
 import {path} from "./tree.js";
@@ -14,7 +14,7 @@ const HEADINGS = {user: "## You", assistant: "## Assistant"};
 /** @param {Whole[]} chats */
 export const toJson = chats => JSON.stringify({format: FORMAT, chats}, null, 1);
 
-/** The turns that are shown, as Markdown. @param {Whole} one */
+/** The visible turns, as Markdown. @param {Whole} one */
 export function toMarkdown({chat, turns}) {
   const shown = path(new Map(turns.map(turn => [turn.id, turn])), chat.last);
   const texts = shown.map(turn => `${HEADINGS[turn.role]}\n\n${withFiles(turn)}\n`);
@@ -22,15 +22,15 @@ export function toMarkdown({chat, turns}) {
 }
 
 /**
- * Read a chat from Markdown that `toMarkdown` made. Files are a part of their message then.
+ * Read a chat from Markdown that `toMarkdown` made. Files become a part of their message.
  * @param {string} text
- * @returns {Whole[]} Throws an Error that says what is wrong.
+ * @returns {Whole[]} Throws an Error with a message for the user.
  */
 export function fromMarkdown(text) {
   const found = /^# (.*)\n\n(## (?:You|Assistant)\n[^]*)$/.exec(text.replace(/\r\n/g, "\n"));
   const [, title, rest] = found ?? [];
   if (rest === undefined)
-    throw Error("The file does not begin with “# Title” and “## You”; choose one exported here.");
+    throw Error("The file does not begin with “# Title” and “## You”; choose an exported chat.");
   const chat = {...fresh(), title};
   const turns = rest.split(/^(?=## (?:You|Assistant)\n)/m).map((one, index) => {
     const role = one.startsWith(HEADINGS.user) ? "user" : "assistant";
@@ -55,27 +55,27 @@ const isTurn = one => isText(one?.id) && (one.parent === null || isText(one.pare
   && isOptional(one.figures, value => isList(value, isText));
 
 /**
- * Read chats from JSON that `toJson` made. They get identifiers of their own, so nothing that is
- * stored is replaced.
+ * Read chats from JSON that `toJson` made. They get new identifiers, so they do not replace stored
+ * chats.
  * @param {string} text
- * @returns {Whole[]} Throws an Error that says what is wrong.
+ * @returns {Whole[]} Throws an Error with a message for the user.
  */
 export function fromJson(text) {
   let given;
   try {
     given = JSON.parse(text);
   } catch {
-    throw Error("The file is not JSON; choose one that was exported here.");
+    throw Error("The file is not JSON; choose a file with exported chats.");
   }
   if (given?.format !== FORMAT || !Array.isArray(given.chats))
-    throw Error("The file has no chats of specllama; choose one that was exported here.");
+    throw Error("The file has no specllama chats; choose a file with exported chats.");
   return given.chats.map(renamed);
 }
 
 /** @param {Whole} given @param {number} index @returns {Whole} */
 function renamed(given, index) {
   if (!isText(given?.chat?.title) || !isList(given.turns, isTurn))
-    throw Error(`Chat ${index + 1} of the file is damaged.`);
+    throw Error(`Chat ${index + 1} in the file is damaged.`);
   const names = new Map(given.turns.map(turn => [turn.id, newId()]));
   const chat = {...fresh(), title: given.chat.title, time: Number(given.chat.time) || Date.now(),
     last: names.get(given.chat.last) ?? null};

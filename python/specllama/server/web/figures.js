@@ -1,8 +1,8 @@
 // The figures of an answer.
 
-const percent = (part, whole) => `${Math.round(100 * part / whole)} %`;
+const percent = (part, whole) => `${Math.round(100 * part / whole)}%`;
 
-/** Counts what comes of a generation, and takes the times. */
+/** Counts the tokens of a generation, and measures its times. */
 export class Figures {
   constructor() {
     this.began = performance.now();
@@ -18,35 +18,35 @@ export class Figures {
     this.drafted += drafted ? 1 : 0;
   }
 
-  /** Tokens so far, also those that added no text. */
+  /** Tokens so far, including those without text. */
   get total() {
     return this.usage?.completion_tokens ?? this.tokens;
   }
 
-  /** Tokens per second so far; 0: not known yet. */
+  /** Tokens per second so far; 0 before the second token. */
   get rate() {
     return this.last > this.first ? (this.tokens - 1) / (this.last - this.first) * 1000 : 0;
   }
 
-  /** Tokens per round of the target: one of its own, and those of drafts; 0: not known yet. */
+  /** Tokens per round, one of them from the target; 0 until the server reports it. */
   get perRound() {
     const {predicted_rounds_n: rounds, draft_n_accepted: accepted} = this.timings ?? {};
     return rounds ? 1 + accepted / rounds : 0;
   }
 
-  /** The figures, each with its words. @returns {string[]} */
+  /** The figures as texts. @returns {string[]} */
   get texts() {
     const found = [`${this.total} tokens`];
-    if (this.rate) found.push(`${this.rate.toFixed(1)} per second`);
-    if (this.timings?.speedup) found.push(`${this.timings.speedup.toFixed(1)} × plain`);
+    if (this.rate) found.push(`${this.rate.toFixed(1)} tokens/s`);
+    if (this.timings?.speedup) found.push(`speedup ${this.timings.speedup.toFixed(1)}×`);
     if (this.perRound) found.push(`${this.perRound.toFixed(2)} tokens per round`);
     found.push(`${percent(this.drafted, this.tokens)} from drafts`);
-    if (this.usage?.drafted_tokens)
-      found.push(`${this.usage.accepted_tokens} of ${this.usage.drafted_tokens} drafted accepted`);
-    found.push(`first after ${((this.first - this.began) / 1000).toFixed(2)} s`);
+    const {accepted_tokens: accepted, drafted_tokens: drafted} = this.usage ?? {};
+    if (drafted) found.push(`${accepted} of ${drafted} drafted tokens accepted`);
+    found.push(`first token after ${((this.first - this.began) / 1000).toFixed(2)} s`);
     if (this.timings?.id_slot >= 0) found.push(`slot ${this.timings.id_slot}`);
     if (this.isStopped) found.push("stopped");
-    else if (this.reason === "length") found.push("cut at the most tokens");
+    else if (this.reason === "length") found.push("stopped at max tokens");
     return found;
   }
 }

@@ -1,17 +1,17 @@
-// A request whose answer is being written.
+// A request whose answer is being generated.
 
 import * as api from "./api.js";
 
-const SAVE_MS = 500;  // between two stores of a running answer
-const STOP_MS = 5000;  // that the server has to end an answer
+const SAVE_MS = 500;  // minimum time between two saves of a running answer
+const STOP_MS = 5000;  // time for the server to end an answer
 
 export class Generation {
   /**
-   * @param {import("./answer.js").Answer} answer what it fills
+   * @param {import("./answer.js").Answer} answer the answer to fill
    * @param {object} body of the request
    * @param {string} key
-   * @param {{save?: () => void, trace?: (html: string) => void}} [store] what keeps the answer and
-   *   its trace
+   * @param {{save?: () => void, trace?: (html: string) => void}} [store] functions that store the
+   *   answer and its trace
    */
   constructor(answer, body, key, {save, trace} = {}) {
     Object.assign(this, {answer, body, key, keepTrace: trace});
@@ -20,14 +20,14 @@ export class Generation {
     this.aborting = new AbortController();
   }
 
-  /** Store what there is so far. */
+  /** Store the answer so far. */
   save() {
     this.answer.drawing.now();
     this.keep();
   }
 
-  /** Fill the answer, unless it was stopped before. Throws an Error if nothing came, or what came
-      is not whole. */
+  /** Fill the answer, unless it was stopped before. Throws an Error if the answer is empty or
+      incomplete. */
   async run() {
     const {answer} = this;
     if (this.isStopped) return;
@@ -46,7 +46,7 @@ export class Generation {
         saved = performance.now();
       }
       if (!answer.counted.tokens && !this.isStopped)
-        throw Error("The model ended its answer before it began.");
+        throw Error("The model returned an empty answer.");
     } catch (error) {
       if (error.name !== "AbortError") throw error;
     } finally {
@@ -54,7 +54,7 @@ export class Generation {
     }
   }
 
-  /** End it; the server then gives what it has with its trace. A second call does not wait. */
+  /** Stop it; the server then sends the trace of the answer so far. A second call does not wait. */
   async stop() {
     const isFirst = !this.isStopped;
     this.isStopped = true;

@@ -1,11 +1,11 @@
-// Markdown as elements. The text is a stranger's: what comes out has no scripts, no styles, no
-// images, and links to the web only.
+// Converts Markdown to elements. The text is untrusted: the result has no scripts, styles or
+// images, and its links lead to the web only.
 
 import {math} from "./math.js";
 
 const DEEPEST = 30;  // levels of quotes and lists
 const LONGEST_CODE = 100_000;  // characters that are highlighted
-const LONGEST_OPEN = 4000;  // characters that are highlighted while more of them come
+const LONGEST_OPEN = 4000;  // characters that are highlighted while the code grows
 
 const TAGS = ["a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6",
   "hr", "li", "ol", "p", "pre", "s", "span", "strong", "table", "tbody", "td", "th", "thead", "tr",
@@ -26,7 +26,7 @@ function highlight(code, language) {
 
 parser.validateLink = url => /^(https?|mailto):/i.test(url.trim());
 
-// An image would be asked for from elsewhere, so a link to it is shown.
+// An image would be loaded from another server, so it becomes a link.
 parser.renderer.rules.image = (tokens, index) => {
   const {attrs, content} = tokens[index];
   const url = Object.fromEntries(attrs).src;
@@ -40,7 +40,7 @@ for (const name of ["th_open", "td_open"])
     return `<${tokens[index].tag}${side ? ` class="${side}"` : ""}>`;
   };
 
-// Deeper levels are shown as they were written: nobody reads them, and browsers lay them out slowly.
+// Deeper levels stay plain text: they are not readable, and browsers lay them out slowly.
 parser.block.ruler.before("table", "deep", (state, begin, end) => {
   if (state.level < DEEPEST) return false;
   const [open, inline, close] =
@@ -66,14 +66,14 @@ function lineStarts(text) {
  * @typedef {object} Block
  * @property {number} begin offset in the text
  * @property {number} end
- * @property {boolean} isCertain whether its first line is whole, so that it is sure to begin here
- * @property {(isOpen: boolean) => DocumentFragment} render isOpen: more of it may come
+ * @property {boolean} isCertain whether its first line is complete, so it begins here
+ * @property {(isOpen: boolean) => DocumentFragment} render isOpen: whether it may still grow
  */
 
 /**
  * Split a text into blocks.
  * @param {string} text
- * @param {object} [links] the definitions of links found so far, which are added to
+ * @param {object} [links] the definitions of links found so far; new ones are added
  * @returns {Block[]}
  */
 export function blocks(text, links = {}) {

@@ -1,12 +1,12 @@
-// Formulas in Markdown: they stay as they were written.
+// Formulas in Markdown. They stay plain text.
 
-const LONGEST = 2000;  // characters of a formula, so that a lone mark costs little
+const LONGEST = 2000;  // characters of a formula; limits the search after a single mark
 
-/** What begins a formula, and what ends it. */
+/** The marks that open and close a formula. */
 const MARKS = [["$$", "$$"], ["\\[", "\\]"], ["\\(", "\\)"], ["$", "$"]];
 
 /**
- * Return the end of the formula that begins at an index; -1: there is none.
+ * Return the end of the formula that begins at an index; -1 if there is none.
  * @param {string} text
  * @param {number} begin
  */
@@ -18,13 +18,13 @@ function endOf(text, begin) {
   const length = text.slice(from, from + LONGEST).indexOf(close);
   if (length < 1) return -1;
   const end = from + length + close.length;
-  // Two prices in a sentence are no formula.
+  // Two prices in a sentence are not a formula.
   const isPrice = open === "$" && (/\s/.test(text[from]) || /\s/.test(text[from + length - 1])
     || /\d/.test(text[end] ?? ""));
   return isPrice ? -1 : end;
 }
 
-/** Lines that are a formula by themselves; in these a minus does not begin a list. */
+/** Formulas on their own lines, where a minus does not begin a list. */
 function lines(state, begin, last, silent) {
   const from = state.bMarks[begin] + state.tShift[begin];
   const close = {"$$": "$$", "\\[": "\\]"}[state.src.slice(from, from + 2)];

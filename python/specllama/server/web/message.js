@@ -1,4 +1,4 @@
-// A message of the reader on the page.
+// A user's message on the page.
 
 import {chip} from "./attachments.js";
 import {copy, iconButton, make} from "./dom.js";
@@ -8,7 +8,7 @@ import {textOf} from "./turn.js";
 /** @typedef {import("./turn.js").Turn} Turn */
 
 export class Message {
-  /** @param {HTMLElement} element what it fills @param {Turn} turn */
+  /** @param {HTMLElement} element the element to fill @param {Turn} turn */
   constructor(element, turn) {
     this.element = element;
     this.turn = turn;
@@ -25,7 +25,7 @@ export class Message {
       iconButton("Copy", "copy", button => copy(textOf(this.turn), button)), ...buttons);
   }
 
-  /** Let one write another version; see `edit`. */
+  /** Open an editor for another version; see `edit`. */
   edit(verb, use) {
     edit(this, verb, use);
   }

@@ -1,4 +1,4 @@
-// The page: what is written is sent, in one of three modes.
+// The page: sends the user's text, in one of three modes.
 
 import "./sidebar.js";
 import * as attachments from "./attachments.js";
@@ -13,14 +13,14 @@ import {at} from "./dom.js";
 
 const touch = matchMedia("(pointer: coarse)");
 
-/** What the modes are called where one writes, and what Enter does. */
+/** The texts around the input field in each mode. */
 const MODES = {
-  chat: {verb: "Send", hint: "Message", most: "all", content: "turns",
-    keys: "Enter sends, Shift+Enter begins a line, Esc stops"},
-  compare: {verb: "Compare", hint: "A question for both sides", most: "all", content: "question",
-    keys: "Enter asks both sides, Esc stops"},
-  completion: {verb: "Generate", hint: "A text to continue", most: MOST_TOKENS,
-    content: "completion", keys: "Ctrl+Enter generates, Esc stops"},
+  chat: {verb: "Send", hint: "Message", most: "no limit", content: "turns",
+    keys: "Enter to send, Shift+Enter for a new line, Esc to stop"},
+  compare: {verb: "Compare", hint: "Question for both sides", most: "no limit", content: "question",
+    keys: "Enter to ask both sides, Esc to stop"},
+  completion: {verb: "Generate", hint: "Text to continue", most: MOST_TOKENS,
+    content: "completion", keys: "Ctrl+Enter to generate, Esc to stop"},
 };
 
 const DO = {chat: conversation.send, compare, completion: complete};
@@ -51,7 +51,7 @@ at("form").addEventListener("submit", submitted => {
 });
 
 // Enter sends a message, as in other chats. It does not send a text to continue, which may need
-// line breaks, and sends nothing on touch screens, which have the button.
+// line breaks. On touch screens only the button sends.
 at("prompt").addEventListener("keydown", key => {
   if (key.key !== "Enter" || key.isComposing) return;
   const sends = key.ctrlKey || key.metaKey

@@ -1,11 +1,11 @@
-// A Markdown text on the page that grows while it comes.
+// A Markdown text on the page that grows during its generation.
 
 import {copy, iconButton, make} from "./dom.js";
 import {blocks} from "./markdown.js";
 import {ranges, tint} from "./tint.js";
 import {joined} from "./turn.js";
 
-const PAUSE = 3;  // times what the last drawing took: the page stays free for most of the time
+const PAUSE = 3;  // times the duration of the last drawing, so that the page stays responsive
 
 export class Prose {
   constructor() {
@@ -13,15 +13,15 @@ export class Prose {
     this.#restart();
   }
 
-  /** Show a text. Blocks that cannot change any more stay as they are. @param {Part[]} parts
-      @param {boolean} whole whether nothing more comes */
+  /** Show a text. Finished blocks stay as they are. @param {Part[]} parts
+      @param {boolean} whole whether the text is complete */
   show(parts, whole) {
     const text = joined(parts);
     if (!text.startsWith(this.#done)) this.#restart();
     const drafted = ranges(parts);
     const from = this.#done.length;
     const found = blocks(text.slice(from), this.#links);
-    // A link may be defined behind its use, and the definition was not whole at first.
+    // A link's definition may come after its use, and may have been incomplete before.
     if (whole && from && this.#links.references) {
       this.#restart();
       this.show(parts, true);
@@ -40,10 +40,10 @@ export class Prose {
     if (found[last]) this.#done = text.slice(0, from + found[last].begin);
   }
 
-  /** The text of the blocks that are finished. */
+  /** The text of the finished blocks. */
   #done;
   #links;
-  /** Nodes of the others. @type {ChildNode[]} */
+  /** The nodes of the other blocks. @type {ChildNode[]} */
   #open;
 
   #restart() {
@@ -54,7 +54,7 @@ export class Prose {
   }
 }
 
-/** Give code blocks their head, and let wide tables scroll. @param {DocumentFragment} fragment */
+/** Add heads to code blocks, and make wide tables scroll. @param {DocumentFragment} fragment */
 function dress(fragment) {
   for (const code of fragment.querySelectorAll("pre > code")) {
     const language = /\blanguage-(\S+)/.exec(code.className)?.[1] ?? "";
@@ -75,9 +75,7 @@ function dress(fragment) {
   }
 }
 
-/**
- * Draws at most once a frame, and less often if drawing takes long.
- */
+/** Draws at most once per frame, and less often if drawing is slow. */
 export class Drawing {
   /** @param {() => void} draw */
   constructor(draw) {
@@ -86,7 +84,7 @@ export class Drawing {
     this.free = 0;
   }
 
-  /** Have it drawn soon. */
+  /** Request a drawing. */
   ask() {
     this.asked ||= requestAnimationFrame(() => {
       this.asked = 0;

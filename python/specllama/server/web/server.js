@@ -1,11 +1,11 @@
-// What the page knows of the server: its models, and how busy it is.
+// The state of the server on the page: its models and its load.
 
 import * as api from "./api.js";
 import * as settings from "./settings.js";
 import {allowImages} from "./attachments.js";
 import {at} from "./dom.js";
 
-const LOOK_MS = 2000;
+const LOOK_MS = 2000;  // between two requests for the load
 
 let model = null;
 let showMode = () => {};
@@ -21,7 +21,7 @@ async function connect() {
   }
   if (models === null) {
     model = null;
-    at("model").textContent = "an API key is needed";
+    at("model").textContent = "API key required";
     settings.open(at("key"));
     return;
   }
@@ -30,10 +30,10 @@ async function connect() {
   at("models").hidden = models.length === 1;
   at("models").replaceChildren(
     ...models.map(one => new Option(one.id, one.id, false, one === model)));
-  // What a model is shows once it was loaded.
+  // A model's details are known after it was loaded once.
   const {description, n_ctx, chat} = model.meta ?? {chat: true};
-  at("model").textContent = description === undefined ? `${model.id} · not loaded yet`
-    : `${model.id} · ${description} · ${n_ctx} tokens of context`;
+  at("model").textContent = description === undefined ? `${model.id} · not loaded`
+    : `${model.id} · ${description} · context ${n_ctx} tokens`;
   at("model").title = at("model").textContent;
   if (n_ctx) at("context").max = n_ctx;
   for (const one of document.getElementsByName("mode")) {
@@ -46,7 +46,7 @@ async function connect() {
   if (description !== undefined) await learn(model.id);
 }
 
-/** Ask for what else than text the model reads, and whether it answers two at once. */
+/** Ask whether the model reads images and can answer two requests at once. */
 async function learn(id) {
   const {modalities, total_slots} = await api.properties(id, at("key").value).catch(() => ({}));
   allowImages(modalities?.vision === true);
@@ -54,12 +54,12 @@ async function learn(id) {
   at("at-once").disabled = !(total_slots > 1);
 }
 
-/** Show how busy the server is, again and again. */
+/** Show the server's load, repeatedly. */
 async function look() {
   try {
     const {running, waiting} = await api.load();
     at("load").hidden = running + waiting === 0;
-    at("load").textContent = `${running} at work, ${waiting} waiting`;
+    at("load").textContent = `${running} running, ${waiting} waiting`;
     if (model === null && at("model").textContent === api.SILENT) await connect();
   } catch (error) {
     at("model").textContent = error.message;
@@ -68,7 +68,7 @@ async function look() {
   setTimeout(look, LOOK_MS);
 }
 
-/** Begin. @param {() => void} action what is done when the modes that can be chosen are known */
+/** Begin. @param {() => void} action called when the available modes are known */
 export function start(action) {
   showMode = action;
   at("key").addEventListener("change", connect);

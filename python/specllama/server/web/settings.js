@@ -1,4 +1,4 @@
-// The settings of the page: how answers are generated, and what to do.
+// The settings of the page: options of generations, and the mode.
 
 import * as storage from "./storage.js";
 import {at} from "./dom.js";
@@ -9,7 +9,7 @@ const KEPT = [...NUMBERS, "stop", "system"];
 /** "chat", "compare" or "completion". */
 export const mode = () => document.querySelector("[name=mode]:checked").value;
 
-/** Return the fields of a request that the settings say. */
+/** Return the request's fields for the settings. */
 export function wanted() {
   const body = {temperature: 0};
   for (const name of NUMBERS) if (at(name).value !== "") body[name] = Number(at(name).value);
@@ -18,13 +18,13 @@ export function wanted() {
   return body;
 }
 
-/** The messages of a request, after the system message. @param {object[]} messages */
+/** The messages of a request, with the system message first. @param {object[]} messages */
 export function withSystem(messages) {
   const system = at("system").value;
   return system ? [{role: "system", content: system}, ...messages] : messages;
 }
 
-/** Throw an Error that names the first invalid setting, and show that setting. */
+/** Throw an Error that names the first invalid setting, and show this setting. */
 export function check() {
   const wrong = at("settings").querySelector("input:invalid");
   if (wrong === null) return;
@@ -32,7 +32,7 @@ export function check() {
   throw Error(`${wrong.parentElement.textContent.trim()}: ${wrong.validationMessage}`);
 }
 
-/** Show the settings, and one of them. @param {HTMLElement} [field] */
+/** Show the settings. @param {HTMLElement} [field] the setting to focus */
 export function open(field) {
   if (!at("settings").open) at("settings").showModal();
   field?.focus();
@@ -40,7 +40,7 @@ export function open(field) {
 
 const showTint = () => { document.body.dataset.tint = at("tint").checked ? "on" : "off"; };
 
-/** Show the settings as they are stored. */
+/** Show the stored settings. */
 export function show() {
   const values = storage.settings();
   for (const name of KEPT) at(name).value = values[name] ?? "";
@@ -58,5 +58,5 @@ at("settings").addEventListener("input", keep);
 at("modes").addEventListener("change", keep);
 at("show-settings").addEventListener("click", () => open());
 at("settings").addEventListener("click", event => {
-  if (event.target === at("settings")) at("settings").close();  // beside it
+  if (event.target === at("settings")) at("settings").close();  // a click outside
 });

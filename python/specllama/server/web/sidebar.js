@@ -1,4 +1,4 @@
-// The list of chats: search, export, import, deleting.
+// The list of chats: search, export, import, delete.
 
 import * as chats from "./chats.js";
 import * as conversation from "./conversation.js";
@@ -9,19 +9,19 @@ import {at, download, iconButton, make} from "./dom.js";
 /** @typedef {import("./chats.js").Chat} Chat */
 
 const UNDO_MS = 8000;
-const TYPING_MS = 150;  // after which the search begins
+const TYPING_MS = 150;  // pause in typing before the search begins
 const wide = matchMedia("(min-width: 56.01rem)");
 
-/** Do something with a chat, when nothing is being generated. @param {() => any} action */
+/** Do something with a chat, unless an answer is being generated. @param {() => any} action */
 const whenIdle = action => work.attempt(() => {
   work.checkIdle();
   return action();
 });
 
 let typing = 0;
-let listed = 0;  // lists made so far; an older one must not come after a newer one
+let listed = 0;  // number of lists, so that a slow one does not replace a later one
 
-/** List the chats that the search finds. */
+/** List the chats that match the search. */
 export async function list() {
   const number = ++listed;
   const wanted = at("search").value.trim();
@@ -33,16 +33,16 @@ export async function list() {
       all = all.filter(one => found.has(one.id)
         || one.title.toLowerCase().includes(wanted.toLowerCase()));
     }
-  } catch { /* the browser stores nothing, and `keep` says so */ }
+  } catch { /* the browser stores nothing; `keep` shows the error */ }
   if (number !== listed) return;
   at("chats").replaceChildren(...all.map(item));
   at("none").hidden = all.length > 0;
-  at("none").textContent = wanted ? "No chat has this text." : "No chats yet.";
+  at("none").textContent = wanted ? "No chats found." : "No chats yet.";
 }
 
 /** @param {Chat} chat */
 function item(chat) {
-  const title = chat.title || "…";
+  const title = chat.title || "Untitled";
   const open = make("button", {type: "button", className: "open", title,
     "aria-current": String(chat.id === conversation.current().id)}, title);
   open.addEventListener("click", () => whenIdle(() => show(chat.id)));
@@ -50,11 +50,12 @@ function item(chat) {
     iconButton(`Delete ${title}`, "delete", () => whenIdle(() => remove(chat))));
 }
 
-/** Show a chat; none: a new one. @param {string} [id] */
+/** Show a chat. @param {string} [id] undefined: a new chat */
 export async function show(id) {
   await conversation.open(id);
   if (!wide.matches) toggle(false);
-  if (!matchMedia("(pointer: coarse)").matches) at("prompt").focus();  // else the keyboard opens
+  // On touch screens, focus would open the keyboard.
+  if (!matchMedia("(pointer: coarse)").matches) at("prompt").focus();
 }
 
 /** @param {Chat} chat */
@@ -76,7 +77,7 @@ async function remove(chat) {
   setTimeout(() => toast.remove(), UNDO_MS);
 }
 
-/** A title as the name of a file. @param {string} title */
+/** A file name for a title. @param {string} title */
 const fileName = title => title.replace(/[^\p{L}\p{N} -]/gu, "").trim().slice(0, 60) || "chat";
 
 const MAKERS = {
@@ -117,7 +118,7 @@ function toggle(isOpen) {
   at("show-past").setAttribute("aria-expanded", String(isOpen));
   at("past").inert = !isOpen;
   for (const one of document.querySelectorAll("main, body > header"))
-    one.inert = isOpen && !wide.matches;  // it is behind the list
+    one.inert = isOpen && !wide.matches;  // the list covers it
 }
 
 at("show-past").addEventListener("click", () => {

@@ -1,5 +1,5 @@
-// What the browser stores besides chats: settings, the last completion, and a text not sent yet.
-// Never the API key.
+// Data that the browser stores in addition to chats: settings, the last completion, and the unsent
+// text. The API key is never stored.
 
 const SETTINGS = "specllama.settings";
 const COMPLETION = "specllama.completion";
@@ -23,12 +23,12 @@ export const settings = () => read(SETTINGS) ?? {};
 /** @param {object} values */
 export const keepSettings = values => write(SETTINGS, values);
 
-/** The last completion, a turn with its prompt and its trace; null: there is none. */
+/** The last completion, a turn with its prompt and its trace; null if there is none. */
 export const completion = () => read(COMPLETION);
 /** @param {object} turn */
 export const keepCompletion = turn => write(COMPLETION, turn);
 
-/** What was written but not sent in this tab. */
+/** The unsent text of this tab. */
 export function prompt() {
   try {
     return sessionStorage.getItem(PROMPT) ?? "";

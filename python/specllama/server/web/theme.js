@@ -1,5 +1,5 @@
-// The colour scheme that the reader has chosen. A script of its own in the head, so that the page
-// never shows in the other one.
+// The colour scheme that the user has chosen. It is a separate script in the head, so that the page
+// never appears in another scheme.
 
 "use strict";
 

@@ -1,13 +1,13 @@
-// Tints what came from drafts, in a plain text and in rendered Markdown.
+// Highlights drafted text, in plain text and in rendered Markdown.
 
 import {make} from "./dom.js";
 import {append} from "./turn.js";
 
 /** @typedef {import("./turn.js").Part} Part */
 
-const NEAR = 16;  // characters among which a single one is looked for
+const NEAR = 16;  // characters in which a single character is searched
 
-/** Elements with line breaks between their children, which are not in the source. */
+/** Elements with line breaks between their children that are not in the source. */
 const BETWEEN = new Set(["BLOCKQUOTE", "LI", "OL", "TABLE", "TBODY", "THEAD", "TR", "UL"]);
 
 /** Whether a node has text of the source. @param {Text} node @param {Node} root */
@@ -34,7 +34,7 @@ export function ranges(parts) {
 /** Whether a text is one character. */
 const isSingle = text => text.length === String.fromCodePoint(text.codePointAt(0)).length;
 
-/** The pieces of a text that are looked for next if the whole is not found. */
+/** Split a text into pieces to search for, if the whole text was not found. */
 function* smaller(text) {
   for (const between of [/(?<=\n)/, /(?<=\s)(?=\S)/, /(?<=[^\p{L}\p{N}])|(?=[^\p{L}\p{N}])/u]) {
     const pieces = text.split(between);
@@ -44,12 +44,11 @@ function* smaller(text) {
 }
 
 /**
- * Finds where in the source the texts of its rendering are, one after the other. Each is looked for
- * behind the last one. The first place that fits is never behind the true one, so a wrong guess is
- * mended by the next text.
+ * Finds the texts of a rendering in its source, one after the other. Each search begins after the
+ * last match. The first match is never after the true place, so the next text corrects a wrong one.
  */
 class Aligner {
-  /** @param {string} source @param {number} at @param {number} end of the part to look in */
+  /** @param {string} source @param {number} at @param {number} end of the part to search */
   constructor(source, at, end) {
     this.source = source;
     this.at = at;
@@ -62,12 +61,12 @@ class Aligner {
     const end = isSingle(text) ? Math.min(this.at + NEAR, this.end) : this.end;
     const found = this.source.slice(this.at, end).indexOf(text);
     if (found >= 0) return this.at + found;
-    if (!isSingle(text)) this.missing.add(text);  // neither is it behind any later place
+    if (!isSingle(text)) this.missing.add(text);  // it is not after a later place either
     return -1;
   }
 
-  /** Yield [piece, its place]. What is written otherwise in the source, such as an entity, has the
-      place of what follows. @param {string} text */
+  /** Yield [piece, its place]. A piece that the source writes differently, such as an entity, gets
+      the place of the next piece. @param {string} text */
   *places(text) {
     const found = this.#find(text);
     if (found >= 0) this.at = found + text.length;
@@ -77,7 +76,7 @@ class Aligner {
 }
 
 /**
- * Tint the drafted texts below a node.
+ * Highlight the drafted texts below a node.
  * @param {Node} root the rendering of a part of the source
  * @param {string} source
  * @param {[number, number]} part offsets of that part
@@ -89,7 +88,7 @@ export function tint(root, source, [begin, end], drafted) {
   while (walker.nextNode())
     if (isText(walker.currentNode, root)) nodes.push(walker.currentNode);
   const aligner = new Aligner(source, begin, end);
-  let next = 0;  // of the drafted ranges, those before end at or before the place
+  let next = 0;  // index of the first drafted range that ends after the place
   for (const node of nodes) {
     const parts = [];
     for (const [piece, place] of aligner.places(node.data)) {

@@ -1,27 +1,27 @@
-// The picture of a trace, as drawn by the server, made usable without a mouse.
+// The server's picture of a trace, made usable without a mouse.
 
 import {make} from "./dom.js";
 
-// The server escapes every text in a trace, but one may also come from an imported file.
+// The server escapes all texts in a trace, but an imported file may contain anything.
 const CLEAN = {
   ALLOWED_TAGS: ["del", "div", "p", "path", "span", "strong", "svg"],
   ALLOWED_ATTR: ["aria-label", "class", "d", "height", "role", "title", "width"],
   RETURN_DOM_FRAGMENT: true,
 };
 
-/** The styles in a trace; here those of trace.css do. */
+/** The styles in a trace. The page uses trace.css instead. */
 const STYLES = /<style>.*?<\/style>/gs;
 
 /**
- * Return an element that shows a trace. Below it is what hovering over a token would show, for the
- * token that was tapped or reached by the arrow keys.
+ * Return an element that shows a trace. Below it are the details of the token that was tapped or
+ * reached with the arrow keys. They are the same as in the token's tooltip.
  * @param {string} html
  */
 export function picture(html) {
-  const told = make("output", {},
-    "Tap a token, or go to it with the arrow keys, to see where it came from.");
+  const details = make("output", {},
+    "Tap a token or use the arrow keys to see where it came from.");
   const box = make("div", {className: "picture"},
-    globalThis.DOMPurify.sanitize(html.replace(STYLES, ""), CLEAN), told);
+    globalThis.DOMPurify.sanitize(html.replace(STYLES, ""), CLEAN), details);
   const tokens = [...box.querySelectorAll(".round [title]")];
   let current = -1;
   const go = index => {
@@ -30,16 +30,16 @@ export function picture(html) {
     current = index;
     tokens[current].dataset.current = "";
     tokens[current].scrollIntoView({block: "nearest"});
-    told.textContent = tokens[current].title;
-    told.scrollIntoView({block: "nearest"});
+    details.textContent = tokens[current].title;
+    details.scrollIntoView({block: "nearest"});
   };
   const text = box.querySelector(".text");
-  if (text === null) return box;  // of a damaged file
+  if (text === null) return box;  // a damaged file
   const strip = box.querySelector(".strip");
-  if (strip) strip.tabIndex = 0;  // so that keys scroll it
+  if (strip) strip.tabIndex = 0;  // so that keys can scroll it
   text.tabIndex = 0;
   text.setAttribute("role", "group");
-  text.setAttribute("aria-label", "Tokens; the arrow keys go from one to the next");
+  text.setAttribute("aria-label", "Tokens; use the arrow keys to move between them");
   text.addEventListener("click", event => go(tokens.indexOf(event.target.closest("[title]"))));
   text.addEventListener("keydown", event => {
     const step = {ArrowRight: 1, ArrowLeft: -1, ArrowDown: 10, ArrowUp: -10}[event.key];

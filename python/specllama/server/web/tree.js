@@ -19,7 +19,7 @@ export function path(turns, last) {
   return found.reverse();
 }
 
-/** The versions of a turn, itself among them, the oldest first. @param {Turns} turns */
+/** The versions of a turn, including itself, the oldest first. @param {Turns} turns */
 export const versions = (turns, turn) => children(turns, turn.parent);
 
 /** @param {Turns} turns @param {string|null} id */
@@ -28,7 +28,7 @@ const children = (turns, id) => [...turns.values()].filter(one => one.parent ===
 
 /** The last turn of the newest branch after a turn. @param {Turns} turns @param {Turn} turn */
 export function latest(turns, turn) {
-  const seen = new Set();  // of a damaged chat, whose turns go in a circle
+  const seen = new Set();  // the turns of a damaged chat may form a circle
   for (let next = turn; next && !seen.has(next); next = children(turns, turn.id).at(-1)) {
     seen.add(next);
     turn = next;

@@ -24,7 +24,7 @@
  * @property {Attachment[]} [files]
  * @property {string[]} [figures]
  * @property {number} [used] tokens of the context after it
- * @property {boolean} [running] being generated; also if the page was left then
+ * @property {boolean} [running] whether it was being generated when it was stored
  */
 
 /** A new identifier. */
@@ -58,7 +58,7 @@ export function append(parts, text, drafted) {
   else parts.push([text, drafted]);
 }
 
-/** Longest run of backticks, and one more: a fence around a text. */
+/** A fence around a text: longer than any run of backticks in it. */
 const fence = text =>
   "`".repeat(Math.max(2, ...(text.match(/`+/g) ?? []).map(one => one.length)) + 1);
 

@@ -1,21 +1,21 @@
-// The scrolled part of the page: it stays at the end while an answer comes, unless one scrolls up.
+// The scrolling part of the page. It follows a growing answer, unless the user scrolls up.
 
 import {at} from "./dom.js";
 
-const NEAR = 60;  // pixels from the end that count as the end
+const NEAR = 60;  // pixels from the end that still count as the end
 
 const view = at("answers");
 let following = true;
 
 const isAtEnd = () => view.scrollHeight - view.scrollTop - view.clientHeight < NEAR;
 
-/** Go to the end. */
+/** Scroll to the end. */
 export function toEnd() {
   view.scrollTop = view.scrollHeight;
   following = true;
 }
 
-/** Go to the end if the view was there. */
+/** Scroll to the end if the view was there. */
 export function follow() {
   if (following) view.scrollTop = view.scrollHeight;
   at("to-end").hidden = isAtEnd();

@@ -1,21 +1,21 @@
-// What is being generated: one thing at a time.
+// The running generations. Only one action at a time generates.
 
 import {at} from "./dom.js";
 
 /** @type {import("./generation.js").Generation[]|null} */
 let running = null;
 
-/** Whether the page is being left: requests now fail, which must not count as their end. */
+/** Whether the page is being left. Requests fail then, but their answers have not ended. */
 export let isLeft = false;
 
 export const isRunning = () => running !== null;
 
 /** Throw an Error if something is being generated. */
 export function checkIdle() {
-  if (running) throw Error("An answer is being written. Stop it first (Esc).");
+  if (running) throw Error("An answer is being generated. Stop it first (Esc).");
 }
 
-/** Do something, and show the error that it throws. @param {() => any} action */
+/** Do something, and show its error if it throws one. @param {() => any} action */
 export async function attempt(action) {
   try {
     at("error").textContent = "";
@@ -28,7 +28,7 @@ export async function attempt(action) {
 /**
  * Run generations to their ends.
  * @param {import("./generation.js").Generation[]} generations
- * @param {boolean} atOnce side by side, or one after the other
+ * @param {boolean} atOnce whether they run at once or one after the other
  */
 export async function run(generations, atOnce = true) {
   running = generations;
@@ -43,7 +43,7 @@ export async function run(generations, atOnce = true) {
   }
 }
 
-/** Wait for all, and throw the first error that one of them threw. @param {Promise<void>[]} all */
+/** Wait for all, and throw the first error, if any. @param {Promise<void>[]} all */
 async function together(all) {
   const failed = (await Promise.allSettled(all)).find(one => one.status === "rejected");
   if (failed) throw failed.reason;
@@ -63,7 +63,7 @@ addEventListener("pagehide", () => {
   isLeft = running !== null;
   for (const one of running ?? []) one.save();
 });
-// The page comes back as it was left, but its request is gone. What was stored is not.
+// The browser restores the page as it was, but its request is gone. The stored answer is not.
 addEventListener("pageshow", event => {
   if (event.persisted && isLeft) location.reload();
 });
