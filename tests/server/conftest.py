@@ -1,5 +1,5 @@
-"""The server that most tests of servers ask. A module may say how its own differs: SESSION has
-options of its session, SETTINGS those of the server."""
+"""The server of most tests here. A module may change the session's options with SESSION, and the
+server's with SETTINGS."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specllama import SpecSession
 
 @pytest.fixture(scope="module")
 def session(request: pytest.FixtureRequest) -> Iterator[SpecSession]:
-    """The bundled model."""
+    """A session with the bundled model."""
     with SpecSession(**(EXACT | FIXED | getattr(request.module, "SESSION", {}))) as opened:
         yield opened
 

@@ -1,7 +1,7 @@
-"""Real clients against the real server, with a small model that chats.
+"""Real clients with the real server, and a small model that chats.
 
-What a model of this size says is of no account: that each client sends what it sends, and reads
-what comes back, is.
+The answers of such a small model do not matter. The tests check that the server accepts each
+client's requests, and that the client can read the answers.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def server(smollm2: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def loop() -> Iterator[None]:
-    """An event loop for clients that take the thread's, and leave one of their own open if it has
-    none."""
+    """An event loop for clients that use the thread's loop. Without one they leave their own loop
+    open."""
     with closing(asyncio.new_event_loop()) as made:
         asyncio.set_event_loop(made)
         yield
@@ -85,7 +85,7 @@ def test_openai_client_calls_a_tool_and_sends_its_result(server: Server) -> None
     messages = [*options["messages"], message, result]
     answer = client.chat.completions.create(**ask(messages=messages, tools=[TOOL], max_tokens=20))
     assert answer.choices[0].message.content or answer.choices[0].message.tool_calls
-    # What was said already was not computed again.
+    # The conversation so far was not computed again.
     assert answer.usage.prompt_tokens_details.cached_tokens > 100
 
 
@@ -109,7 +109,7 @@ def test_openai_client_parses_structured_outputs(server: Server) -> None:
 
 
 def test_a_request_like_aiders_is_streamed(server: Server) -> None:
-    """A system message, examples as turns, the file, and a reminder; streamed, without limits."""
+    """A system message, examples as turns, the file and a reminder; streamed."""
     turns = ["Change the greeting.", "Ok.", "# file.py\n```\nprint('hi')\n```", "Ok.", "Go on."]
     messages = [{"role": "system", "content": "Act as an expert software developer."}] + [
         {"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(turns)
@@ -120,7 +120,7 @@ def test_a_request_like_aiders_is_streamed(server: Server) -> None:
 
 
 def test_llm_command_uses_the_server(server: Server, tmp_path: Path) -> None:
-    """Simon Willison's command, with the server as one of its models, and a tool."""
+    """Simon Willison's `llm`, with the server as one of its models, and with a tool."""
     (tmp_path / "extra-openai-models.yaml").write_text(
         f"- model_id: here\n  model_name: m\n  api_base: {server.url}/v1\n"
         "  supports_tools: true\n  supports_schema: true\n"
@@ -137,7 +137,7 @@ def test_llm_command_uses_the_server(server: Server, tmp_path: Path) -> None:
         return process.stdout
 
     assert llm("-o", "max_tokens", "10", QUESTION).strip()
-    llm("-o", "max_tokens", "30", "-T", "llm_version", QUESTION)  # whatever it says
+    llm("-o", "max_tokens", "30", "-T", "llm_version", QUESTION)  # any answer
     # A schema without free text: a small model may write a string until max_tokens cuts it.
     schema = json.dumps(Weather.model_json_schema())
     said = llm("--schema", schema, "-o", "max_tokens", "60", "--no-stream", QUESTION)
@@ -198,7 +198,7 @@ def test_litellm_uses_the_server(server: Server) -> None:
 
 @pytest.fixture(scope="module")
 def coder() -> Iterator[Server]:
-    """A model that was trained to call tools and to fill in."""
+    """A server with a model that was trained to call tools and to infill."""
     options = {**FIXED, "n_ctx": 4096, "n_gpu_layers": 0}
     with SpecSession(real_model("qwen-1.5b"), **options) as session, serve(session) as running:
         yield running
@@ -216,8 +216,8 @@ def test_a_model_trained_for_tools_calls_one(coder: Server) -> None:
     result = {"role": "tool", "tool_call_id": call.id, "content": "18 degrees and rain"}
     messages = [*options["messages"], choice.message, result]
     answer = client.chat.completions.create(**ask(messages=messages, tools=[TOOL]))
-    # What came before its own words is there still; these, too, if the template writes a call as
-    # it did (in a code fence, at times).
+    # The prompt before the answer is still cached. The answer is, too, if the template writes the
+    # call as the model did (sometimes in a code fence).
     known = answer.usage.prompt_tokens_details.cached_tokens
     assert known >= first.usage.prompt_tokens - 1
 

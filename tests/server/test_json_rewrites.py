@@ -1,4 +1,5 @@
-"""What a conversation says plainly is copied into JSON, and the reverse; no token changes by it."""
+"""Texts of a conversation are drafted with JSON escapes, and JSON strings without. No token
+changes."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from session_options import Open
 from specllama import Generation, SpecSession
 from specllama.dialogue.json_rewrites import MOST_CHARACTERS, json_rewrites
 
-# All that JSON escapes, and what it leaves.
+# All characters that JSON escapes, and some that it does not.
 MIXED = (
     'def größe(m²):\n\t"""The »size« \\ of 日本語: \N{ROCKET}."""\n'
     '\treturn {"a/b": m² * 2, \'c\': "\\n"}\r\n'
@@ -34,7 +35,7 @@ def test_plain_texts_become_strings() -> None:
     assert json_rewrites([said("plain")]) == ""
     assert json_rewrites([said("a\nb"), said("c"), said('say "d"')]) == ': "a\\nb"\n: "say \\"d\\""'
     assert json.loads(json_rewrites([said(MIXED)])[2:]) == MIXED
-    # What begins like JSON and is none is a text, however deep it nests.
+    # Invalid JSON is a text, even if it nests deeply.
     for text in ('{"a": "b\n', "[x]\n", "[" * 10_000 + "\n"):
         assert json.loads(json_rewrites([said(text)])[2:]) == text
 
@@ -59,7 +60,7 @@ def test_only_the_last_texts_are_rewritten() -> None:
     assert '"0\\n0' not in text
     assert len(text) < MOST_CHARACTERS + 100
     assert json_rewrites([said("x\n"), said("y\n" * MOST_CHARACTERS)]).startswith(': "y\\n')
-    # Half a surrogate pair cannot be written.
+    # Half a surrogate pair cannot be encoded.
     assert json_rewrites([said('["a\\n\\ud800b"]', "tool")]).endswith("\na\nb")
 
 
@@ -77,7 +78,7 @@ EDITED = MODULE.replace("offset", "place").replace("data too long", 'the "data" 
 def test_copies_continue_through_json_escapes(
     open_session: Open, smollm2: Path, text: str, to_json: bool
 ) -> None:
-    """With a byte-pair tokenizer, on real text that the model is told to copy."""
+    """With a byte-pair tokenizer, on real text that the model copies."""
     session = open_session(smollm2, kv_type="f16", n_ctx=4096, spec_length=8)
     source = MODULE if text is EDITED else text
     if to_json:
@@ -104,7 +105,7 @@ TEMPLATE = (
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Of a model that writes CONTENT as an argument."""
+    """A server with a model that writes CONTENT as an argument."""
     pieces = ["<tool_call>\n", '{"name": "note",', ' "arguments": {"t": "', *ESCAPED,
               '"}}', "\n</tool_call>"]  # fmt: skip
     models = {"note": {"pieces": pieces, "chat_template": TEMPLATE}}
@@ -135,7 +136,7 @@ def test_a_tool_call_is_drafted_from_a_message(server: Server) -> None:
         assert json.loads(one.function.arguments) == {"t": CONTENT}
     accepted = [one.usage.model_extra["accepted_tokens"] for one in (told, without)]
     assert accepted[0] >= accepted[1] + 6
-    # So does an answer of the other endpoint.
+    # The other endpoint drafts it, too.
     tool = {"type": "function", **NOTE["function"]}
     answers = [
         server.openai().responses.create(model="m", input=text, tools=[tool], temperature=0)
@@ -155,7 +156,7 @@ def test_a_given_prediction_is_kept(server: Server) -> None:
 
 
 def test_free_texts_get_no_json_rewrites(server: Server) -> None:
-    """The script is the same, and none of its escapes is foreseen."""
+    """The script is the same, but its escapes are not drafted."""
     text = ask(server, said(CONTENT), tools=[])
     assert text.choices[0].message.content.count("\\n") == 1
     without = ask(server, said("nothing\nof it"), tools=[])

@@ -17,7 +17,7 @@ from specllama import SpecSession
 from specllama._core import Source
 
 PROMPT = PROMPTS["module"]
-SVG = "http://www.w3.org/2000/svg"  # the name of a kind of elements; nothing is there
+SVG = "http://www.w3.org/2000/svg"  # the namespace's name; it is never loaded
 
 
 def complete(server: Server, **options: Any) -> Any:
@@ -56,19 +56,19 @@ def test_a_streamed_completion_equals_the_whole_one(server: Server) -> None:
     offsets = [offset for choice in choices for offset in choice.logprobs.text_offset]
     assert offsets == whole.choices[0].logprobs.text_offset
     assert sum(getattr(choice, "from_draft", False) for choice in choices) > 0
-    # Without being asked for, usage does not come.
+    # Usage is not sent unless it is requested.
     assert all(event.usage is None for event in complete(server, stream=True, max_tokens=3))
 
 
 def test_completions_sample_16_tokens_by_default(server: Server) -> None:
-    # Two may be alike, where both end at once; all of them are where nothing is drawn.
+    # Two may be equal, if both end at once. Without sampling all would be equal.
     texts = {complete(server, prompt="def f(").choices[0].text for _ in range(8)}
     assert len(texts) > 2
     seeded = complete(server, prompt="def f(", seed=5)
     expected = server.session.generate("def f(", max_tokens=16, temperature=1.0, seed=5)
     assert seeded.choices[0].text == expected.text
     assert seeded.usage.completion_tokens == 16
-    # Of llama-server, too, which calls it so.
+    # llama-server's name for max_tokens.
     few = complete(server, prompt="def f(", seed=5, extra_body={"n_predict": 5})
     assert few.usage.completion_tokens == 5
 
@@ -125,7 +125,7 @@ def test_n_and_several_prompts_give_several_choices(server: Server) -> None:
     ]
     assert [choice.text for choice in answer.choices] == expected
     assert len(set(expected)) == 4
-    # A prompt counts once.
+    # A prompt counts once for all its choices.
     n_prompt = sum(len(server.session.tokenize(prompt)) for prompt in options["prompt"])
     assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (n_prompt, 32)
     texts = [""] * 4
@@ -276,7 +276,7 @@ def test_the_page_and_its_files_are_served_with_a_policy(server: Server) -> None
         assert "default-src 'none'" in policy
         assert "style-src 'self'; script-src 'self';" in policy
         assert "require-trusted-types-for 'script'" in policy
-        if "/vendor/" not in path:  # it needs nothing from anywhere
+        if "/vendor/" not in path:  # it loads nothing from other hosts
             assert set(re.findall(r"https?://[\w./]+", answer.text)) <= {SVG}, path
         seen.add(path)
         named = re.findall(r'(?:src|href)="(/[^"]*)"', answer.text)
@@ -297,7 +297,7 @@ def test_trace_html_returns_the_trace(server: Server, stream: bool) -> None:
     last = list(answer)[-1].choices[0] if stream else answer.choices[0]
     expected = server.session.generate(PROMPT, max_tokens=30, trace=True).trace
     assert expected is not None
-    # But for the times.
+    # Everything but the times is equal.
     marks = [
         re.findall(r'class="(\w+)" title', html) for html in (last.trace_html, expected.to_html())
     ]

@@ -1,4 +1,4 @@
-"""Answers that a client ends before they are complete, and what it learns of their speed."""
+"""Answers that a client cancels, and the fields about their speed."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def test_a_cancelled_answer_keeps_its_text(server: Server) -> None:
     assert server.post(path, {}, headers=headers).status_code == 404
 
 
-def test_timings_have_the_rounds_and_the_speedup_where_it_was_measured(server: Server) -> None:
+def test_timings_have_the_rounds_and_the_speedup_if_it_was_measured(server: Server) -> None:
     body = {"prompt": PROMPTS["module"], "max_tokens": 40, "temperature": 0}
     fixed = server.post("/v1/completions", body, headers={"X-Api-Key": "key"}).json()["timings"]
     assert 0 < fixed["predicted_rounds_n"] <= 40
-    assert "speedup" not in fixed  # with a fixed length nothing is measured
+    assert "speedup" not in fixed  # a fixed draft length measures nothing
     with SpecSession(**EXACT) as session, serve(session) as planning:
         assert planning.post("/v1/completions", body).json()["timings"]["speedup"] > 0

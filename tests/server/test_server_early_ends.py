@@ -1,4 +1,4 @@
-"""Requests whose clients leave, or whose time is over."""
+"""Requests whose clients disconnect, or that exceed the timeout."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def n_ended(server: Server, how: str) -> int:
 
 
 def test_refused_requests_are_not_counted_as_failed(server: Server) -> None:
-    """Also where only the session finds it out."""
+    """This includes requests that only the session refuses."""
     n_failed = n_ended(server, "failed")
     for wrong in ({"grammar": "root ::= ("}, {"regex": "(?=a)"}):
         refused(server.post("/v1/completions", {"prompt": "x"} | wrong), 400)
     assert n_ended(server, "failed") == n_failed
 
 
-def test_requests_of_clients_that_leave_are_cancelled(server: Server) -> None:
-    """Its request ends, whether it was being streamed, was not begun to be, or waited."""
+def test_requests_of_clients_that_disconnect_are_cancelled(server: Server) -> None:
+    """A request ends during its stream, before its first part, and in the queue."""
     load = queue_load(server.session)
     n_cancelled, n_failed = n_ended(server, "cancelled"), n_ended(server, "failed")
 
@@ -93,14 +93,14 @@ def test_a_slow_reader_does_not_delay_others(server: Server) -> None:
         head = f"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}"
         slow.sendall(head.encode() + b"\r\nConnection: close\r\n\r\n" + body)
         wait_until(lambda: queue_load(server.session).n_running == 1)
-        # It has the only place, and gives it back though nobody reads.
+        # It has the only slot, and frees it although its client does not read.
         assert server.post("/v1/completions", {"prompt": "x", "max_tokens": 1}).is_success
         answer = b"".join(iter(lambda: slow.recv(1 << 20), b""))
     assert answer.count(b'"token_logprobs"') == 300
     assert b"data: [DONE]" in answer
 
 
-def test_timeout_cuts_a_generation(session: SpecSession) -> None:
+def test_a_timeout_cuts_a_generation(session: SpecSession) -> None:
     with serve(session, timeout=0.5) as server:
         answer = server.post("/v1/completions", LONG | {"max_tokens": 1900}).json()
         assert answer["choices"][0]["finish_reason"] == "length"
@@ -138,7 +138,7 @@ def test_choices_not_yet_begun_are_left_out_at_shutdown(session: SpecSession, st
         assert choices[-1]["finish_reason"] == "length"
 
 
-def test_requests_after_the_end_of_answers_are_cut(session: SpecSession) -> None:
+def test_requests_during_shutdown_are_cut_or_refused(session: SpecSession) -> None:
     with serve(session) as server:
         server.app.end_answers()
         answer = server.post("/v1/completions", LONG | {"max_tokens": 1900})
@@ -151,7 +151,7 @@ def test_requests_after_the_end_of_answers_are_cut(session: SpecSession) -> None
 def test_a_waiting_stream_sends_comments(
     session: SpecSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A client that waits long for the first token gets comments, then the answer or an error."""
+    """A client that waits for its first token gets comments, then the answer or an error."""
     monkeypatch.setattr("specllama.server.answer._SILENCE", 0.02)
     streamed = {"prompt": "x", "max_tokens": 3, "seed": 0, "stream": True, **ENDLESS}
     with serve(session) as server:

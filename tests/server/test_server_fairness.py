@@ -1,4 +1,4 @@
-"""Clients are served as before while others send slow requests or leave."""
+"""Clients are served while others send expensive requests or disconnect."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ import pytest
 from bodies import write_model
 
 SERVED = 5.0
-"""Seconds within which somebody else's small request is answered, on a busy machine, too. Each of
-the hostile ones below took many times that."""
+"""Seconds within which another client's small request is answered, even on a busy machine.
+Unbounded, each of the hostile requests below would take many times that."""
 
 EXPENSIVE: dict[str, Any] = {
     "$defs": {"a": {"enum": [f"v{i}" for i in range(1500)]}},
@@ -50,7 +50,7 @@ HOSTILE: dict[str, tuple[str, dict[str, Any]]] = {
     "digits": ("/v1/completions", {"prompt": "a", "response_format": form(
         {"type": "string", "pattern": "^(a{1," + "9" * 5000 + "})$"})}),
 }  # fmt: skip
-"""What takes long to read."""
+"""Requests that take long to read."""
 
 FOLLOWED: dict[str, tuple[str, dict[str, Any]]] = {
     "nested pattern": ("/v1/completions", {
@@ -58,7 +58,7 @@ FOLLOWED: dict[str, tuple[str, dict[str, Any]]] = {
     "nested optionals": ("/v1/completions", {
         "prompt": "a", "max_tokens": 20, "grammar": OPTIONALS}),
 }  # fmt: skip
-"""Grammars that take long to follow."""
+"""Requests with grammars that take long to follow."""
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def serves_others(url: str, seconds: float = 3.0) -> None:
-    """For some seconds, ask small things; each must be answered soon."""
+    """Send small requests for some seconds. Each must be answered soon."""
     end = time.monotonic() + seconds
     n = 0
     with httpx.Client(base_url=url, timeout=60) as client:
@@ -103,7 +103,7 @@ def serves_others(url: str, seconds: float = 3.0) -> None:
 
 @contextmanager
 def asking(url: str, path: str, body: dict[str, Any], n_clients: int) -> Iterator[list[int]]:
-    """Have clients send a request again and again; their answers' statuses."""
+    """Let clients send a request repeatedly. Yields the statuses of the answers."""
     statuses: list[int] = []
     ended = threading.Event()
 
@@ -140,7 +140,7 @@ def test_hard_grammars_do_not_delay_others(url: str, name: str) -> None:
     assert set(statuses) <= {200, 400}
 
 
-def test_clients_that_leave_do_not_delay_others(url: str) -> None:
+def test_clients_that_disconnect_do_not_delay_others(url: str) -> None:
     path, body = HOSTILE["schema"]
     content = json.dumps(body).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(content)}\r\n\r\n"
@@ -188,7 +188,7 @@ def test_clients_that_leave_do_not_delay_others(url: str) -> None:
          "json_schema has 65 levels of nesting; at most 64 are allowed."),
     ],
 )  # fmt: skip
-def test_too_many_choices_are_refused_with_the_limit(
+def test_requests_beyond_a_limit_are_refused_and_name_it(
     url: str, path: str, body: dict[str, Any], message: str
 ) -> None:
     answer = httpx.post(url + path, json=body, timeout=60)

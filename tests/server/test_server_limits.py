@@ -196,7 +196,7 @@ def test_pages_of_other_origins_are_refused_unless_allowed(session: SpecSession)
     with serve(session) as server:
         refused(server.post("/v1/completions", body, headers=other), 403)
         assert server.post("/v1/completions", body, headers={"Origin": server.url}).is_success
-        # A name of theirs that leads here.
+        # A foreign host name that points to this machine.
         refused(server.get("/v1/models", headers={"Host": "example.org"}), 403)
         assert server.get("/v1/models", headers={"Host": "localhost:1"}).is_success
     with serve(session, cors_origins=("http://example.org",)) as server:
@@ -206,7 +206,7 @@ def test_pages_of_other_origins_are_refused_unless_allowed(session: SpecSession)
 
 
 def test_one_request_may_have_more_choices_than_the_queue(server: Server) -> None:
-    """A call is taken as a whole, where it may wait."""
+    """A call is queued as a whole."""
     for body in ({"prompt": "x", "n": 6}, {"prompt": ["x", "y", "z"] * 2}):
         answer = server.post("/v1/completions", body | {"max_tokens": 1})
         assert len(answer.json()["choices"]) == 6

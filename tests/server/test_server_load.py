@@ -1,4 +1,4 @@
-"""Two thousand requests, with clients that leave, bad bodies, and overload."""
+"""Two thousand requests, with clients that disconnect, bad bodies, and overload."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from session_options import EXACT_FLAG, open_exact
 from specllama.requests.queue_load import HALF_LIFE, ThroughputMeter
 
 N_REQUESTS = 2000
-N_CLIENTS = 24  # more than there are places, in the server and in its queue
+N_CLIENTS = 24  # more than the slots and the queue hold
 NAMES = ("module", "function", "json", "english", "csv", "one token", "emoji", "list")
 
 pytestmark = [
@@ -36,11 +36,11 @@ def body(name: str, seed: int, max_tokens: int) -> dict[str, Any]:
 
 
 class Load:
-    """Clients of a server, and what they have seen.
+    """Clients of a server, and the outcomes of their requests.
 
     Attributes:
-        outcomes: How often what came of a request.
-        memory: Resident bytes of the server after so many requests.
+        outcomes: Number of requests, by outcome.
+        memory: Resident bytes of the server, by number of requests.
     """
 
     def __init__(self, url: str, pid: int, expected: dict[tuple[str, int, int], str]) -> None:
@@ -56,7 +56,7 @@ class Load:
         limits = httpx.Limits(max_connections=N_CLIENTS)
         async with httpx.AsyncClient(base_url=self._url, timeout=120, limits=limits) as client:
             await asyncio.gather(*(self._client(client) for _ in range(N_CLIENTS)))
-            for _ in range(600):  # until the last that was left is given up
+            for _ in range(600):  # until the last abandoned request has ended
                 if (running := (await client.get("/health")).json()["running"]) == 0:
                     break
                 await asyncio.sleep(0.1)
@@ -100,7 +100,7 @@ async def _text(answer: httpx.Response, *, streamed: bool) -> str:
     return "".join(json.loads(event[6:])["choices"][0]["text"] for event in events)
 
 
-def test_two_thousand_mixed_requests_give_right_answers() -> None:
+def test_two_thousand_mixed_requests_get_right_answers_in_bounded_memory() -> None:
     with open_exact(None, None) as session:
         expected = {
             (name, seed, n): session.generate(**body(name, seed, n)).text
@@ -115,7 +115,7 @@ def test_two_thousand_mixed_requests_give_right_answers() -> None:
     try:
         assert server.stderr is not None
         load = Load(server.stderr.readline().split()[-1], server.pid, expected)
-        # What it refuses it tells on stderr, which nobody reads meanwhile.
+        # It logs refusals to stderr, which nobody reads meanwhile.
         asyncio.run(load.run())
         server.terminate()
         said = server.stderr.read().splitlines()
@@ -128,12 +128,12 @@ def test_two_thousand_mixed_requests_give_right_answers() -> None:
     assert all(told.fullmatch(line) for line in said[1:]), said[-3:]
     print(dict(load.outcomes), load.memory[200], load.memory[N_REQUESTS])
     assert set(load.outcomes) == {"right", "left", "malformed", "oversized", "had to wait"}
-    # Of some 100 MB: what was kept of every request, if it had 6 kB, would show.
+    # The process has about 100 MB. A leak of 6 kB per request would exceed this.
     assert load.memory[N_REQUESTS] <= 1.05 * load.memory[200]
 
 
 def test_the_throughput_meter_follows_recent_load() -> None:
-    """After a load of another kind the rate is soon that of the new one."""
+    """After a different load, the rate soon follows the new one."""
     meter = ThroughputMeter()
     assert meter.tokens_per_second == 0
     for tokens in (10, 100):

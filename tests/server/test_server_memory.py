@@ -1,4 +1,4 @@
-"""The server's memory of earlier requests: shared by its slots, apart by API key."""
+"""The server's memory of earlier requests: shared by all slots, separate for each API key."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def server() -> Iterator[Server]:
 
 
 def n_rounds(server: Server, key: str, path: str = "/v1/completions", **fields: Any) -> int:
-    """How many decodes of the target an answer takes."""
+    """Return the number of target decodes of an answer."""
     body = {"prompt": PROMPT, "max_tokens": 60, "temperature": 0} | fields
     answer = server.post(path, body, headers={"Authorization": f"Bearer {key}"})
     assert answer.status_code == 200, answer.text
@@ -36,7 +36,7 @@ def n_rounds(server: Server, key: str, path: str = "/v1/completions", **fields: 
     return n
 
 
-def test_a_request_drafts_only_from_those_with_the_same_key(server: Server) -> None:
+def test_a_request_drafts_only_from_requests_with_the_same_key(server: Server) -> None:
     alone = n_rounds(server, "a")
     assert n_rounds(server, "b") == alone
     again = n_rounds(server, "a")

@@ -17,7 +17,7 @@ from tool_models import TOOLS
 
 TAGS = Thinking("<think>", "</think>")
 MESSAGES: list[Any] = [{"role": "user", "content": "u"}]
-OPENED = "{% for m in messages %}{{ m.content }}{% endfor %}<think>"  # the first of its pieces
+OPENED = "{% for m in messages %}{{ m.content }}{% endfor %}<think>"  # <think> is its first piece
 MENTIONED = (
     "{% for m in messages %}{{ m.content.split('</think>')[-1] }}"
     "{% for c in m.tool_calls or [] %}<tool_call>\n"
@@ -161,7 +161,7 @@ def test_an_empty_thought_is_left_out(servers: dict[str, Server]) -> None:
     deltas = [event["choices"][0]["delta"] for event in events]
     assert "".join(one.get("content", "") for one in deltas) == "Hi."
     assert not any("reasoning_content" in one for one in deltas)
-    # What ends in its thought has said nothing.
+    # An answer that ends in its thought has no content.
     usage = answer(servers["empty"], stop="</think>")["usage"]
     assert usage["completion_tokens_details"]["reasoning_tokens"] <= usage["completion_tokens"]
     assert message(servers["empty"], max_tokens=1)["content"] == ""
@@ -192,7 +192,7 @@ def test_a_schema_applies_after_the_thought(servers: dict[str, Server]) -> None:
     thought = message(servers["opened"], response_format=wanted)
     assert thought["reasoning_content"] == THOUGHT
     assert list(json.loads(thought["content"])) == ["b"]
-    # Where the prompt begins no thought, there is none.
+    # If the prompt does not open a thought, there is none.
     direct = message(servers["mentioned"], response_format=wanted)
     assert list(json.loads(direct["content"])) == ["b"]
     by_grammar = message(servers["opened"], grammar='root ::= "yes"')
@@ -203,7 +203,7 @@ def test_a_required_tool_call_comes_after_the_thought(servers: dict[str, Server]
     whole = message(servers["opened"], tools=TOOLS, tool_choice="required")
     assert whole["reasoning_content"] == THOUGHT
     assert [call["function"]["name"] for call in whole["tool_calls"]]
-    # One that is only thought of is none.
+    # A call inside a thought is not a call.
     drafted = message(servers["drafts a call"], tools=TOOLS, tool_choice="required")
     assert drafted["reasoning_content"] == 'Shall I {"name": "add", "arguments": {}}?'
     (call,) = drafted["tool_calls"]
@@ -230,7 +230,7 @@ def test_responses_have_reasoning_items(servers: dict[str, Server]) -> None:
     ids = [one.pop("id") for one in (*whole["output"], *events[-1]["response"]["output"])]
     assert len(set(ids)) == 4
     assert events[-1]["response"]["output"] == whole["output"]
-    # It may be given back; the template does not show it.
+    # A client may send it back; the template does not show it.
     kept = [{"role": "user", "content": "u"}, thought, said, {"role": "user", "content": "v"}]
     assert server.post("/v1/responses", {**body, "input": kept}).is_success
 
@@ -275,7 +275,7 @@ def test_rendering_continues_the_last_assistant_message() -> None:
 
 
 def test_an_answer_that_has_begun_is_continued(servers: dict[str, Server]) -> None:
-    """The prompt ends with the text so far, so that the script continues."""
+    """The prompt ends with the text so far, which the scripted model continues."""
     begun = [*MESSAGES, {"role": "assistant", "content": "ab"}]
     prompt = servers["letters"].post("/apply-template", {"messages": begun}).json()["prompt"]
     assert prompt == "u<s>ab"
@@ -290,23 +290,23 @@ def test_an_answer_that_has_begun_is_continued(servers: dict[str, Server]) -> No
     ],
 )
 def test_a_continued_thought_fits_the_tags_of_the_template(end: str, prompt: str) -> None:
-    """With white space behind it, as many templates have it."""
+    """The tag may be followed by white space, as in many templates."""
     template = ChatTemplate(SHOWN + "{{ '" + end + "' }}", bos="", eos="")
     thought = [*MESSAGES, {"role": "assistant", "content": "It is", "reasoning_content": "so"}]
     assert template.render(thought) == prompt
 
 
 def test_an_assistants_greeting_is_not_continued() -> None:
-    """An assistant's message that nobody asked for is one of the conversation."""
+    """An assistant's message at the beginning is complete."""
     greeting = [{"role": "assistant", "content": "Hello!"}]
     template = ChatTemplate(SHOWN, bos="", eos="")
     assert template.render(greeting) == "<assistant>Hello!<assistant>"
 
 
-def test_a_rendered_prompt_sent_as_text_gets_a_bos_as_by_llama_server(
+def test_a_rendered_prompt_sent_as_text_gets_one_bos(
     servers: dict[str, Server],
 ) -> None:
-    """A client that sends a rendered prompt as text gets another BOS, as by llama-server."""
+    """/apply-template leaves BOS out and /completion adds it, as in llama-server."""
     server = servers["letters"]
     prompt = server.post("/apply-template", {"messages": MESSAGES}).json()["prompt"]
     answer = server.post("/completion", {"prompt": prompt, "n_predict": 1, "temperature": 0})

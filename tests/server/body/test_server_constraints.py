@@ -1,4 +1,4 @@
-"""Constraints of an answer by the fields of several APIs, and their warnings."""
+"""Constraints of answers from the fields of several APIs, and their warnings."""
 
 from __future__ import annotations
 

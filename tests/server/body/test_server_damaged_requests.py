@@ -1,4 +1,4 @@
-"""Requests damaged at random: each is answered or refused, and none breaks anything."""
+"""Randomly damaged requests: each is answered or refused, and the server keeps working."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def status(app: App, one: tuple[str, str, bytes, dict[str, str]]) -> tuple
 
 
 def check_all(session: SpecSession, n: int, seed: int) -> dict[int, int]:
-    """Send so many; return how many answers had which status."""
+    """Send n damaged requests; return the number of answers by status."""
     rng = random.Random(seed)
     app = App(session, Settings("m"))
     counts: dict[int, int] = {}
@@ -95,22 +95,22 @@ PART = {"type": "message", "role": "user", "content": "a"}
 @pytest.mark.parametrize(
     ("path", "body", "code"),
     [
-        # What is given back in the answer.
+        # Fields that the answer repeats.
         ("/v1/responses", {"input": "a", "metadata": {"a": "\ud800"}}, 200),
         ("/v1/responses", {"input": "a", "metadata": {"a": Raw("1e999")}}, 400),
         ("/v1/responses", {"input": [PART], "text": {"x": "\udc00"}, "user": "\ud800"}, 200),
         ("/apply-template", {"messages": [{"role": "\ud800", "content": "a"}]}, 400),
-        # What the message names.
+        # Names in error messages.
         ("/v1/chat/completions", {"messages": [PART], "tools": [{"type": "function", "function":
          {"name": "f", "parameters": {"properties": {"\ud800": 5}}}}]}, 200),
-        # Whose message it is, where tools are told in one.
+        # A message without a role, in a template that describes tools in a message.
         ("/v1/chat/completions", {"messages": [{"content": "a"}],
          "tools": [{"type": "function", "function": FUNCTION}]}, 400),
         ("/infill", {"input_prefix": "a", "input_suffix": "b",
          "input_extra": [{"filename": "\ud800", "text": "x"}]}, 200),
         ("/infill", {"input_prefix": "a", "input_suffix": "b",
          "input_extra": [{"text": "\ud800"}]}, 200),
-        # Which would be written out, gigabytes of it.
+        # Schemas that would expand to gigabytes.
         ("/v1/completions", {"prompt": "a", "response_format": {"type": "json_object", "schema":
          {"type": "string", "minLength": 10**10}}}, 200),
         ("/v1/completions", {"prompt": "a", "response_format": {"type": "json_object", "schema":
@@ -127,7 +127,7 @@ def test_known_bad_requests_are_answered_or_refused(
 
 
 def test_a_grammar_that_becomes_too_complex_is_a_400(session: SpecSession) -> None:
-    """It is the client's; that shows while it is followed."""
+    """The error shows only during generation, but it is the client's."""
     body = {"prompt": "x", "max_tokens": 99, "grammar": TOO_COMPLEX}
     one = ("POST", "/v1/completions", written(body), {})
     code, text = asyncio.run(status(App(session, Settings("m")), one))

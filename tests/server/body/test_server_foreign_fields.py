@@ -14,7 +14,7 @@ from serving import Server, serve
 PROMPT = PROMPTS["module"]
 
 
-def test_fields_are_accepted_in_the_forms_of_other_servers(server: Server) -> None:
+def test_fields_are_accepted_in_the_formats_of_other_servers(server: Server) -> None:
     plain = {"prompt": PROMPT, "max_tokens": 30, "temperature": 0}
 
     def text(**more: Any) -> str:
@@ -37,7 +37,7 @@ def test_fields_are_accepted_in_the_forms_of_other_servers(server: Server) -> No
 
 @pytest.mark.parametrize("most", [32_000, 10**12])
 def test_max_tokens_beyond_the_context_is_reduced(server: Server, most: int) -> None:
-    """Clients ask for as many as their model could ever write."""
+    """Clients send their model's maximum."""
     prompt = server.session.tokenize(PROMPT * 20)[:2040]
     answer = server.post("/v1/completions", {"prompt": prompt, "max_tokens": most, **ENDLESS})
     (choice,) = answer.json()["choices"]

@@ -1,4 +1,4 @@
-"""Work on client data: bounded, fair, and dropped with its client."""
+"""Work on clients' data is bounded, fair, and dropped with its client."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_pool_prefers_clients_with_few_and_small_requests() -> None:
         ]
         await asyncio.sleep(0)
         ready.set()
-        await until(lambda: len(order) == 6)  # by one thread, after each other
+        await until(lambda: len(order) == 6)  # by one thread, one after the other
         hold.set()
         await asyncio.gather(*works)
         assert order == ["first", "a10", "a50", "b98", "b99", "large"]
@@ -121,7 +121,7 @@ def test_pool_prefers_clients_with_few_and_small_requests() -> None:
     run(test)
 
 
-def test_large_work_leaves_a_thread_to_small_work() -> None:
+def test_large_work_leaves_a_thread_for_small_work() -> None:
     async def test(pool: Pool) -> None:
         hold = threading.Event()
         large = [
@@ -136,7 +136,7 @@ def test_large_work_leaves_a_thread_to_small_work() -> None:
 
 
 def test_large_work_is_not_starved_by_small_work() -> None:
-    """Of another client, whose small requests never end."""
+    """The small work is another client's, whose requests never end."""
 
     async def test(pool: Pool) -> None:
         ended = False
@@ -157,7 +157,7 @@ def test_large_work_is_not_starved_by_small_work() -> None:
 
 
 def test_waiting_does_not_count_as_processor_time() -> None:
-    """So a busy machine, or a lock, is not held against a client."""
+    """So a client is not blamed for a busy machine or a lock."""
     if not hasattr(time, "pthread_getcpuclockid"):
         pytest.skip("this system has no such clock")
 

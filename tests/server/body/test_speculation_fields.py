@@ -1,4 +1,4 @@
-"""Fields of llama-server's requests that concern speculation, samplers and what is reported."""
+"""Fields of llama-server's requests for speculation, samplers and reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLAIN: dict[str, Any] = {"temperature": 0, "max_tokens": 40}
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    """With trees, for which all drafters are asked in every round."""
+    """A server with trees, for which every round asks all drafters."""
     options: dict[str, Any] = {"n_seq": 2, "spec_length": 4, "spec_tree": 2, **EXACT}
     with (
         SpecSession(draft=BUNDLED_DRAFT, chat_template=SAID, **options) as session,
@@ -44,7 +44,7 @@ def events(server: Server, path: str, **options: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("plain", [{"speculative.n_max": 0}, {"speculative.type": "none"}], ids=str)
-def test_a_request_can_be_decoded_plainly(server: Server, plain: dict[str, Any]) -> None:
+def test_a_request_can_be_decoded_without_drafts(server: Server, plain: dict[str, Any]) -> None:
     expected = completion(server)
     assert expected["usage"]["drafted_tokens"] > 0
     found = completion(server, **plain)
@@ -96,7 +96,7 @@ def test_type_chooses_the_drafters(server: Server, given: str, drafters: set[str
     assert completion(server, **{"speculative.type": given})["choices"][0]["text"] == text
 
 
-def test_a_type_that_the_session_has_not_is_refused() -> None:
+def test_a_type_that_the_session_lacks_is_refused() -> None:
     with SpecSession(draft="ngram", **EXACT, **FIXED) as session, serve(session) as running:
         answer = running.post(
             "/v1/completions", {"prompt": PROMPT, "speculative.type": "draft-mtp"}
@@ -105,7 +105,7 @@ def test_a_type_that_the_session_has_not_is_refused() -> None:
         assert completion(running, **{"speculative.type": "ngram-mod"})["choices"]
 
 
-def test_requests_with_other_drafts_side_by_side_get_their_own_tokens(server: Server) -> None:
+def test_concurrent_requests_with_different_drafts_get_the_same_text(server: Server) -> None:
     session = server.session
     expected = session.submit(PROMPT, max_tokens=60).result().text
     kinds: list[dict[str, Any]] = [
@@ -150,7 +150,7 @@ def test_wrong_values_are_refused_by_all_apis(server: Server, wrong: dict[str, A
         refused(server.post(path, body), 400, name)
 
 
-def test_n_cache_reuse_of_0_is_nothing(server: Server) -> None:
+def test_n_cache_reuse_of_0_is_accepted(server: Server) -> None:
     assert completion(server, n_cache_reuse=0)["choices"]
 
 
@@ -171,13 +171,13 @@ def test_an_order_of_samplers_that_matters_is_refused(server: Server) -> None:
     for order in (["temperature", "top_p"], "tp", ["top-p", "nucleus"]):
         error = refused(server.post("/v1/completions", body | {"samplers": order}), 400, "samplers")
         assert '"top_p"' in error["message"]
-    # Of steps that change nothing, any order will do; names that are not known are ignored.
+    # Steps without an effect may have any order, and unknown names are ignored.
     order = ["min_p", "top_p", "tfs_z", "temp", "top_k", "dry", "xtc"]
     assert completion(server, samplers=order, top_p=0.9, temperature=0.7)["choices"]
 
 
 @pytest.mark.parametrize("path", ["/v1/completions", "/completion"])
-def test_timings_come_with_every_part(server: Server, path: str) -> None:
+def test_timings_are_sent_with_every_part(server: Server, path: str) -> None:
     parts = [one for one in events(server, path, timings_per_token=True) if "choices" not in one
              or one["choices"]]  # fmt: skip
     n = [one["timings"]["predicted_n"] for one in parts]
@@ -187,7 +187,7 @@ def test_timings_come_with_every_part(server: Server, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/completions", "/completion"])
-def test_the_progress_of_the_prompt_comes_before_the_answer(server: Server, path: str) -> None:
+def test_the_progress_of_the_prompt_is_sent_before_the_answer(server: Server, path: str) -> None:
     prompt = server.session.tokenize(PROMPT * 8)[:1500]
     more = {"prompt": prompt, "return_progress": True, "cache_prompt": False, "max_tokens": 3}
     parts = events(server, path, **more)
@@ -217,7 +217,7 @@ def test_the_openai_client_reads_progress_and_timings(server: Server) -> None:
     assert chunks[-1].model_extra["timings"]["predicted_n"] > 0
 
 
-def test_metrics_count_by_position(server: Server) -> None:
+def test_metrics_count_drafts_by_position(server: Server) -> None:
     completion(server)
     lines = server.get("/metrics").text.splitlines()
 

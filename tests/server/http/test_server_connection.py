@@ -1,4 +1,4 @@
-"""Connections of clients that do nothing with them."""
+"""Idle connections, and limits on connections."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_clients_that_send_no_request_are_disconnected(session: SpecSession, sai
 
 
 def test_idle_connections_are_closed_after_an_answer(session: SpecSession) -> None:
-    """Also behind a request whose body never comes, which was answered without it."""
+    """Also after a request that was answered before its body arrived."""
     head = "POST /nothing HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n\r\n{"
     with serve(session) as server, client_of(server) as client:
         client.sendall(head.encode())
@@ -57,13 +57,13 @@ def test_idle_connections_are_closed_after_an_answer(session: SpecSession) -> No
         assert answer.startswith(b"HTTP/1.1 404")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the kernel cannot be asked for it")
+@pytest.mark.skipif(sys.platform != "linux", reason="requires TCP_USER_TIMEOUT")
 def test_clients_that_do_not_read_are_disconnected(session: SpecSession) -> None:
     body = {"prompt": "x", "max_tokens": 300, "logprobs": 20, "stream": True, **ENDLESS}
     content = json.dumps(body).encode()
     head = f"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(content)}"
     with serve(session, unsent=4096) as server:
-        server.get("/health")  # it is there
+        server.get("/health")  # it serves
         client = client_of(server)
         client.sendall(head.encode() + b"\r\n\r\n" + content)
         wait_until(lambda: server.app.n_answers == 1)
@@ -83,10 +83,11 @@ def test_clients_that_wait_for_an_answer_stay_connected(session: SpecSession) ->
         assert answer.startswith(b"HTTP/1.1 200")
 
 
-def test_the_most_silent_client_is_disconnected_for_a_new_one(
+def test_the_longest_silent_client_is_disconnected_for_a_new_one(
     session: SpecSession, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Clients that are silent, in or before a request, do not keep others out; one line says so."""
+    """Clients that are silent before or during a request do not keep others out. One log line
+    reports it."""
     monkeypatch.setattr("specllama.server.http.connection._PATIENCE", 600)
     with serve(session, most_connections=4) as server:
         clients = [client_of(server) for _ in range(4)]
@@ -115,9 +116,9 @@ def test_clients_that_wait_for_answers_are_not_disconnected_for_a_new_one(
         assert [one.result(60).text.count("[DONE]") for one in answers] == [1, 1]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="its limit of files is set by a shell")
+@pytest.mark.skipif(sys.platform != "linux", reason="a shell sets the limit of open files")
 def test_too_many_connections_give_one_line_in_the_log() -> None:
-    """As many connections as the process may open files for: it goes on, and does not spin."""
+    """The server keeps working at the limit of open files, and logs it only once."""
     command = f"ulimit -n 120; exec {sys.executable} -m specllama serve --port 0 -t 1 -ngl 0 -c 256"
     server = subprocess.Popen(["bash", "-c", command], stderr=subprocess.PIPE, text=True)
     try:
@@ -132,7 +133,7 @@ def test_too_many_connections_give_one_line_in_the_log() -> None:
         server.terminate()
         said = server.stderr.read().splitlines()
         assert server.wait(60) == 0
-        assert len(said) == 2  # the other is about the model
+        assert len(said) == 2  # the first is about the model
         assert "the maximum of this process" in said[1]
     finally:
         server.kill()
@@ -148,10 +149,10 @@ def test_bytes_that_are_not_http_get_a_400(session: SpecSession) -> None:
     assert "send HTTP/1.1" in json.loads(body)["error"]["message"]
 
 
-def test_a_client_that_came_before_the_server_gets_each_part_of_an_answer_at_once(
+def test_a_connection_older_than_the_server_has_tcp_nodelay(
     session: SpecSession,
 ) -> None:
-    """Its connection waits in the kernel until the server takes it."""
+    """The connection waits in the kernel until the server accepts it."""
     server = GracefulServer(App(session, Settings(name="test")), seconds=0)
     with (
         socket.create_server(("127.0.0.1", 0)) as listening,

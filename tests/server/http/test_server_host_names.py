@@ -1,4 +1,4 @@
-"""Host names that a server answers: pages of other sites may use a name for it."""
+"""Accepted host names. A foreign site can let its own name point to this machine."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_with_a_key_any_host_name_is_served(session: SpecSession) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "box.lan"])
-def test_only_pages_of_the_server_itself_are_served(session: SpecSession, host: str) -> None:
+def test_only_pages_of_the_server_itself_may_send_requests(session: SpecSession, host: str) -> None:
     with serve(session, host=host) as server:
         for name in ("127.0.0.1:80", "localhost:80"):
             assert asked(server.url, Host=name, Origin=f"http://{name}") == 200

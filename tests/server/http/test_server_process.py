@@ -38,14 +38,14 @@ def logged(line: str) -> str:
 
 
 def log_of(served: subprocess.Popen[str]) -> list[str]:
-    """Return the lines of a process that has ended."""
+    """Return the log lines of a process that has ended."""
     assert served.stderr is not None
     return [logged(line) for line in served.stderr]
 
 
 @pytest.fixture
 def process(tmp_path: Any) -> Iterator[Callable[..., tuple[subprocess.Popen[str], str]]]:
-    """Starts `specllama serve`; returns it and where it listens."""
+    """Starts `specllama serve`; returns the process and its URL."""
     started: list[subprocess.Popen[str]] = []
 
     def start(*arguments: str) -> tuple[subprocess.Popen[str], str]:
@@ -78,7 +78,7 @@ def test_sigterm_finishes_or_cuts_answers_and_ends(process: Any, seconds: int) -
         text = "".join(choice.text for choice in choices)
         assert whole.text.startswith(text)
         assert (text == whole.text) == (seconds > 0)
-        # Not a connection that breaks.
+        # A finish reason, not a broken connection.
         assert choices[-1].finish_reason == (whole.finish_reason if seconds else "length")
         assert served.wait(60) == 0
         whole_line, cut_line = log_of(served)
@@ -135,13 +135,15 @@ def test_a_second_ctrl_c_cuts_the_answers(process: Any) -> None:
         assert len(log_of(served)) == 1
 
 
-def test_a_third_ctrl_c_ends_the_server_despite_an_open_request(process: Any) -> None:
-    """It would hold the server as long as answers may take; the third ends that, too."""
+def test_a_third_ctrl_c_ends_the_server_despite_an_unfinished_request(process: Any) -> None:
+    """The server would wait for the request until the shutdown timeout."""
     served, url = process("--shutdown-timeout", "600")
     host, port = url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port))) as client:
         client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\n{")
-        assert httpx.get(f"{url}/health", timeout=60).status_code == 200  # it has come, too
+        assert (
+            httpx.get(f"{url}/health", timeout=60).status_code == 200
+        )  # the request above has arrived, too
         for _ in range(30):
             served.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -151,7 +153,7 @@ def test_a_third_ctrl_c_ends_the_server_despite_an_open_request(process: Any) ->
 
 
 def test_refusals_are_logged_in_one_line_each(process: Any) -> None:
-    """A line each, of which no client writes more than one."""
+    """A client cannot add lines to the log."""
     served, url = process()
     assert httpx.get(f"{url}/no%0Asuch", timeout=60).status_code == 404
     body = {"messages": []}
@@ -165,8 +167,8 @@ def test_refusals_are_logged_in_one_line_each(process: Any) -> None:
     ]
 
 
-def test_the_log_file_and_every_request(process: Any, tmp_path: Path) -> None:
-    """Nothing of prompts and answers is logged."""
+def test_verbose_logs_every_request_to_the_file_and_stderr(process: Any, tmp_path: Path) -> None:
+    """The texts of prompts and answers are not logged."""
     log = tmp_path / "log"
     log.write_text("before\n")
     served, url = process("-v", "--log-file", str(log))
@@ -183,7 +185,7 @@ def test_the_log_file_and_every_request(process: Any, tmp_path: Path) -> None:
     assert not text.strip() or text.strip() not in "".join(lines)
 
 
-def test_prompts_and_answers_are_logged_if_that_is_asked_for(process: Any) -> None:
+def test_log_texts_logs_prompts_and_answers(process: Any) -> None:
     served, url = process("--log-texts")
     body = {"prompt": "def f(x):\n", "max_tokens": 3, "temperature": 0}
     text = httpx.post(f"{url}/v1/completions", json=body, timeout=60).json()["choices"][0]["text"]
@@ -195,7 +197,7 @@ def test_prompts_and_answers_are_logged_if_that_is_asked_for(process: Any) -> No
     assert rest == [f"Answer: {printable(text)}"]
 
 
-def test_a_log_file_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unwritable_log_file_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--port", "0", "--log-file", "/no/such/file"]) == 1
     assert capsys.readouterr().err.startswith("specllama: Cannot write /no/such/file: No such")
 
@@ -209,7 +211,7 @@ def test_connections_are_kept_alive(process: Any) -> None:
 
     limits = httpx.Limits(keepalive_expiry=60)
     with httpx.Client(base_url=url, timeout=20, limits=limits) as client:
-        for seconds in (0, 6):  # httpx itself keeps one for 5
+        for seconds in (0, 6):  # httpx keeps connections for 5 s by default
             time.sleep(seconds)
             answer = client.get("/health", extensions={"trace": note})
             assert answer.status_code == 200
@@ -217,14 +219,14 @@ def test_connections_are_kept_alive(process: Any) -> None:
 
 
 def test_an_unread_log_does_not_block_requests(process: Any) -> None:
-    """A pipe is full after 64 kB; its writer waits, but requests do not."""
+    """A pipe is full after 64 kB. Its writer waits, but requests do not."""
     served, url = process()
     path = "/" + "x" * 1000
     with httpx.Client(base_url=url, timeout=20) as client:
         assert {client.get(path).status_code for _ in range(500)} == {404}
         assert client.get("/health").status_code == 200
         with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as odd:
-            odd.sendall(b"x\r\n\r\n")  # what uvicorn warns of
+            odd.sendall(b"x\r\n\r\n")  # uvicorn logs a warning
             assert odd.recv(100).startswith(b"HTTP/1.1 400")
         assert client.get("/health").status_code == 200
     served.send_signal(signal.SIGTERM)
@@ -278,7 +280,7 @@ def test_serve_command_without_its_packages_names_the_extra() -> None:
 def test_an_empty_api_key_in_the_environment_is_ignored(
     process: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server is as without the variable: for programs of this machine only."""
+    """The server behaves as without the variable: it serves only this machine's programs."""
     monkeypatch.setenv("SPECLLAMA_API_KEY", "")
     _, url = process()
     for host, status in (("localhost", 200), ("example.com", 403)):
@@ -287,7 +289,7 @@ def test_an_empty_api_key_in_the_environment_is_ignored(
 
 
 def test_the_log_is_flushed_when_it_closes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even if their reader is late: here it reads as soon as somebody waits for it."""
+    """Even if the reader is slow: here it reads only when the handler waits."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     with contextlib.suppress(BlockingIOError):

@@ -1,4 +1,4 @@
-"""Clients behind a proxy: each has its own limits, and none can pretend to be another."""
+"""Clients behind a proxy: each has its own limits, and none can claim another's address."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ def opened(server: Server, forwarded_for: str) -> httpx.Response:
 
 
 def answer(server: Server, forwarded_for: str) -> str:
-    """Return the error for a client that opens one more generation; "": no error."""
+    """Open one more generation for a client; return the error, or ""."""
     told = opened(server, forwarded_for).json()
     return str(told["error"]["message"]) if "error" in told else ""
 
 
 @pytest.mark.parametrize("proxies", [(), ("127.0.0.1",), ("10.0.0.0/8", "127.0.0.0/8")], ids=str)
-def test_x_forwarded_for_is_believed_from_trusted_proxies_only(
+def test_x_forwarded_for_is_trusted_from_configured_proxies_only(
     session: SpecSession, proxies: tuple[str, ...]
 ) -> None:
-    """If it is a proxy that is believed; by default nobody is, not this machine either."""
+    """By default no address is trusted, not even this machine's."""
     with serve(session, proxies=proxies) as server:
         for _ in range(32):
             assert answer(server, "192.0.2.1") == ""
         assert answer(server, "192.0.2.1") == FULL
         assert answer(server, "192.0.2.2") == ("" if proxies else FULL)
-        # What a client itself has put before is not believed.
+        # Addresses that the client itself adds are ignored.
         assert answer(server, "192.0.2.2, 192.0.2.1") == FULL
 
 

@@ -31,7 +31,7 @@ MODELS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Server]]:
-    """Models that call two tools, that think, and that have no chat template."""
+    """Servers with models that call two tools, think, or have no chat template."""
     with serve_scripted(tmp_path_factory.mktemp("ollama"), MODELS) as found:
         yield found
 

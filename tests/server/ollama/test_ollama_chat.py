@@ -44,13 +44,13 @@ def test_a_streamed_chat_answer_equals_the_whole_one(clients: Clients, servers: 
     assert "".join(one.message.content or "" for one in parts) == whole.message.content
     assert "".join(one.message.thinking or "" for one in parts) == whole.message.thinking
     assert parts[-1].eval_count == whole.eval_count
-    # It is streamed unless the request says otherwise, one object a line.
+    # Answers are streamed by default, one object per line.
     answer = servers["thinks"].post("/api/chat", {"messages": MESSAGES})
     assert answer.headers["content-type"] == "application/x-ndjson"
     assert all(json.loads(line)["model"] == "test" for line in answer.text.splitlines())
 
 
-def test_thoughts_are_apart_from_the_content(clients: Clients) -> None:
+def test_thoughts_are_separate_from_the_content(clients: Clients) -> None:
     answer = clients["thinks"].chat(**ask(think=True))
     assert answer.message.thinking == "A number; say one."
     assert answer.message.content == "It is one."
@@ -68,7 +68,7 @@ def test_tool_calls_have_objects_as_arguments(clients: Clients, stream: bool) ->
     assert answers[-1].done_reason == "stop"
 
 
-def test_a_call_that_is_cut_is_not_lost(clients: Clients) -> None:
+def test_a_cut_call_is_returned_as_text(clients: Clients) -> None:
     for stream in (False, True):
         given = clients["calls"].chat(
             **ask(tools=TOOLS, stream=stream, options={"num_predict": 12})
@@ -80,7 +80,7 @@ def test_a_call_that_is_cut_is_not_lost(clients: Clients) -> None:
         assert answers[-1].done_reason == "length"
 
 
-def test_a_format_holds_the_answer_to_a_schema(clients: Clients) -> None:
+def test_a_format_constrains_the_answer_to_a_schema(clients: Clients) -> None:
     schema = {"type": "object", "properties": {"b": {"enum": [1, 2]}}, "required": ["b"]}
     answer = clients["calls"].chat(**ask(format=schema))
     assert json.loads(answer.message.content or "")["b"] in (1, 2)
@@ -113,14 +113,14 @@ def test_think_becomes_an_argument_of_the_template(servers: Servers) -> None:
         assert conversation.text == f"<s>[user] u{shown}<s>"
 
 
-def test_a_chat_without_messages_only_asks_for_the_model(clients: Clients) -> None:
+def test_a_chat_without_messages_only_loads_the_model(clients: Clients) -> None:
     answer = clients["calls"].chat(model="test")
     assert (answer.done, answer.done_reason, answer.message.content) == (True, "load", "")
     (part,) = clients["calls"].chat(model="test", messages=[], stream=True)
     assert part.done_reason == "load"
 
 
-def test_logprobs_come_with_their_tokens(clients: Clients) -> None:
+def test_logprobs_are_sent_with_their_tokens(clients: Clients) -> None:
     options = ask(logprobs=True, top_logprobs=2, options={"num_predict": 3})
     whole = clients["calls"].chat(**options).logprobs or []
     assert [one.token for one in whole] == ["Let", " me", " add."]
@@ -129,7 +129,7 @@ def test_logprobs_come_with_their_tokens(clients: Clients) -> None:
     assert [one for part in parts for one in part] == whole
 
 
-def test_options_that_are_not_honoured_are_named_in_the_log(
+def test_options_without_an_effect_are_named_in_the_log(
     servers: Servers, caplog: pytest.LogCaptureFixture
 ) -> None:
     options = {"num_ctx": 4096, "mirostat": 2, "mirostat_tau": 0.0, "top_k": 3, "num_predict": 1}
@@ -161,7 +161,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("wrong", "said"), WRONG)
-def test_a_bad_request_gets_a_sentence_in_ollamas_form(
+def test_a_bad_request_gets_a_sentence_in_ollamas_format(
     servers: Servers, wrong: dict[str, Any], said: str
 ) -> None:
     answer = servers["calls"].post("/api/chat", {"messages": MESSAGES} | wrong)
@@ -177,7 +177,7 @@ def test_a_chat_without_a_template_is_refused(clients: Clients) -> None:
     assert caught.value.status_code == 400
 
 
-def test_a_client_that_leaves_ends_its_answer(servers: Servers) -> None:
+def test_a_disconnected_client_does_not_block_the_next_request(servers: Servers) -> None:
     body = {"messages": MESSAGES, "options": {"num_predict": 1}}
     with httpx.stream("POST", servers["calls"].url + "/api/chat", json=body, timeout=60) as answer:
         assert next(answer.iter_lines())

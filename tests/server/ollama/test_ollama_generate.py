@@ -14,7 +14,7 @@ Clients = dict[str, ollama.Client]
 GREEDY = {"temperature": 0}
 
 
-def test_a_prompt_is_rendered_by_the_chat_template(clients: Clients) -> None:
+def test_a_prompt_is_rendered_with_the_chat_template(clients: Clients) -> None:
     answer = clients["thinks"].generate(model="test", prompt="u", system="s", options=GREEDY)
     assert (answer.response, answer.thinking) == ("It is one.", "A number; say one.")
     assert (answer.done, answer.done_reason) == (True, "stop")
@@ -23,7 +23,7 @@ def test_a_prompt_is_rendered_by_the_chat_template(clients: Clients) -> None:
     assert "".join(one.thinking or "" for one in parts) == answer.thinking
 
 
-def test_raw_prompts_are_continued_as_they_are(clients: Clients, servers: Any) -> None:
+def test_raw_prompts_are_continued_without_a_template(clients: Clients, servers: Any) -> None:
     for name, options in (("thinks", {"raw": True}), ("continues", {})):
         answer = clients[name].generate(
             model="test", prompt="u", options={**GREEDY, "num_predict": 4}, **options
@@ -32,7 +32,7 @@ def test_raw_prompts_are_continued_as_they_are(clients: Clients, servers: Any) -
         assert answer.thinking is None
 
 
-def test_context_goes_on_after_an_earlier_answer(clients: Clients, servers: Any) -> None:
+def test_context_continues_an_earlier_answer(clients: Clients, servers: Any) -> None:
     client = clients["continues"]
     options = {**GREEDY, "num_predict": 2}
     first = client.generate(model="test", prompt="x", options=options)
@@ -44,7 +44,7 @@ def test_context_goes_on_after_an_earlier_answer(clients: Clients, servers: Any)
     assert again.context[: again.prompt_eval_count] == [*first.context, *rest]
 
 
-def test_a_prompt_of_nothing_only_asks_for_the_model(clients: Clients) -> None:
+def test_a_request_without_a_prompt_only_loads_the_model(clients: Clients) -> None:
     answer = clients["thinks"].generate(model="test", keep_alive=0)
     assert (answer.response, answer.done, answer.done_reason) == ("", True, "load")
 

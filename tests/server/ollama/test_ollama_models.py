@@ -1,4 +1,4 @@
-"""The paths by which clients of Ollama's API learn about models, and programs that use them."""
+"""The paths of Ollama's API that describe models, and programs that use them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_model_is_listed_and_loaded(clients: Clients, servers: dict[str, Ser
     assert loaded.context_length == servers["thinks"].session.n_ctx
 
 
-def test_show_has_what_the_model_can_do(clients: Clients, servers: dict[str, Server]) -> None:
+def test_show_has_the_models_capabilities(clients: Clients, servers: dict[str, Server]) -> None:
     for name, able in (
         ("thinks", ["completion", "tools", "thinking"]),
         ("calls", ["completion", "tools"]),
@@ -44,12 +44,12 @@ def test_show_has_what_the_model_can_do(clients: Clients, servers: dict[str, Ser
     assert caught.value.status_code == 404
 
 
-def test_the_version_is_one_that_clients_accept(servers: dict[str, Server]) -> None:
+def test_clients_accept_the_version(servers: dict[str, Server]) -> None:
     version = servers["thinks"].get("/api/version").json()["version"]
     assert [int(part) for part in version.split(".")] >= [0, 6, 4]
 
 
-def test_models_are_not_made_fetched_or_deleted(clients: Clients) -> None:
+def test_creating_pulling_and_deleting_models_is_refused(clients: Clients) -> None:
     client = clients["thinks"]
     for act in (
         lambda: client.pull("m"),
@@ -58,14 +58,14 @@ def test_models_are_not_made_fetched_or_deleted(clients: Clients) -> None:
         lambda: client.copy("m", "n"),
         lambda: client.create("m", from_="n"),
     ):
-        with pytest.raises(ollama.ResponseError, match="models are those that the server was"):
+        with pytest.raises(ollama.ResponseError, match="models are given when the server starts"):
             act()
     with pytest.raises(ollama.ResponseError, match="embeddings and rankings are not supported"):
         client.embed("m", "x")
 
 
 def test_llm_ollama_uses_the_server(servers: dict[str, Server], tmp_path: Path) -> None:
-    """A program of others: it finds the model, asks, and has an answer held to a schema."""
+    """The plugin finds the model, asks it, and constrains an answer to a schema."""
 
     def llm(server: Server, *arguments: str) -> str:
         environment = {
