@@ -1,4 +1,4 @@
-"""A server that has the target, sessions on it, and one without it."""
+"""A server with the target, sessions that use it, and a local session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from targets import Connect
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    """The bundled model with two places."""
+    """A server with the bundled model and two slots."""
     options = EXACT | FIXED | {"exact": EXACT_HERE, "n_seq": 2, "verifies": True}
     with SpecSession(None, "ngram", **options) as session, serve(session) as running:
         yield running
@@ -22,14 +22,14 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def local() -> Iterator[SpecSession]:
-    """The same model here, without drafts."""
+    """A local session with the same model, without drafts."""
     with SpecSession(draft=None, **EXACT, exact=EXACT_HERE) as session:
         yield session
 
 
 @pytest.fixture
 def connect(server: Server) -> Iterator[Connect]:
-    """Opens sessions on the server, and closes them after the test."""
+    """Opens sessions that use the server, and closes them after the test."""
     opened: list[SpecSession] = []
 
     def connect_one(draft: Any = None, **options: Any) -> SpecSession:

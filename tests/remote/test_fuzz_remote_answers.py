@@ -1,4 +1,4 @@
-"""A hostile or broken server cannot crash, hang or flood a session whose target it has."""
+"""A hostile or broken server cannot crash, hang or flood a session that uses its target."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from specllama.remote import link
 
 _KINDS = ("specllama", "sglang")
 _MOST_MIB = 300
-"""Memory that all cases together may take: an answer of 16 MiB, taken apart."""
+"""Memory (MiB) that all cases together may take: one parsed answer of 16 MiB."""
 
 _AT_IMPORT = fuzz.peak_mib()
 

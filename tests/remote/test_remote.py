@@ -1,4 +1,4 @@
-"""A target on a server: the same tokens, whoever drafts, in both ways."""
+"""A target on a server gives the tokens of a local session, with every drafter."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Raising(Drafter):
 
 
 class Foreign(Drafter):
-    """Proposes what is no token, what is no number, and too much."""
+    """Proposes invalid tokens, values that are not numbers, and endless drafts."""
 
     def __init__(self) -> None:
         self.bad: Any = itertools.cycle([[10**6], [-1], ["x"], itertools.count(), 5, [[None]]])
@@ -48,7 +48,7 @@ class Foreign(Drafter):
 
 
 class Longest(Meddling):
-    """Knows what comes, and notes how much it is asked for."""
+    """Drafts the right tokens, and records the largest `max_tokens`."""
 
     longest = 0
 
@@ -108,8 +108,8 @@ def test_a_served_target_gives_the_same_tokens_with_a_fixed_length(
     assert len(found.stats.drafted_by_position) <= 3
 
 
-def test_drafts_keep_to_the_servers_longest_draft(server: Server, local: SpecSession) -> None:
-    """Its length is fixed."""
+def test_drafts_respect_the_servers_maximum_length(server: Server, local: SpecSession) -> None:
+    """The server has a fixed draft length."""
     expected = local.generate(MODULE, max_tokens=N)
     for given in ({}, {"spec_length": 16}):
         drafter = Longest(expected.tokens, {}, n_most=64)
@@ -160,7 +160,7 @@ MORE: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("options", MORE.values(), ids=MORE)
-def test_a_served_target_takes_all_generation_options(
+def test_a_served_target_supports_all_generation_options(
     connect: Connect, local: SpecSession, options: dict[str, Any]
 ) -> None:
     prompt = PROMPTS["near the limit"] if options.get("max_tokens", N) is None else MODULE
@@ -195,7 +195,8 @@ def test_several_requests_to_a_served_target_get_their_own_tokens(
 
 
 def test_more_requests_than_the_servers_slots_finish(connect: Connect, local: SpecSession) -> None:
-    """Who waits there for a place keeps nobody here waiting, who then would lose his."""
+    """A request that waits for the server's slot must not delay the local rounds of others, which
+    would then lose their slots."""
     session = connect("ngram", n_seq=5)
     expected = local.generate(MODULE, max_tokens=20, n=5, temperature=1.0, seed=7).choices
     found = session.generate(MODULE, max_tokens=20, n=5, temperature=1.0, seed=7).choices
@@ -257,7 +258,7 @@ def test_refusals_of_the_server_become_our_exceptions(connect: Connect, server: 
     assert session.generate(MODULE, max_tokens=3).finish_reason == "length"
 
 
-def test_what_needs_the_model_here_is_refused_of_a_served_target(connect: Connect) -> None:
+def test_functions_that_need_a_local_model_are_refused(connect: Connect) -> None:
     session = connect()
     for call in (
         lambda: session.generate(MODULE, acceptance="rejection"),

@@ -1,5 +1,5 @@
-"""A target on a server that verifies drafts with side branches: the same tokens, wherever what is
-right lies."""
+"""A target on a server that verifies drafts with branches gives the same tokens, whichever branch
+is right."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ TREES: dict[str, Any] = {"spec_length": 4, "spec_tree": 3}
 
 @pytest.fixture(scope="module", params=["fixed", "planned"])
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    """The bundled model, which takes branches; what it verifies of who does not wait is either all
-    or what pays."""
+    """A server with the bundled model that verifies branches, with a fixed or a planned length."""
     length = 4 if request.param == "fixed" else "auto"
     options: Any = EXACT | {"exact": EXACT_HERE, "verifies": True, "spec_tree": 3}
     options["spec_length"] = length
@@ -40,7 +39,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def chains() -> Iterator[Server]:
-    """The same without branches."""
+    """The same server without branches."""
     options: Any = EXACT | {"exact": EXACT_HERE, "verifies": True, "spec_length": 4}
     with SpecSession(None, None, **options) as session, serve(session) as running:
         yield running
@@ -48,7 +47,7 @@ def chains() -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def local() -> Iterator[SpecSession]:
-    """The same model here, without drafts."""
+    """A local session with the same model, without drafts."""
     with SpecSession(draft=None, **EXACT, exact=EXACT_HERE) as session:
         yield session
 
@@ -84,7 +83,7 @@ def test_trees_verified_by_a_server_change_no_token(
             assert sum(found.stats.drafted_by_position) == found.stats.drafted
             assert sum(found.stats.accepted_by_rank) == found.stats.accepted
             found_aside += n_aside(found)
-            # The server's count is ours.
+            # Accepted branches save rounds.
             if place == "branch":
                 assert found.stats.rounds <= 2 + N // 4
     assert (found_aside > 5) == (place in ("branch", "random"))
@@ -94,7 +93,7 @@ def test_trees_verified_by_a_server_change_no_token(
 def test_planned_trees_verified_by_a_server_change_no_token(
     server: Server, local: SpecSession, place: str
 ) -> None:
-    """What it tells is up to the clock; what comes is not."""
+    """The drafts depend on the clock, but the tokens do not."""
     drafter = Branching(local.n_vocab, place)
     options: dict[str, Any] = {"max_tokens": 80, "temperature": 1.0, "seed": 3}
     expected = local.generate(MODULE, **options)
@@ -134,7 +133,8 @@ def test_branches_of_a_draft_model_are_accepted(
 
 
 def test_branches_equal_those_of_a_local_session(server: Server, local: SpecSession) -> None:
-    """At temperature 0, but for near-ties: the draft models' memories are of other types."""
+    """At temperature 0, except for near-ties: the draft models' KV memories have different
+    types."""
     here: Any = EXACT | TREES | {"exact": EXACT_HERE, "cascade": False}
     with (
         SpecSession(None, BUNDLED_DRAFT, **here) as beside,
@@ -157,7 +157,8 @@ def test_branches_equal_those_of_a_local_session(server: Server, local: SpecSess
 def test_a_branch_from_a_second_match_is_accepted_by_a_server(
     server: Server, local: SpecSession
 ) -> None:
-    """Of three pieces that begin alike the first is right, and the copy comes from the last."""
+    """Three pieces have the same beginning. The first is right, but the copy comes from the
+    last."""
     plain = local.generate(MODULE, max_tokens=120)
     reference: list[int] = []
     for start in range(0, 120, 8):
@@ -171,7 +172,7 @@ def test_a_branch_from_a_second_match_is_accepted_by_a_server(
 
 
 class Breaking(Branching):
-    """Has something happen while it is asked."""
+    """Runs an action during some of its calls."""
 
     def __init__(self, n_vocab: int, place: str, acts: dict[int, Any]) -> None:
         super().__init__(n_vocab, place)
@@ -188,7 +189,7 @@ class Breaking(Branching):
 def test_broken_connections_repeat_rounds_with_their_branches(
     server: Server, local: SpecSession, place: str
 ) -> None:
-    """Rounds are asked for again, with their branches, and generations opened again."""
+    """Rounds are repeated with their branches, and generations are opened again."""
     options: dict[str, Any] = {"max_tokens": 60, "temperature": 1.0, "seed": 11, "logprobs": 1}
     expected = local.generate(MODULE, **options)
     with slow_link(server.url) as link:
@@ -201,7 +202,7 @@ def test_broken_connections_repeat_rounds_with_their_branches(
 
 
 def test_an_abandoned_tree_leaves_nothing_on_the_server(server: Server, local: SpecSession) -> None:
-    """By its reader, by an interrupt in the drafter: nothing of a branch is left."""
+    """Its reader or an interrupt in the drafter abandons it."""
     expected = local.generate(MODULE, max_tokens=60)
 
     def interrupt() -> None:

@@ -1,4 +1,4 @@
-"""Generations with a target on a server that end early, or meet others of their session."""
+"""Generations with a served target that end early, or overlap with others of their session."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_an_interrupted_text_includes_text_held_back_for_stop_strings(
 
 
 class Selfish(Drafter):
-    """Wants something of its own session."""
+    """Calls its own session."""
 
     def __init__(self) -> None:
         self.session: SpecSession | None = None
@@ -112,7 +112,7 @@ def test_a_drafter_cannot_wait_for_its_own_session(
 
 
 class Leaving(Drafter):
-    """Wants something of its own session when a text ends."""
+    """Calls its own session when a text ends."""
 
     def __init__(self) -> None:
         self.session: SpecSession | None = None
@@ -141,7 +141,7 @@ def test_a_drafter_cannot_wait_for_its_session_in_end(connect: Connect, n_seq: i
 
 
 class Lingering(Drafter):
-    """Takes its time when a text ends."""
+    """Blocks when a text ends."""
 
     def __init__(self) -> None:
         self.inside, self.may_go_on = threading.Event(), threading.Event()
@@ -179,7 +179,7 @@ def test_ctrl_c_at_the_end_of_a_text_leaves_the_session_usable(
     monkeypatch.setattr(Verification, "close", interrupted)
     with pytest.raises(KeyboardInterrupt):
         session.generate(MODULE, max_tokens=3)
-    # The server would wait for a minute.
+    # The server itself would wait for a minute.
     assert len(session.submit("x", max_tokens=3).result(30).tokens) == 3
 
 
@@ -206,6 +206,6 @@ def test_a_slow_prompt_does_not_delay_other_requests(
 
 
 @pytest.mark.parametrize("answer", ["", "x", "[]", "5", "[" * 100_000, b"\xff"])
-def test_bytes_that_are_no_answer_are_ignored(answer: str | bytes) -> None:
+def test_bytes_that_are_not_an_answer_are_ignored(answer: str | bytes) -> None:
     """A proxy may send anything."""
     assert Fields.parse("", answer) is None

@@ -1,4 +1,4 @@
-"""A target behind a bad line: late, narrow, broken, and a server that comes and goes."""
+"""A target over a slow, narrow or broken connection, and on a server that restarts."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def same(found: Generation, expected: Generation) -> None:
 
 
 LINES: dict[str, dict[str, Any]] = {
-    "straight": {},
-    "late": {"delay": 0.005},
-    "late and lossy": {"delay": 0.005, "loss": 0.02, "seed": 1},
+    "direct": {},
+    "slow": {"delay": 0.005},
+    "slow and lossy": {"delay": 0.005, "loss": 0.02, "seed": 1},
     "narrow": {"delay": 0.001, "rate": 1e6},
 }
 
@@ -76,7 +76,7 @@ def test_slow_and_narrow_connections_change_no_token(
 def test_broken_connections_change_no_token(
     server: Server, session: SpecSession, stop: Any
 ) -> None:
-    """At a place that the drafter chooses, so that the clock has no say."""
+    """The drafter breaks them, so that the test does not depend on the clock."""
     options = OPTIONS | {"max_tokens": 60, "temperature": 0.0, "stop": stop, "logprobs": None}
     expected = session.generate(MODULE, **options)
     with slow_link(server.url) as link:
@@ -92,7 +92,7 @@ def test_broken_connections_change_no_token(
 
 
 def test_broken_connections_keep_text_held_back_for_stop_strings(server: Server) -> None:
-    """What was held back has its log-probabilities, too."""
+    """The text held back keeps its log-probabilities."""
     options: dict[str, Any] = {"max_tokens": 30, "logprobs": 1, "temperature": 1.0, "seed": 11}
     with SpecSession(draft=None, **EXACT, exact=EXACT_HERE) as local:
         text = local.generate(MODULE, **options).text
@@ -132,13 +132,13 @@ def test_a_connection_that_returns_continues_the_generation(
 def test_a_connection_that_stays_down_raises_remote_error(
     server: Server, expected: Generation
 ) -> None:
-    """The error says so, what there was is kept, and the session can be used again."""
+    """The tokens so far are kept, and the session can be used again."""
     with (
         slow_link(server.url) as link,
         SpecSession(target=link.url, draft="ngram") as remote,
     ):
         link.break_all()
-        link.cut(2500, stays_down=True)  # in the middle
+        link.cut(2500, stays_down=True)  # during the generation
         with pytest.raises(RemoteError, match=f"Cannot reach {link.url}"):
             remote.generate(MODULE, **OPTIONS)
         assert remote.last is not None
@@ -203,7 +203,7 @@ def test_a_restarted_server_with_another_model_is_refused(
                 tokens = remote.generate(MODULE, max_tokens=3).tokens
                 server.stop()
                 server.start(other)
-                with pytest.raises(ArgumentError, match="another vocabulary"):
+                with pytest.raises(ArgumentError, match="vocabulary is not the client's"):
                     remote.generate(tokens, max_tokens=3)
         finally:
             server.stop()
@@ -227,8 +227,8 @@ def test_two_clients_of_a_server_get_the_same_tokens(server: Server, expected: G
 
 
 def test_an_expired_generation_is_opened_again(session: SpecSession, expected: Generation) -> None:
-    """Whoever comes back finds it gone, and begins behind what he has; while the server computes,
-    nobody is idle."""
+    """A late client opens it again after its last token. A generation is not idle while the server
+    computes."""
     gone: list[int] = []
     with serve(session, idle=0.05) as server:
         one = httpx.post(f"{server.url}/v1/verify", json={"prompt": MODULE}, timeout=60).json()
@@ -251,7 +251,7 @@ def test_a_long_prompt_does_not_count_as_idle(session: SpecSession) -> None:
     prompt = PROMPTS["near the limit"]
     expected = session.generate(prompt, max_tokens=3).tokens
     with serve(session, idle=0.001) as server:
-        body = {"prompt": prompt[1:], "options": {"max_tokens": 3}}  # not what was kept
+        body = {"prompt": prompt[1:], "options": {"max_tokens": 3}}  # so that no cached prefix fits
         assert httpx.post(f"{server.url}/v1/verify", json=body, timeout=60).json()["tokens"]
         with SpecSession(target=server.url, draft=None) as remote:
             assert remote.generate(prompt, max_tokens=3).tokens == expected
@@ -264,7 +264,7 @@ def test_a_vanished_client_frees_its_slot(session: SpecSession, expected: Genera
         next(streams[0])
         link.refuse()
         link.break_all()
-        for _ in range(3):  # two of them take its place, if need be
+        for _ in range(3):  # two of them may need its slot
             found = [session.submit(MODULE, **OPTIONS) for _ in range(2)]
             for one in found:
                 same(one.result(60), expected)
@@ -280,7 +280,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def test_the_slow_link_delays_and_breaks(server: Server) -> None:
-    """What a test leans on: a way takes as long as it says at least, and breaks when told to."""
+    """The tests rely on it: a transfer takes at least the given time, and breaks on request."""
     import time
 
     with slow_link(server.url, delay=0.05, rate=1e6) as link, httpx.Client() as client:

@@ -1,4 +1,4 @@
-"""Two hundred clients that draft, break off, come back and vanish."""
+"""Two hundred clients that draft, break off, return and vanish."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Request = tuple[str, int]
 
 
 class VanishedError(Exception):
-    """The client has left, as it wanted."""
+    """The client disconnected on purpose."""
 
 
 def body(request: Request, generated: list[int]) -> dict[str, Any]:
@@ -42,11 +42,11 @@ def body(request: Request, generated: list[int]) -> dict[str, Any]:
 
 
 class Load:
-    """Clients of a server, and what they have seen.
+    """Clients of a server, and the outcomes of their generations.
 
     Attributes:
-        outcomes: How often what came of a generation.
-        memory: Resident bytes of the server after so many.
+        outcomes: Number of generations, by outcome.
+        memory: Resident bytes of the server, by number of generations.
     """
 
     def __init__(self, url: str, pid: int, expected: dict[Request, list[int]]) -> None:
@@ -60,7 +60,7 @@ class Load:
     async def run(self) -> None:
         await asyncio.gather(*(self._client(i) for i in range(N_CLIENTS)))
         async with httpx.AsyncClient(base_url=self._url, timeout=300) as client:
-            while True:  # until the last of those that vanished is given up
+            while True:  # until the last abandoned generation has ended
                 load = (await client.get("/health")).json()
                 if load["running"] == load["waiting"] == 0:
                     break
@@ -70,7 +70,7 @@ class Load:
             assert all(one.is_success for one in opened)
 
     async def _client(self, i: int) -> None:
-        address = f"127.0.1.{i}"  # each has one: who has too many generations open is refused
+        address = f"127.0.1.{i}"  # one each: the open generations of an address are limited
         transport = httpx.AsyncHTTPTransport(local_address=address)
         async with httpx.AsyncClient(
             base_url=self._url, timeout=300, transport=transport
@@ -83,7 +83,7 @@ class Load:
     async def _generation(self, client: httpx.AsyncClient) -> str:
         request = self._random.choice(list(self._expected))
         coming = self._expected[request]
-        # Where it vanishes; most do not.
+        # The number of tokens at which it vanishes; most clients do not.
         leave = self._random.randrange(1, N) if self._random.random() < 0.3 else N + 1
         generated: list[int] = []
         while True:
@@ -94,7 +94,7 @@ class Load:
             if done:
                 return "right" if generated == coming else "wrong"
             self.outcomes["began again"] += 1
-            await asyncio.sleep(0.5)  # hundreds that ask again at once would keep the server busy
+            await asyncio.sleep(0.5)  # hundreds of immediate retries would keep the server busy
 
     def _draft(self, coming: list[int], n: int) -> list[int]:
         right = coming[n : n + self._random.randrange(6)]
@@ -104,7 +104,7 @@ class Load:
         self, client: httpx.AsyncClient, request: Request, generated: list[int],
         coming: list[int], leave: int,
     ) -> bool:  # fmt: skip
-        """Go on with it; false if it is gone, or there is no room."""
+        """Continue the generation; return false if it is gone or the server is full."""
         answer = await client.post("/v1/verify", json=body(request, generated))
         if answer.status_code in (410, 503):
             return False

@@ -1,4 +1,4 @@
-"""Sessions with a target on a server that cannot be opened, and why."""
+"""Errors of sessions that open a target on a server."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def server() -> Iterator[Server]:
     ],
     ids=str,
 )  # fmt: skip
-def test_options_of_the_servers_side_are_refused(options: dict[str, Any]) -> None:
+def test_options_that_the_server_decides_are_refused(options: dict[str, Any]) -> None:
     (name,) = options
     with pytest.raises(ArgumentError, match=f"{name} is for the server of the target to decide"):
         SpecSession(target="http://127.0.0.1:1", **options)
@@ -111,7 +111,7 @@ def test_an_unreachable_server_is_refused() -> None:
         SpecSession(target="http://127.0.0.1:1")
 
 
-def test_chat_command_talks_to_a_served_target(
+def test_the_chat_command_uses_a_served_target(
     server: Server, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     template = tmp_path / "template"
@@ -135,7 +135,7 @@ def test_target_key_is_sent_to_the_server() -> None:
 
 
 class Peer(BaseHTTPRequestHandler):
-    """Answers as it should, but for one thing."""
+    """Answers correctly, except for one detail."""
 
     wrong = ""
     status = 200

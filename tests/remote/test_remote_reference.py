@@ -1,4 +1,4 @@
-"""A text to copy from, and a target elsewhere."""
+"""A reference text for a target on a server."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ OPTIONS: dict[str, Any] = {"max_tokens": N, "temperature": 1.0, "seed": 5}
 
 
 def test_a_reference_of_any_length_is_drafted_from() -> None:
-    """Also where it is longer than what a server takes in at once. How much comes in time, and how
-    much pays, is the clock's to say, so that not every try must be good."""
+    """Even if it has 300,000 tokens. The number of drafts depends on the clock, so only the best of
+    several attempts must be good."""
     prompt = PROMPTS["function"]
     with SpecSession(draft=None, **EXACT, exact=EXACT_HERE) as local:
         expected = local.generate(prompt, **OPTIONS)

@@ -1,4 +1,4 @@
-"""A server that stands still: nothing comes of it, and its connections stay open."""
+"""A stalled server: it sends nothing, and its connections stay open."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_session_on_a_stalled_server_closes_at_once(link: SlowLink, n_seq: int
 
 
 def test_a_stream_on_a_stalled_server_is_abandoned_at_once(link: SlowLink) -> None:
-    """Of several at once rounds go on without who waits for them."""
+    """With several sequences, rounds run without their readers."""
     with SpecSession(target=link.url, n_seq=2, draft=None) as session:
         streams = [session.stream(MODULE, **ENDLESSLY) for _ in range(2)]
         for stream in streams:
@@ -60,7 +60,7 @@ def test_a_stream_on_a_stalled_server_is_abandoned_at_once(link: SlowLink) -> No
 
 def test_a_session_closes_while_a_generation_opens(link: SlowLink) -> None:
     session = SpecSession(target=link.url, draft=None)
-    tokens = session.tokenize(MODULE)  # which the server does
+    tokens = session.tokenize(MODULE)  # the server tokenizes
     link.stalls = True
     handle = session.submit(tokens, **ENDLESSLY)
     while not handle.begun:

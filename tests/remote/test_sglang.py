@@ -1,7 +1,7 @@
-"""A target by SGLang: the tokens are those of a session here.
+"""A target on an SGLang server gives the tokens of a local session.
 
-The server is a stand-in that speaks SGLang's /generate as its source describes it, and as version
-0.5.23 was seen to answer.
+The server is a stand-in for SGLang's /generate, based on its source and on answers of version
+0.5.23.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def assert_same(there: Generation, here: Generation) -> None:
 @pytest.mark.parametrize(
     "options",
     [{}, SAMPLED, SAMPLED | {"top_p": 0.9, "min_p": 0.02}, SAMPLED | {"top_k": 64, "seed": 3}],
-    ids=["greedy", "top_k", "top_p and min_p", "as many as can be"],
+    ids=["greedy", "top_k", "top_p and min_p", "largest top_k"],
 )
 def test_sglang_gives_the_tokens_of_a_local_session(
     remote: Callable[..., SpecSession], local: SpecSession, draft: Any, options: dict[str, Any]
@@ -240,14 +240,14 @@ def test_errors_of_sglang_leave_the_session_usable(
 
 
 class Reckless(Drafter):
-    """Drafts an id that the server does not know."""
+    """Drafts an id beyond the server's vocabulary."""
 
     def propose(self, sequence: int, tokens: NDArray[np.int32], max_tokens: int) -> list[int]:
         return [32]
 
 
 def test_token_ids_beyond_the_sglang_vocabulary_are_not_sent(scripted: Callable[..., Path]) -> None:
-    """One such id would end the server: the stand-in's end checks that it lives."""
+    """One such id would crash the server. The stand-in checks at its end that it still runs."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     words: list[str | bytes] = [f"word{one} " for one in letters]
     known, padded = scripted([*words, "x ", "y "]), scripted([*words, "x ", "y ", "z ", *letters])
@@ -286,7 +286,7 @@ def test_a_vanished_sglang_server_raises_remote_error(bundled_model: Path) -> No
         ({"acceptance": "rejection"}, "rejection"),
     ],
 )
-def test_options_without_support_by_sglang_are_refused(
+def test_options_that_sglang_does_not_support_are_refused(
     remote: Callable[..., SpecSession], options: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ArgumentError, match=said):
@@ -310,7 +310,7 @@ def test_tokenizers_and_drafts_that_do_not_fit_sglang_are_refused(
         SpecSession(target="sglang+http://127.0.0.1:9", tokenizer=BUNDLED_MODEL)
 
 
-def test_context_length_is_that_of_the_sglang_server(
+def test_the_context_length_is_the_sglang_servers(
     remote: Callable[..., SpecSession], answers: StandIn, local: SpecSession
 ) -> None:
     assert remote().n_ctx == local.n_ctx - 6

@@ -1,4 +1,4 @@
-"""A target by a real SGLang server on a CPU; `make test-sglang` makes its environment."""
+"""A target on a real SGLang server on a CPU. `make test-sglang` creates its environment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 PYTHON = os.environ.get("SPECLLAMA_SGLANG")
 RUN = Path(__file__).parents[1] / "support" / "sglang" / "run_sglang.py"
 PATIENCE = 600.0
-"""Seconds until the server must answer; on a free processor it takes 40."""
+"""Seconds until the server must answer; on an idle processor it takes 40."""
 N = 24
 FLOAT32: dict[str, Any] = {"n_gpu_layers": 0, "kv_type": "f32", "flash_attn": False}
 WAYS: dict[str, dict[str, Any]] = {
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(not PYTHON, reason="SPECLLAMA_SGLANG names no Py
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundled model as SGLang reads it."""
+    """The bundled model, converted for SGLang."""
     made = tmp_path_factory.mktemp("sglang")
     subprocess.run([str(PYTHON), RUN, "convert", BUNDLED_MODEL, made], check=True)
     return made
@@ -77,7 +77,8 @@ def _wait(server: subprocess.Popen[bytes], address: str) -> None:
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SpecSession]:
-    """The model here, all in float32: for other weights llama.cpp rounds activations, too."""
+    """A local session with the model in float32. With other weights llama.cpp rounds activations,
+    too."""
     path = tmp_path_factory.mktemp("float32") / "target.gguf"
     tensors = {
         one.name: gguf.quants.dequantize(one.data, one.tensor_type)
@@ -128,10 +129,10 @@ def test_an_sglang_server_answers_several_prompts_at_once(
     assert [one.tokens for one in found] == expected
 
 
-def test_an_sglang_server_says_its_vocabulary_and_survives_being_asked(
+def test_an_sglang_server_reports_its_vocabulary_size_and_survives(
     remote: Callable[..., SpecSession], url: str
 ) -> None:
-    """An id beyond it, sent as a token, would end the server."""
+    """A token id beyond it would crash the server."""
     link = Link(url, None, PATIENCE, kind="an SGLang")
     n_vocab = gguf.GGUFReader(BUNDLED_MODEL).fields["tokenizer.ggml.tokens"].contents()
     assert Generate(link).limit(len(n_vocab) + 100) == len(n_vocab)

@@ -41,7 +41,7 @@ THINKING = ["<think>", "\nA number;", " say one.", "\n</think>", "\n\nIt is ", "
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Server]]:
-    """Models that call two tools, one that thinks, and one that shows its prompts."""
+    """Servers with models that call two tools, think, or show their prompts."""
     hermes = SCRIPTS["hermes"]
     models: dict[str, Any] = {
         "calls": {"pieces": hermes.pieces, "chat_template": hermes.template},
@@ -74,13 +74,13 @@ BODY: dict[str, Any] = {
 
 
 def ask(**more: Any) -> dict[str, Any]:
-    """What the client is asked, which knows no temperature (any more)."""
+    """Return arguments for the client, which has no parameter for the temperature."""
     extra = {"temperature": 0, **more.pop("extra_body", {})}
     return {**BODY, "extra_body": extra, **more}
 
 
 def blocks(answer: Any) -> list[Any]:
-    """The blocks of an answer, but for ids, which are drawn."""
+    """Return the blocks of an answer without their random ids."""
     return [
         (one.name, one.input) if one.type == "tool_use" else (one.type, getattr(one, one.type))
         for one in answer.content
@@ -102,7 +102,7 @@ def test_a_text_answer_has_blocks_and_usage(clients: Clients) -> None:
     )
 
 
-def test_stop_reason_says_why_an_answer_ended(clients: Clients) -> None:
+def test_stop_reason_is_the_reason_why_an_answer_ended(clients: Clients) -> None:
     whole = clients["thinks"].messages.create(**ask())
     assert (whole.stop_reason, whole.stop_sequence) == ("end_turn", None)
     stopped = clients["calls"].messages.create(**ask(stop_sequences=["add", "me a"]))
@@ -113,7 +113,7 @@ def test_stop_reason_says_why_an_answer_ended(clients: Clients) -> None:
 
 
 def test_tool_calls_become_tool_use_blocks(clients: Clients) -> None:
-    """Tools of the API's owner are passed over."""
+    """Tools that the API's owner runs are ignored."""
     client = clients["calls"]
     tools = [{"type": "web_search_20250305", "name": "web_search"}, *NAMED]
     answer = client.messages.create(**ask(tools=tools))
@@ -144,7 +144,7 @@ def test_tool_calls_become_tool_use_blocks(clients: Clients) -> None:
 
 
 def test_a_cut_tool_call_has_an_empty_input(clients: Clients) -> None:
-    """Half an input is none; that it was cut is said."""
+    """The stop reason reports the cut."""
     answer = clients["calls"].messages.create(**ask(tools=NAMED, max_tokens=10))
     assert answer.stop_reason == "max_tokens"
     assert (answer.content[-1].name, answer.content[-1].input) == ("add", {})
@@ -199,7 +199,7 @@ def test_request_fields_reach_the_template(servers: dict[str, Server]) -> None:
 
     assert read() == "[user] u"
     assert read(system="s") == "[system] s[user] u"
-    # What Claude Code puts in front is other every time, and nothing to the model.
+    # Claude Code's first line differs every time, and the model does not need it.
     parts = ["x-anthropic-billing-header: cc_version=2.1; cch=fa690;", "You are.", "Be."]
     system = [
         {"type": "text", "text": one, "cache_control": {"type": "ephemeral"}} for one in parts
@@ -251,7 +251,7 @@ def test_request_fields_reach_the_template(servers: dict[str, Server]) -> None:
 
 
 def test_reasoning_effort_reaches_the_template(servers: dict[str, Server]) -> None:
-    """As the APIs of OpenAI say it."""
+    """The field is from OpenAI's APIs."""
     body = {"messages": [{"role": "user", "content": "u"}]}
     for effort, shown in (("none", "False"), ("low", "low"), (None, "")):
         asked = servers["shows"].post("/apply-template", {**body, "reasoning_effort": effort})
@@ -307,12 +307,12 @@ def test_bad_message_requests_are_refused(
 
 
 def form(kind: str, message: str) -> dict[str, Any]:
-    """An error as Anthropic's API has it."""
+    """Return an error in Anthropic's format."""
     return {"type": "error", "error": {"type": kind, "message": message}}
 
 
-def test_errors_on_message_paths_have_anthropics_form(servers: dict[str, Server]) -> None:
-    """For every refusal: the path alone decides the form of the error."""
+def test_errors_on_message_paths_have_anthropics_format(servers: dict[str, Server]) -> None:
+    """Only the path decides the format, for every refusal."""
     session = servers["calls"].session
     with serve(session, api_keys=("secret",), max_body=1000) as server:
         for path in ("/v1/messages", "/messages", "/v1/messages/count_tokens"):
@@ -334,7 +334,7 @@ def test_errors_on_message_paths_have_anthropics_form(servers: dict[str, Server]
 
 
 def test_an_error_in_a_begun_stream_is_sent_as_an_event(clients: Clients) -> None:
-    """A client hears of it in a stream that has begun."""
+    """The client raises it, although the status was 200."""
     options = ask(stream=True, extra_body={"grammar": TOO_COMPLEX})
     with pytest.raises(anthropic.APIStatusError, match="grammar") as caught:
         list(clients["calls"].messages.create(**options))

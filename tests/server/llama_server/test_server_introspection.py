@@ -1,4 +1,4 @@
-"""Endpoints that front ends of llama.cpp's server ask."""
+"""Endpoints for front ends of llama.cpp's server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_tokenize_and_detokenize_are_inverse(server: Server) -> None:
     pieces = server.post("/tokenize", {"content": TEXT, "with_pieces": True}).json()["tokens"]
     assert [one["id"] for one in pieces] == tokens
     assert "".join(one["piece"] for one in pieces) == TEXT
-    # A character of several tokens, none of which is text by itself.
+    # A character of several tokens. None of them is text alone.
     body = {"content": "é\N{PARTY POPPER}", "with_pieces": True}
     pieces = [one["piece"] for one in server.post("/tokenize", body).json()["tokens"]]
     whole = b"".join(bytes(one) if isinstance(one, list) else one.encode() for one in pieces)
@@ -30,7 +30,7 @@ def test_tokenize_and_detokenize_are_inverse(server: Server) -> None:
     special = server.post("/tokenize", {"content": TEXT, "add_special": True}).json()["tokens"]
     assert special == server.session.tokenize(TEXT)
     assert server.post("/detokenize", {"tokens": tokens}).json() == {"content": TEXT}
-    # Blanks before punctuation, which llama.cpp takes out of texts of some vocabularies.
+    # Blanks before punctuation, which llama.cpp removes with some vocabularies.
     text = "x = 'some' , y ? he 's ' re !"
     body = {"content": text, "add_special": False, "with_pieces": True}
     pieces = server.post("/tokenize", body).json()["tokens"]
@@ -61,10 +61,10 @@ def test_bad_tokenize_requests_name_the_field(
     assert answer.json()["error"]["param"] == param
 
 
-def test_two_texts_are_tokenized_at_once_at_most(
+def test_at_most_two_texts_are_tokenized_at_once(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Threads that tokenize would take the processors from the model."""
+    """More threads would take processors from the model."""
     tokenize, lock = server.session.tokenize, threading.Lock()
     at_once = most = 0
 
@@ -104,7 +104,7 @@ def test_unknown_paths_are_refused_with_a_reason(server: Server) -> None:
     )
 
 
-def test_unexpected_errors_have_the_form_of_the_api(
+def test_unexpected_errors_have_the_format_of_the_api(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any, **__: Any) -> list[int]:

@@ -1,4 +1,4 @@
-"""/slots: what slots hold is saved, restored and erased, as in llama-server."""
+"""/slots: slots are saved, restored and erased, as in llama-server."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_request_gets_the_slot_that_it_asks_for(server: Server) -> None:
     assert complete(server, OTHER, 1)["timings"]["cache_n"] == answer.usage.prompt_tokens - 1
 
 
-def test_a_slot_that_is_not_there_is_refused(server: Server) -> None:
+def test_id_slot_out_of_range_is_refused(server: Server) -> None:
     body = {"prompt": PROMPT, "n_predict": 1}
     refused(server.post("/completion", body | {"id_slot": 2}), 400, "id_slot")
     refused(server.post("/v1/completions", body | {"id_slot": -2}), 400, "id_slot")
@@ -81,7 +81,7 @@ def test_a_saved_slot_is_restored_into_another(server: Server, folder: Path) -> 
     assert complete(server, PROMPT, 0)["timings"]["cache_n"] == 0
 
 
-def test_an_erased_slot_holds_nothing(server: Server) -> None:
+def test_an_erased_slot_is_empty(server: Server) -> None:
     found = complete(server, OTHER, 0)
     erased = act(server, 0, "erase").json()
     assert erased["id_slot"] == 0
@@ -110,7 +110,7 @@ def test_a_slot_in_use_is_refused_and_listed(server: Server) -> None:
 
 
 def test_requests_for_one_slot_take_turns(server: Server) -> None:
-    """Others go on in the slots that are free."""
+    """Other requests use the free slots."""
     session = server.session
     handles = [session.submit(PROMPT, max_tokens=20, id_slot=1) for _ in range(3)]
     other = session.submit(OTHER, max_tokens=5)
@@ -127,12 +127,12 @@ def test_requests_for_one_slot_take_turns(server: Server) -> None:
     ],
     ids=repr,
 )  # fmt: skip
-def test_names_that_are_no_files_of_the_folder_are_refused(server: Server, name: Any) -> None:
+def test_invalid_file_names_are_refused(server: Server, name: Any) -> None:
     for action in ("save", "restore"):
         refused(act(server, 0, action, {"filename": name}), 400, "filename")
 
 
-def test_links_and_folders_are_no_files(server: Server, folder: Path) -> None:
+def test_links_folders_and_pipes_are_refused(server: Server, folder: Path) -> None:
     complete(server, PROMPT, 0)
     outside = folder.parent / "outside"
     outside.write_bytes(b"mine")
@@ -147,7 +147,7 @@ def test_links_and_folders_are_no_files(server: Server, folder: Path) -> None:
     assert not (folder.parent / "nothing").exists()
 
 
-def test_files_that_are_no_states_change_nothing(server: Server, folder: Path) -> None:
+def test_invalid_state_files_are_refused_and_change_nothing(server: Server, folder: Path) -> None:
     found = complete(server, PROMPT, 0)
     act(server, 0, "save", {"filename": "whole"})
     whole = (folder / "whole").read_bytes()
@@ -160,7 +160,7 @@ def test_files_that_are_no_states_change_nothing(server: Server, folder: Path) -
 
 
 @pytest.mark.parametrize("slot", ["2", "-1", "x", "99999999999999999999", "1.0", "٣"])
-def test_slots_that_are_not_there_are_refused(server: Server, slot: str) -> None:
+def test_slot_paths_out_of_range_are_refused(server: Server, slot: str) -> None:
     refused(act(server, slot, "erase"), 404)
 
 
@@ -169,7 +169,7 @@ def test_other_actions_are_refused(server: Server) -> None:
     refused(server.post("/slots/0", {}), 400, "action")
 
 
-def test_keys_are_asked_for_and_files_need_a_folder() -> None:
+def test_slots_require_the_key_and_files_require_a_folder() -> None:
     with (
         SpecSession(**EXACT, **FIXED) as session,
         serve(session, api_keys=("secret",)) as running,

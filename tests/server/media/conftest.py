@@ -1,4 +1,4 @@
-"""A server of a model that sees."""
+"""A session with a model that sees images."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEMPLATE = (
 def session(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SpecSession]:
-    """Images have one size, or any; their rows have positions of their own, or share them."""
+    """Models with a fixed or any image size, whose rows have separate or shared positions."""
     model = WRITERS[request.param](tmp_path_factory.mktemp("models"))
     with open_seeing(model, "ngram", chat_template=TEMPLATE) as opened:
         yield opened

@@ -1,4 +1,4 @@
-"""Addresses from which images may be downloaded."""
+"""Addresses that images may be downloaded from."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_all_other_addresses_are_refused(address: str) -> None:
     assert not is_public(address)
 
 
-def test_an_address_is_read_into_its_parts() -> None:
+def test_a_url_is_split_into_its_parts() -> None:
     url = ImageUrl.parse("image", "https://Example.com:444/a b/\u00e9.png?x=1&y=%20#part")
     assert (url.scheme, url.host, url.port) == ("https", "example.com", 444)
     assert url.target == "/a%20b/%C3%A9.png?x=1&y=%20"
@@ -49,7 +49,7 @@ def test_an_address_is_read_into_its_parts() -> None:
         "http://" + "a" * 5000, "http://" + "a" * 70 + ".com", "",
     ],
 )  # fmt: skip
-def test_what_is_no_address_of_http_is_refused(url: str) -> None:
+def test_urls_other_than_http_are_refused(url: str) -> None:
     with pytest.raises(ApiError) as caught:
         ImageUrl.parse("messages[0].image_url", url)
     assert caught.value.status == 400
@@ -57,7 +57,7 @@ def test_what_is_no_address_of_http_is_refused(url: str) -> None:
     assert "must be a data URL or an address" in str(caught.value)
 
 
-def test_a_redirection_to_no_address_is_refused() -> None:
+def test_a_redirect_to_an_invalid_url_is_refused() -> None:
     url = ImageUrl.parse("image", "https://example.com/a/b.png")
     assert url.joined("image", "../c.png").url == "https://example.com/c.png"
     with pytest.raises(ApiError, match="image redirects to an invalid URL"):

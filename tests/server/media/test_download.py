@@ -1,4 +1,4 @@
-"""Downloads of images, from a server on loopback that stands for one of the public internet."""
+"""Downloads of images from a loopback server that plays a public one."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Site:
 
     Attributes:
         port: Its port.
-        asked: The paths that it was asked for, with their hosts.
-        names: What names mean, each look-up in turn; the last stays.
+        asked: The requested paths, with their hosts.
+        names: The addresses of host names, one list for each look-up. The last list stays.
     """
 
     def __init__(self, server: ThreadingHTTPServer) -> None:
@@ -34,7 +34,7 @@ class Site:
     async def looked_up(self, host: str, port: int) -> list[str]:
         found = self.names.get(host)
         if found is None:
-            return [host]  # an address means itself
+            return [host]  # an IP address resolves to itself
         return found.pop(0) if len(found) > 1 else found[0]
 
 
@@ -82,7 +82,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
         found.connected.append(address[0])
         connect(self, ("127.0.0.1", address[1]) if address[0] == PUBLIC else address)
 
-    # anyio connects by the event loop, which hands the address to the socket.
+    # anyio connects with the event loop, which passes the address to the socket.
     async def sock_connect(
         self: asyncio.AbstractEventLoop, sock: socket.socket, address: tuple[str, int]
     ) -> None:
@@ -115,7 +115,7 @@ def refusal(url: str) -> str:
 
 
 def test_an_image_is_downloaded_from_the_address_that_was_checked(site: Site) -> None:
-    # Whoever asks a second time learns another address.
+    # A second look-up would return another address.
     site.names["site.example"] = [[PUBLIC], ["127.0.0.1"]]
     assert image(f"http://site.example:{site.port}/a.png?b=c") == b"image"
     assert site.connected == [PUBLIC]
@@ -126,16 +126,14 @@ def test_an_image_is_downloaded_from_the_address_that_was_checked(site: Site) ->
     "addresses",
     [["127.0.0.1"], ["::1"], ["10.0.0.1"], ["169.254.169.254"], [PUBLIC, "127.0.0.1"], []],
 )
-def test_a_name_of_an_address_that_is_not_public_is_refused(
-    site: Site, addresses: list[str]
-) -> None:
+def test_a_host_name_with_a_private_address_is_refused(site: Site, addresses: list[str]) -> None:
     site.names["inside.example"] = [addresses]
     assert "the address is not public" in refusal(f"http://inside.example:{site.port}/")
     assert site.connected == []
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "0.0.0.0", "[::ffff:127.0.0.1]"])
-def test_an_address_that_is_not_public_is_refused(site: Site, host: str) -> None:
+def test_a_private_address_is_refused(site: Site, host: str) -> None:
     assert "the address is not public" in refusal(f"http://{host}:{site.port}/")
     assert site.connected == []
 
@@ -162,39 +160,39 @@ def test_redirects_are_followed_and_checked(site: Site) -> None:
     assert site.connected[n_connected:] == [PUBLIC] * 4
 
 
-def test_a_ring_of_redirects_ends(site: Site) -> None:
+def test_too_many_redirects_are_refused(site: Site) -> None:
     site_url = f"http://site.example:{site.port}"
     path = "/to/" * 20 + "a"
     assert "redirects more than 3 times" in refusal(site_url + path)
 
 
-def test_what_is_too_large_is_not_taken_in_whole(site: Site) -> None:
+def test_an_image_that_is_too_large_is_refused(site: Site) -> None:
     assert f"more than {MOST_BYTES} bytes" in refusal(f"http://site.example:{site.port}/large")
 
 
-def test_an_answer_that_is_no_image_is_an_error(site: Site) -> None:
+def test_an_error_status_of_the_host_is_refused(site: Site) -> None:
     assert "answers 404" in refusal(f"http://site.example:{site.port}/missing")
 
 
-def test_an_answer_that_does_not_come_ends(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stalled_download_times_out(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "SECONDS", 0.5)
     assert "took more than" in refusal(f"http://site.example:{site.port}/endless")
 
 
-def test_a_server_that_is_not_there_is_an_error(site: Site) -> None:
+def test_an_unreachable_host_is_an_error(site: Site) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     assert "cannot be reached" in refusal(f"http://site.example:{port}/")
 
 
-def test_what_is_no_http_is_an_error(site: Site, free_text: Callable[[], int]) -> None:
+def test_an_answer_that_is_not_http_is_an_error(site: Site, free_text: Callable[[], int]) -> None:
     assert "cannot be reached" in refusal(f"http://site.example:{free_text()}/")
 
 
 @pytest.fixture
 def free_text() -> Iterator[Callable[[], int]]:
-    """Starts a server that answers with something else than HTTP; returns its port."""
+    """Starts a server that does not speak HTTP; returns its port."""
     listening = socket.create_server(("127.0.0.1", 0))
 
     def answer() -> None:

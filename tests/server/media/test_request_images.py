@@ -112,26 +112,26 @@ def chatted(session: SpecSession, *images: bytes) -> tuple[str, int]:
 
 @pytest.mark.parametrize("ask", APIS)
 @pytest.mark.parametrize("images", [[], [ONE], [ONE, picture(2)]])
-def test_every_api_asks_as_a_chat_with_the_same_images_does(
+def test_every_api_answers_like_a_chat_with_the_same_images(
     server: Server, ask: Callable[..., tuple[str, int]], images: list[bytes]
 ) -> None:
     assert ask(server, *images) == chatted(server.session, *images)
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "WEBP", "GIF", "BMP"])
-def test_the_media_type_of_a_data_url_need_not_be_right(server: Server, kind: str) -> None:
+def test_the_media_type_of_a_data_url_may_be_wrong(server: Server, kind: str) -> None:
     data = picture(3, kind)
     assert by_openai(server, data) == chatted(server.session, data)
 
 
-def test_images_come_where_they_are_in_the_message(server: Server) -> None:
+def test_images_keep_their_place_in_the_message(server: Server) -> None:
     parts = [{"type": "text", "text": "a"}, openai_part(ONE), {"type": "text", "text": "b"}]
     body = {"messages": [{"role": "user", "content": parts}]}
     shown = posted(server, "/apply-template", body)["prompt"]
     assert f"a{MARKER}b" in shown
 
 
-def test_a_marker_in_a_text_is_no_image(server: Server) -> None:
+def test_a_marker_in_a_text_is_not_an_image(server: Server) -> None:
     text = {"type": "text", "text": f"{MARKER} <__image__>"}
     body = {
         "messages": [{"role": "user", "content": [text, openai_part(ONE)]}],
@@ -142,7 +142,7 @@ def test_a_marker_in_a_text_is_no_image(server: Server) -> None:
     posted(server, "/v1/chat/completions", body)
 
 
-def test_results_of_tools_show_images(session: SpecSession) -> None:
+def test_tool_results_may_contain_images(session: SpecSession) -> None:
     call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     use = {"type": "tool_use", "id": "1", "name": "look", "input": {}}
     text = {"type": "text", "text": "seen"}
@@ -188,7 +188,7 @@ WRONG: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("image", "said"), WRONG)
-def test_an_image_that_cannot_be_used_is_refused(server: Server, image: Any, said: str) -> None:
+def test_an_invalid_image_is_refused(server: Server, image: Any, said: str) -> None:
     content = [{"type": "image_url", "image_url": image}]
     answer = server.post(
         "/v1/chat/completions", {"messages": [{"role": "user", "content": content}]}
@@ -208,7 +208,7 @@ def test_an_image_that_cannot_be_used_is_refused(server: Server, image: Any, sai
         ({}, "type is missing"),
     ],
 )
-def test_a_block_that_cannot_be_used_is_refused(server: Server, source: Any, said: str) -> None:
+def test_an_invalid_image_block_is_refused(server: Server, source: Any, said: str) -> None:
     content = [{"type": "image", "source": source}]
     body = {"messages": [{"role": "user", "content": content}], "max_tokens": 1}
     answer = server.post("/v1/messages", body)
@@ -216,7 +216,7 @@ def test_a_block_that_cannot_be_used_is_refused(server: Server, source: Any, sai
     assert said in answer.text
 
 
-def test_a_sound_is_refused_by_a_model_that_hears_none(server: Server) -> None:
+def test_a_sound_is_refused_if_the_model_cannot_hear(server: Server) -> None:
     part = {"type": "input_audio", "input_audio": {"data": "SUQz", "format": "wav"}}
     body = {"messages": [{"role": "user", "content": [part]}], "max_tokens": 1}
     error = refused(server.post("/v1/chat/completions", body), 400)
@@ -224,7 +224,7 @@ def test_a_sound_is_refused_by_a_model_that_hears_none(server: Server) -> None:
     assert error["param"] == "messages[0].content[0].input_audio.data"
 
 
-def test_what_the_model_can_is_said(server: Server) -> None:
+def test_endpoints_report_that_the_model_sees(server: Server) -> None:
     assert server.get("/props").json()["modalities"] == {"vision": True, "audio": False}
     assert server.get("/v1/models").json()["data"][0]["meta"]["vision"] is True
     shown = server.post("/api/show", {"model": "test"}).json()
@@ -232,7 +232,7 @@ def test_what_the_model_can_is_said(server: Server) -> None:
 
 
 def test_a_request_with_images_may_be_large(server: Server, session: SpecSession) -> None:
-    large = data_url(ONE + bytes(3_000_000))  # Pillow passes over what follows the image
+    large = data_url(ONE + bytes(3_000_000))  # Pillow ignores bytes after the image
     content = [{"type": "image_url", "image_url": {"url": large}}]
     body = {"messages": [{"role": "user", "content": content}], "max_tokens": 1}
     posted(server, "/v1/chat/completions", body)
@@ -240,7 +240,7 @@ def test_a_request_with_images_may_be_large(server: Server, session: SpecSession
         assert limited.post("/v1/chat/completions", body).status_code == 413
 
 
-def test_images_of_addresses_are_downloaded_where_that_is_allowed(
+def test_image_urls_are_downloaded_if_allowed(
     session: SpecSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -269,10 +269,10 @@ def test_images_of_addresses_are_downloaded_where_that_is_allowed(
         answer = server.post(
             "/v1/chat/completions", {"messages": [{"role": "user", "content": many}]}
         )
-        assert "16 addresses" in refused(answer, 400)["message"]
+        assert "at most 16 image URLs" in refused(answer, 400)["message"]
 
 
-def test_an_address_inside_is_refused_where_downloads_are_allowed(session: SpecSession) -> None:
+def test_a_private_image_url_is_refused_even_if_downloads_are_allowed(session: SpecSession) -> None:
     with serve(session, allow_image_urls=True) as server:
         part = {"type": "image_url", "image_url": {"url": f"{server.url}/health"}}
         body = {"messages": [{"role": "user", "content": [part]}]}
@@ -286,7 +286,7 @@ def test_the_media_of_waiting_requests_are_bounded(
     monkeypatch.setattr("specllama.server.media.access._MOST_HELD", 10_000)
     part = openai_part(ONE)  # 6720 bytes of pixels
     body = {"messages": [{"role": "user", "content": [part]}], "max_tokens": 1}
-    for _ in range(3):  # what one has taken is given back after its answer
+    for _ in range(3):  # the memory is released after each answer
         wait_until(lambda: server.post("/v1/chat/completions", body).status_code == 200)
     body["messages"] = [{"role": "user", "content": [part, part]}]
     error = refused(server.post("/v1/chat/completions", body), 503)

@@ -1,4 +1,4 @@
-"""Which models are loaded when, with stand-ins for their processes that load when they are told."""
+"""When models are loaded and unloaded, with stand-ins for their processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from specllama.server.models.served_model import ModelEntry
 
 
 class StandIn:
-    """Stands in for a model's process."""
+    """Stands in for a model's process. It is loaded when `may_load` is set."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -45,7 +45,7 @@ class Scene:
     """Models and their stand-ins.
 
     Attributes:
-        models: What is tested.
+        models: The tested object.
         started: All processes, in order.
     """
 
@@ -83,7 +83,7 @@ class Scene:
 
 
 class Asked:
-    """A request in the background, which answers until it is told to end."""
+    """A request in the background, which runs until `end` or `leave`."""
 
     def __init__(self, scene: Scene, name: str) -> None:
         self.answers = asyncio.Event()
@@ -110,7 +110,7 @@ async def settled() -> None:
 
 
 def played(test: Callable[[Callable[..., Scene]], Coroutine[Any, Any, None]]) -> Any:
-    """Make a test of a coroutine that gets a maker of scenes."""
+    """Turn a coroutine into a test. It gets a function that makes scenes."""
 
     def run(monkeypatch: pytest.MonkeyPatch) -> None:
         async def play() -> None:
@@ -138,7 +138,7 @@ Maker = Callable[..., Scene]
 
 
 @played
-async def test_a_model_is_loaded_once_for_all_that_ask(make: Maker) -> None:
+async def test_a_model_is_loaded_once_for_all_waiting_requests(make: Maker) -> None:
     scene = make("slow")
     asked = [scene.begin("slow") for _ in range(3)]
     await settled()
@@ -169,7 +169,7 @@ async def test_a_model_that_answers_is_not_unloaded(make: Maker) -> None:
     other = scene.begin("b")
     await settled()
     assert scene.states == {"a": "loaded", "b": "unloaded"}
-    late = scene.begin("a")  # waits, else "b" might wait for ever
+    late = scene.begin("a")  # waits; otherwise "b" might wait for ever
     await settled()
     assert not late.answers.is_set()
     await asked.end()
@@ -193,7 +193,7 @@ async def test_an_idle_model_makes_room_before_one_that_answers(make: Maker) -> 
 
 
 @played
-async def test_a_client_that_leaves_while_waiting_frees_its_place(make: Maker) -> None:
+async def test_a_client_that_disconnects_while_waiting_frees_its_place(make: Maker) -> None:
     scene = make("a", "b", most_waiting=2)
     asked = scene.begin("a")
     await asked.answers.wait()
@@ -203,7 +203,7 @@ async def test_a_client_that_leaves_while_waiting_frees_its_place(make: Maker) -
     with pytest.raises(ApiError, match="busy"):
         await scene.use("b")
     await left.leave()
-    await late.answers.wait()  # nobody wants the place of "a" any more
+    await late.answers.wait()  # no request needs the place of "a"
     assert scene.names == ["a"]
     assert scene.models.n_waiting == 0
     await asked.end()
@@ -211,7 +211,7 @@ async def test_a_client_that_leaves_while_waiting_frees_its_place(make: Maker) -
 
 
 @played
-async def test_a_model_that_cannot_be_loaded_is_an_error_of_its_requests_alone(
+async def test_a_load_error_fails_only_the_requests_for_that_model(
     make: Maker,
 ) -> None:
     scene = make("a", "broken-slow", most=2)
@@ -223,7 +223,7 @@ async def test_a_model_that_cannot_be_loaded_is_an_error_of_its_requests_alone(
         with pytest.raises(ApiError, match=r"could not be loaded: there is no such file\.$"):
             await one
     await scene.use("a")
-    # For a while it is not tried again: each try could have another model unloaded.
+    # It is not retried for a while: each attempt could unload another model.
     with pytest.raises(ApiError, match="could not be loaded"):
         await scene.use("broken-slow")
     assert scene.names == ["a", "broken-slow"]
@@ -231,7 +231,7 @@ async def test_a_model_that_cannot_be_loaded_is_an_error_of_its_requests_alone(
 
 
 @played
-async def test_an_unused_model_goes_to_sleep_and_wakes(make: Maker) -> None:
+async def test_an_idle_model_sleeps_and_is_loaded_again(make: Maker) -> None:
     scene = make("a", idle=0.01)
     asked = scene.begin("a")
     await asked.answers.wait()
@@ -245,7 +245,7 @@ async def test_an_unused_model_goes_to_sleep_and_wakes(make: Maker) -> None:
 
 
 @played
-async def test_a_process_that_dies_is_started_again(make: Maker) -> None:
+async def test_a_process_that_has_ended_is_started_again(make: Maker) -> None:
     scene = make("a")
     await scene.use("a")
     scene.started[0].end()
@@ -256,7 +256,7 @@ async def test_a_process_that_dies_is_started_again(make: Maker) -> None:
 
 
 @played
-async def test_requests_that_wait_are_refused_when_the_server_ends(make: Maker) -> None:
+async def test_waiting_requests_are_refused_at_shutdown(make: Maker) -> None:
     scene = make("slow")
     asked: Awaitable[None] = asyncio.ensure_future(scene.use("slow"))
     await settled()
@@ -266,8 +266,8 @@ async def test_requests_that_wait_are_refused_when_the_server_ends(make: Maker) 
 
 
 @played
-async def test_models_take_turns_when_both_are_wanted(make: Maker) -> None:
-    """Whatever the order of requests, all are answered, with one model in memory."""
+async def test_models_take_turns_with_one_in_memory(make: Maker) -> None:
+    """All requests are answered, in any order."""
     scene = make("a", "b", "c")
     await asyncio.gather(*(scene.use("abc"[i % 3]) for i in range(30)))
     assert sorted(scene.names) == ["a", "b", "c"]

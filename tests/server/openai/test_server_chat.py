@@ -33,7 +33,7 @@ MESSAGES: list[Any] = [
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The bundled model, with a chat template."""
+    """A server with the bundled model and a chat template."""
     model = tmp_path_factory.mktemp("chat") / "chat.gguf"
     subprocess.run(
         [sys.executable, "-m", "gguf.scripts.gguf_new_metadata",
@@ -47,7 +47,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.mark.parametrize("depth", [250, 980, 5000])
 def test_tool_arguments_that_nest_deep_keep_the_connection(server: Server, depth: int) -> None:
-    """They are refused in a sentence, and the connection is used on."""
+    """If they nest too deep, they are refused in one sentence, and the connection stays usable."""
     call = {
         "id": "a",
         "type": "function",
@@ -91,7 +91,7 @@ def test_a_chat_answer_equals_the_sessions(server: Server) -> None:
     assert answer.usage.prompt_tokens == expected.stats.prompt_tokens
     newer = chat(server, max_completion_tokens=7, max_tokens=20, temperature=0)
     assert newer.usage.completion_tokens == 7
-    for most in (0, 5):  # as llama-server calls it
+    for most in (0, 5):  # llama-server's name
         short = chat(server, extra_body={"n_predict": most}, temperature=0)
         assert short.usage.completion_tokens == most
 
@@ -239,7 +239,7 @@ def test_an_empty_assistant_message_is_ignored(server: Server, content: Any) -> 
 
 
 def test_max_tokens_of_the_server_is_the_default_of_every_path(server: Server) -> None:
-    """As many as the server was started with, whatever the path. A request may ask for fewer."""
+    """It is also the maximum: a request may only ask for fewer."""
     message = {"role": "user", "content": "Hello"}
     bodies: dict[str, dict[str, object]] = {
         "/v1/completions": {"prompt": "Hello"},
@@ -257,7 +257,7 @@ def test_max_tokens_of_the_server_is_the_default_of_every_path(server: Server) -
 
 
 def test_an_empty_list_of_tool_calls_is_left_out(server: Server) -> None:
-    """Some clients send an empty list; templates tell by the name whether there are calls."""
+    """Some clients send an empty list, but templates only check whether the field exists."""
     said = {"role": "assistant", "content": "Hm.", "tool_calls": []}
     fields = Fields({"messages": [said]})
     messages = read_messages(fields, RequestMedia(server.session, fields))
@@ -265,7 +265,7 @@ def test_an_empty_list_of_tool_calls_is_left_out(server: Server) -> None:
 
 
 def test_whole_numbers_may_be_written_as_floats(server: Server) -> None:
-    """Some clients have only one kind of numbers, and write whole ones with a point."""
+    """Some clients have only floats, and write 3 as 3.0."""
     assert chat(server, max_tokens=3.0, temperature=0).usage.completion_tokens == 3
     for field, value in (("max_tokens", 3.5), ("temperature", 10**400)):
         answer = server.post("/v1/chat/completions", {"messages": MESSAGES, field: value})

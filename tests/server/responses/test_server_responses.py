@@ -21,7 +21,7 @@ FLAT: list[Any] = [{"type": "function", **tool["function"]} for tool in TOOLS]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A scripted model that says something and calls two tools."""
+    """A server with a scripted model that writes a text and calls two tools."""
     script = SCRIPTS["hermes"]
     models = {"hermes": {"pieces": script.pieces, "chat_template": script.template}}
     with serve_scripted(tmp_path_factory.mktemp("responses"), models) as found:
@@ -48,7 +48,7 @@ def test_a_text_answer_has_output_and_status(server: Server) -> None:
 
 
 def test_tool_calls_become_function_call_items(server: Server) -> None:
-    """Tools of the API's owner are passed over: there are clients that always name some."""
+    """Tools that the API's owner runs are ignored, because some clients always send them."""
     answer = respond(server, tools=[{"type": "web_search"}, *FLAT, {"type": "mcp"}])
     message, add, now = answer.output
     assert (message.type, message.content[0].text) == ("message", "Let me add.")
@@ -82,7 +82,7 @@ def test_a_tool_call_cut_by_a_stop_string_is_incomplete(server: Server) -> None:
 
 
 def test_allowed_tools_restrict_calls_but_not_the_prompt(server: Server) -> None:
-    """The others stay in the prompt, so that it begins as before."""
+    """The other tools stay in the prompt, so that its cached prefix fits."""
     names = [{"type": "function", "name": "now"}, {"type": "web_search"}]
     choice = {"type": "allowed_tools", "mode": "required", "tools": names}
     answer = respond(server, tools=FLAT, tool_choice=choice)
@@ -178,13 +178,15 @@ def test_bad_response_requests_are_refused(
     ],
 )  # fmt: skip
 def test_half_a_character_is_replaced(server: Server, path: str, body: Any) -> None:
-    """A text that a client has cut stays in the history that it sends."""
+    """A text that a client has cut inside a character stays in its history."""
     answer = server.post(path, json.dumps({"max_tokens": 1, **body}).encode())
     assert answer.status_code == 200, answer.text
 
 
-def test_what_has_no_use_here_is_left_out(server: Server, caplog: pytest.LogCaptureFixture) -> None:
-    """Codex sends tools and items of kinds that only OpenAI's models know."""
+def test_unsupported_tools_and_items_are_ignored_and_logged_once(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Codex sends kinds of tools and items that only OpenAI's models support."""
     kinds = ("namespace", "custom", "shell", "local_shell", "apply_patch", "web_search_2031")
     tools = [{"type": one, "name": "x"} for one in kinds]
     items: list[Any] = [
@@ -198,12 +200,12 @@ def test_what_has_no_use_here_is_left_out(server: Server, caplog: pytest.LogCapt
         answer = respond(server, tools=[*tools, *FLAT], input=items, max_output_tokens=1)
     alone = respond(server, tools=FLAT, max_output_tokens=1)
     assert answer.usage.input_tokens == alone.usage.input_tokens
-    logged = [one.getMessage() for one in caplog.records if "Left out" in one.getMessage()]
+    logged = [one.getMessage() for one in caplog.records if "Ignored" in one.getMessage()]
     assert len(logged) == len(set(logged)) == len(kinds) + 3
 
 
 def read(server: Server, *items: dict[str, Any]) -> list[Any]:
-    """What a request of these items says to the chat template."""
+    """Return the chat template's messages for a request with these items."""
     fields = Fields({"input": [*items]})
     return read_input(fields, RequestMedia(server.session, fields))
 
@@ -219,14 +221,14 @@ def test_an_image_in_a_result_does_not_end_the_conversation(server: Server) -> N
 
 
 @pytest.mark.parametrize("arguments", ["null", "[]", "", None, []])
-def test_no_arguments_in_any_form(server: Server, arguments: Any) -> None:
+def test_missing_arguments_become_an_empty_object(server: Server, arguments: Any) -> None:
     call = {"type": "function_call", "call_id": "1", "name": "now", "arguments": arguments}
     (message,) = read(server, call)
     assert message["tool_calls"][0]["function"]["arguments"] == {}
 
 
 def test_an_error_in_a_begun_stream_fails_the_response(server: Server) -> None:
-    """The last event of a stream that has begun tells it, and its answer has failed."""
+    """The last event of the stream reports the error."""
     last = list(respond(server, stream=True, extra_body={"grammar": TOO_COMPLEX}))[-1]
     assert last.type == "response.failed"
     assert (last.response.status, last.response.error.code) == ("failed", "server_error")
@@ -234,7 +236,7 @@ def test_an_error_in_a_begun_stream_fails_the_response(server: Server) -> None:
 
 
 def test_reasoning_items_without_an_answer_are_left_out(server: Server) -> None:
-    """An answer that was broken off while the model thought has nothing else."""
+    """An answer that was cut inside its thought has no other items."""
     said = {"role": "user", "content": "u"}
     thought = {
         "type": "reasoning", "id": "rs_1", "summary": [],

@@ -1,4 +1,4 @@
-"""Tools and calls that are odd, damaged or refused."""
+"""Unusual, damaged and refused tools and calls."""
 
 from __future__ import annotations
 
@@ -125,13 +125,13 @@ def test_bad_tool_calls_in_messages_are_named(
 def test_lone_surrogates_in_arguments_are_replaced(
     servers: dict[str, Server], arguments: str
 ) -> None:
-    """Models may write such; the conversation goes on."""
+    """Models may write them, and the conversation must continue."""
     call = {"id": "1", "type": "function", "function": {"name": "add", "arguments": arguments}}
     messages = [*MESSAGES, {"role": "assistant", "content": "", "tool_calls": [call]}]
     body = json.dumps({"messages": messages, "tools": TOOLS}).encode()
     for name, server in servers.items():
         prompt = server.post("/apply-template", body).json()["prompt"]
-        # Where the template writes each parameter by itself, a cut object has none.
+        # A template that writes each parameter separately omits those of a cut object.
         left_out = name in ("parameters", "quotes") and not arguments.endswith("}")
         assert left_out or re.search(r"\N{REPLACEMENT CHARACTER}|\\ufffd", prompt)
 
@@ -152,7 +152,7 @@ WRONG: list[Any] = [7, -1.5, "x y", [], {}, [1], {"a": 1}, True, "\ud800", [[[]]
 
 
 def damaged(value: Any, random_: random.Random) -> Any:
-    """Return a copy in which one part is something else."""
+    """Return a copy in which one part is replaced."""
     if not isinstance(value, (dict, list)) or not value or random_.random() < 0.15:
         return random_.choice([one for one in WRONG if type(one) is not type(value)])
     if isinstance(value, list):
@@ -175,7 +175,7 @@ RICH: dict[str, Any] = SCHEMA | {
 def test_a_thousand_damaged_tool_requests_are_answered_or_refused(
     servers: dict[str, Server],
 ) -> None:
-    """Each is answered, or refused with the name of a field."""
+    """A refusal names a field."""
     session = servers["hermes"].session
     whole = {
         "messages": [

@@ -41,7 +41,7 @@ def test_streamed_tool_calls_equal_the_whole_ones(servers: dict[str, Server], na
     assert names == [call.function.name for call in whole.tool_calls]
     assert arguments == [call.function.arguments for call in whole.tool_calls]
     assert reasons == [*[None] * (len(reasons) - 1), "tool_calls"]
-    # Arguments come in parts, as the model writes them.
+    # Arguments are sent in parts, as the model writes them.
     assert len(reasons) > 6
 
 
@@ -55,14 +55,14 @@ def test_tool_choice_is_enforced(servers: dict[str, Server]) -> None:
     assert called(chat(server, tool_choice=now).choices[0].message) == [("now", {})]
     none = chat(server, tool_choice="none").choices[0]
     assert none.message.tool_calls is None
-    assert "<tool_call>" in none.message.content  # which is nothing but text then
+    assert "<tool_call>" in none.message.content  # plain text without tools
     assert none.finish_reason == "stop"
     one = chat(server, parallel_tool_calls=False).choices[0]
     assert called(one.message) == CALLED[:1]
 
 
 def test_allowed_tools_restrict_chat_calls_but_not_the_prompt(servers: dict[str, Server]) -> None:
-    """The others stay in the prompt, so that it begins as before."""
+    """The other tools stay in the prompt, so that its cached prefix fits."""
     server = servers["hermes"]
     one = chat(server, tool_choice=allowed_tools("now", "now"))
     assert {name for name, _ in called(one.choices[0].message)} == {"now"}
@@ -94,12 +94,12 @@ def test_calls_cut_by_max_tokens_keep_their_beginning(servers: dict[str, Server]
         calls = choice.message.tool_calls or []
         texts.add((choice.message.content, *(call.function.arguments for call in calls)))
     assert ("Let me add.", '{"a": 1') in texts
-    # What may begin a call is given in the end, if it did not.
+    # Text that might begin a call is sent at the end, if it did not.
     assert any(text[0] is not None and text[0].endswith(" <tool") for text in texts)
 
 
 def test_arguments_follow_their_schema(servers: dict[str, Server]) -> None:
-    """The script calls add with 1 and 2, and may not."""
+    """The schema forbids the arguments that the script writes."""
     for allowed in ("add", "plus"):
         schema = {"type": "object", "properties": {"c": {"enum": [1, 12]}}, "required": ["c"]}
         tool = {"type": "function", "function": {"name": allowed, "parameters": schema}}
@@ -152,7 +152,7 @@ def test_apply_template_includes_the_tools(servers: dict[str, Server], name: str
     assert refused.json()["error"]["param"] == "tools[0].type"
 
 
-def test_tool_calls_come_with_several_choices_and_logprobs(servers: dict[str, Server]) -> None:
+def test_tool_calls_work_with_several_choices_and_logprobs(servers: dict[str, Server]) -> None:
     answer = chat(servers["hermes"], n=2, logprobs=True)
     assert [called(choice.message) for choice in answer.choices] == [CALLED, CALLED]
     n_tokens = len(answer.choices[0].logprobs.content)
@@ -178,7 +178,7 @@ def test_a_conversation_continues_after_a_cut_tool_call(
     ]
     body = {"messages": messages, "tools": TOOLS}
     prompt = servers[name].post("/apply-template", body).json()["prompt"]
-    # Where the template writes each parameter by itself, it gets none.
+    # A template that writes each parameter separately gets none.
     no_arguments = {"parameters": "<function=add>\n</function>", "quotes": "call:add{}"}
     assert no_arguments.get(name, '\\"a\\": 12') in prompt
     answer = chat(servers[name], messages=messages)

@@ -1,4 +1,4 @@
-"""The formats of calls and thoughts that are derived from chat templates: all of llama.cpp's."""
+"""The formats of calls and thoughts that are derived from llama.cpp's chat templates."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ BY_MODEL = {"LFM2-8B-A1B", "LFM2.5-Instruct", "ibm-granite-granite-3.3-2B-Instru
 """Templates that write no calls, of models whose format is known."""
 
 FALLING_BACK = {"HuggingFaceTB-SmolLM3-3B"}
-"""Its template shows only results of tools; its model is asked to write as Hermes does."""
+"""Its template shows only results of tools, so the model is asked for Hermes's format."""
 
 UNCLOSED = "deepseek-ai-DeepSeek-R1-Distill-Llama-8B"
 """Its template closes the list of calls after the second call only."""
 
 
 def some(name: str) -> list[str]:
-    """The conversations that a template writes."""
+    """Return the conversations that a template can write."""
     return [one for one in CONVERSATIONS if one != "two calls" or opened(name)[1].parallel]
 
 
@@ -54,8 +54,8 @@ def test_only_a_template_that_shows_no_tools_falls_back() -> None:
 
 @pytest.mark.parametrize("name", WITH_TOOLS)
 @pytest.mark.parametrize("thought", ["", THOUGHT])
-def test_what_a_template_writes_is_read_back(name: str, thought: str) -> None:
-    """As a whole, and byte by byte."""
+def test_calls_that_a_template_writes_are_read_back(name: str, thought: str) -> None:
+    """As a whole, and character by character."""
     for one in some(name):
         made = CONVERSATIONS[one]
         text = rendered(name, made, thought)
@@ -85,7 +85,7 @@ def test_the_grammar_accepts_what_the_template_writes(name: str) -> None:
 
 
 def mutated(text: str, marks: list[str], rng: random.Random) -> str:
-    """A text cut, with a mark twice, with a mark in a value, with odd characters, or turned."""
+    """Return a text that is cut, reordered or reversed, or has more marks or odd characters."""
     at, to = sorted(rng.sample(range(len(text) + 1), 2))
     mark, odd = (
         rng.choice(marks),
@@ -109,7 +109,7 @@ def mutated(text: str, marks: list[str], rng: random.Random) -> str:
 
 @pytest.mark.parametrize("seed", range(300))
 def test_mutated_answers_are_read_without_an_error(seed: int) -> None:
-    """However they are cut, and whatever comes out can be rendered again, or is refused."""
+    """The chunks do not change the result, and it can be rendered again or is refused."""
     rng = random.Random(seed)
     name = WITH_TOOLS[seed % len(WITH_TOOLS)]
     template, form = opened(name)
@@ -131,8 +131,8 @@ def test_mutated_answers_are_read_without_an_error(seed: int) -> None:
         assert template.render(given, form.template_args(TOOLS))
 
 
-def test_the_table_in_the_documentation_is_that_of_the_templates() -> None:
-    """To write it: python tests/support/tool_formats_table.py > docs/reference/tool_formats.md"""
+def test_the_table_in_the_documentation_matches_the_templates() -> None:
+    """To update it: python tests/support/tool_formats_table.py > docs/reference/tool_formats.md"""
     assert DOCUMENT.read_text(encoding="utf-8") == document()
 
 
@@ -167,14 +167,14 @@ def test_the_marks_of_thoughts_are_derived(name: str) -> None:
         ("google-gemma-4-31B-it", "<|channel>thought\nSo.<channel|>Hi.", ("So.", "Hi.")),
     ],
 )  # fmt: skip
-def test_answers_lose_the_texts_around_their_parts(
+def test_marks_around_the_parts_of_an_answer_are_removed(
     name: str, text: str, said: tuple[str, str]
 ) -> None:
     for pieces in ([text], list(text)):
         assert said_by(parts_of(name, pieces)) == (*said, [])
 
 
-def test_gpt_oss_writes_calls_in_two_ways() -> None:
+def test_both_forms_of_gpt_oss_calls_are_read() -> None:
     name, given = "openai-gpt-oss-120b", '{"command": "ls"}<|call|>'
     json = "<|channel|>commentary to=functions.run <|constrain|>json<|message|>"
     for head in (json, " to=functions.run<|channel|>commentary json<|message|>"):
@@ -184,7 +184,7 @@ def test_gpt_oss_writes_calls_in_two_ways() -> None:
 
 
 def test_texts_that_look_like_other_values_stay_texts() -> None:
-    """A parameter's schema, not the value, decides where the marks do not."""
+    """If the marks do not decide, the parameter's schema does, not its value."""
     for name in ("Qwen3-Coder", "GLM-4.6", "MiniMax-M3", "google-gemma-4-31B-it", "Kimi-K3"):
         for value in ("7", "true", "null", "[1]", '{"a": 1}', "", " x ", "</x>", "'", '"'):
             made = [("run", {"command": value})]
@@ -193,7 +193,7 @@ def test_texts_that_look_like_other_values_stay_texts() -> None:
                 assert said_by(parts_of(name, pieces))[2] == made
 
 
-def test_texts_of_parameters_are_sent_as_they_come() -> None:
+def test_text_parameters_are_streamed() -> None:
     answer = answer_of("Qwen3-Coder", rendered("Qwen3-Coder", [("run", {"command": "abcdef"})], ""))
     at = answer.index("cd")
     assert calls(parts_of("Qwen3-Coder", [answer[:at]]))[0]["function"]["arguments"] == (

@@ -52,8 +52,8 @@ def test_formats_are_recognised_by_their_templates(name: str) -> None:
     assert calls.manner.short_ids == (name == "mistral")
 
 
-def test_a_template_that_describes_no_tools_gets_a_message_that_does() -> None:
-    """It has the marks, and leaves the tools out."""
+def test_a_template_without_tools_gets_a_message_that_describes_them() -> None:
+    """The template has the marks, but omits the tools."""
     source = SCRIPTS["hermes"].template.replace("{{ t | tojson }}", "")
     calls = call_format(template(source))
     assert not calls.describes
@@ -72,7 +72,7 @@ def test_tools_go_into_the_first_message_if_the_template_has_no_system_role() ->
     prompt = template(source).render(calls.conversation(messages, [TOOL]))
     assert prompt.startswith("[user]You can call these tools")
     assert prompt.endswith("Hello.")
-    # Results are what a user says, joined to what the next one does.
+    # Results become user messages, joined with the next one.
     called = {"id": "1", "type": "function", "function": {"name": "add", "arguments": {"a": 1}}}
     messages += [
         {"role": "assistant", "content": "Well.", "tool_calls": [called]},
@@ -88,7 +88,7 @@ def test_tools_go_into_the_first_message_if_the_template_has_no_system_role() ->
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_calls_are_found_however_the_text_is_chunked(name: str) -> None:
-    """However a text is cut into parts, the same content and calls come out."""
+    """The chunks do not change the content and the calls."""
     text = "".join(SCRIPTS[name].pieces)
     found = set()
     for size in (1, 2, 3, 7, len(text)):
@@ -124,7 +124,7 @@ def test_text_that_resembles_a_call_stays_text() -> None:
     assert reader.push("box> y") == [Content(" <tool_box> y")]
     assert reader.push(" <tool_call> is how") == []
     assert reader.finish() == [Content(" <tool_call> is how")]
-    # A call that was cut off where nothing else may come is no content.
+    # If only calls are allowed, a cut call is not content.
     reader = CallReader(HERMES, [TOOL], only=True)
     assert reader.push(' <tool_call>\n{"name": "ad') == []
     assert reader.finish() == []
@@ -195,7 +195,7 @@ UNCLEAR: list[Any] = [
 
 @pytest.mark.parametrize("parameters", UNCLEAR)
 def test_a_tool_with_an_unclear_schema_takes_any_object(parameters: Any) -> None:
-    """It is said, and the schemas of the others hold."""
+    """A warning reports it, and the schemas of the other tools are enforced."""
     loose, other = tool(parameters), tool(POINT, "other")
     assert allows(loose, {"z": [1]})
     assert not allows(loose, [])

@@ -1,4 +1,4 @@
-"""A server that verifies, and what it generates without drafts."""
+"""A session that verifies, and its tokens without drafts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from verifying import MODULE, N
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[SpecSession]:
-    """The bundled model with two places."""
+    """The bundled model with two slots."""
     options: dict[str, Any] = {"exact": EXACT_HERE, "n_seq": 2, "verifies": True}
     with SpecSession(None, "ngram", **(EXACT | FIXED | options)) as one:
         yield one
@@ -21,5 +21,5 @@ def session() -> Iterator[SpecSession]:
 
 @pytest.fixture(scope="module")
 def expected(session: SpecSession) -> list[int]:
-    """N tokens after the module."""
+    """The N tokens after MODULE."""
     return session.generate(MODULE, max_tokens=N).tokens

@@ -1,4 +1,4 @@
-"""/v1/verify with side branches, on the wire."""
+"""/v1/verify with branches, over HTTP."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MORE: dict[str, Any] = {"exact": EXACT_HERE, "verifies": True}
 
 
 def limits_of(server: Server) -> list[int]:
-    """What a server says of the drafts that it verifies: their length, width and size."""
+    """Return the limits of a server's drafts: length, width and size."""
     about = server.get("/v1/verify").json()
     return [about[name] for name in ("max_draft_length", "max_candidates", "max_draft_tokens")]
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    """One whose memory takes none."""
+    """A server whose memory does not support branches."""
     options: dict[str, Any] = MORE | {"n_seq": 2, "spec_tree": 3}
     with SpecSession(None, None, **(EXACT | FIXED | options)) as one, serve(one) as running:
         yield running
@@ -37,7 +37,7 @@ def expected(server: Server) -> list[int]:
 
 @pytest.fixture(scope="module")
 def branching() -> Iterator[Server]:
-    """One that takes branches."""
+    """A server that verifies branches."""
     options: dict[str, Any] = MORE | {"spec_tree": 3}
     with SpecSession(None, None, **(EXACT | FIXED | options)) as one, serve(one) as running:
         yield running
@@ -46,12 +46,12 @@ def branching() -> Iterator[Server]:
 def test_branches_are_verified_and_counted(branching: Server, expected: list[int]) -> None:
     assert limits_of(branching) == [4, 3, 12]
     client = Client(branching, prompt=MODULE)
-    # Of five guesses at a position three are verified, and of twenty tokens twelve.
+    # Three of five candidates at a position are verified, and twelve of twenty tokens.
     told = client.round([3, 3, 3, 3], *([0, i, 3, 3, 3] for i in range(4, 8)))
     assert (told["tokens"], told["drafted"]) == ([expected[1]], 12)
     told = client.round([3, 4], [0, *expected[2:5]], [1, 5])
     assert (told["tokens"], told["drafted"], told["accepted"]) == (expected[2:6], 6, 3)
-    # Behind the trunk's end, and behind a token of it, which it may say again.
+    # After the main path's end, and after one of its tokens. A branch may repeat the main path.
     told = client.round([expected[6]], [1, expected[7]], [0, expected[6], 3])
     assert (told["tokens"], told["drafted"], told["accepted"]) == (expected[6:9], 3, 2)
     told = client.round([3], [0, 4], [0, 5], [0, expected[9]])
@@ -59,7 +59,7 @@ def test_branches_are_verified_and_counted(branching: Server, expected: list[int
     body = client.body([3], [0, expected[10]])
     told = client.ask(body).json()
     assert (told["tokens"], told["drafted"]) == (expected[10:12], 2)
-    assert client.ask(body).json() == told  # asked for again
+    assert client.ask(body).json() == told  # a repeated request
     client.end()
 
 
@@ -72,7 +72,7 @@ def test_a_server_without_branches_verifies_the_draft_alone(
     assert (told["tokens"], told["drafted"], told["accepted"]) == ([expected[1]], 2, 0)
     told = client.round([expected[2], 3], [1, *expected[3:5]])
     assert (told["tokens"], told["drafted"], told["accepted"]) == (expected[2:4], 2, 1)
-    told = client.round([expected[4]], [1, *expected[5:7]])  # it goes on from the draft's end
+    told = client.round([expected[4]], [1, *expected[5:7]])  # the branch continues the draft
     assert (told["tokens"], told["drafted"], told["accepted"]) == (expected[4:8], 3, 3)
     client.end()
 
@@ -88,9 +88,9 @@ BAD_BRANCHES: list[Any] = [
 def test_bad_branches_are_refused_and_lose_nothing(
     branching: Server, expected: list[int], branches: Any
 ) -> None:
-    """Nothing is lost by them."""
+    """The generation continues after them."""
     client = Client(branching, prompt=MODULE)
     error = refused(client.ask(client.body([3, 4]) | {"branches": branches}), 400)
-    assert error["param"] in ("branches", None)  # None: no number of any kind
+    assert error["param"] in ("branches", None)  # None: the error names no field
     assert client.round([3], [0, *expected[1:3]])["accepted"] == 2
     client.end()

@@ -1,4 +1,4 @@
-"""/v1/verify on the wire: rounds, repetitions, refusals, and expiry."""
+"""/v1/verify over HTTP: rounds, repetitions, refusals, and expiry."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_repeated_round_gets_the_same_answer(server: Server, expected: list[in
     client.end()
 
 
-def test_a_client_at_another_position_is_told_the_right_one(server: Server) -> None:
+def test_a_client_with_other_tokens_gets_the_agreed_position(server: Server) -> None:
     client = Client(server, prompt=MODULE)
     client.round([])
     right = client.body([])
@@ -60,7 +60,7 @@ def test_a_client_at_another_position_is_told_the_right_one(server: Server) -> N
     ):
         error = refused(client.ask(right | wrong), 409)
         assert (error["agreed"], error["round"], error["code"]) == (agreed, 1, "disagreement")
-    assert client.round([])["n"] == 3  # nothing was lost by it
+    assert client.round([])["n"] == 3  # the generation continues
     client.end()
 
 
@@ -165,7 +165,7 @@ def test_bad_opening_requests_are_refused(server: Server, body: Any, param: str 
 def test_bad_rounds_are_refused_and_lose_nothing(
     server: Server, expected: list[int], change: dict[str, Any], param: str | None
 ) -> None:
-    """Nothing is lost by them."""
+    """The generation continues after them."""
     client = Client(server, prompt=MODULE)
     refused(client.ask(client.body([]) | change), 400, param)
     for body in (b"", b"[]", b"5", b'"x"'):
@@ -189,7 +189,7 @@ def test_drafts_may_have_the_longest_length_or_be_left_out(
 def test_a_broken_off_generation_continues(server: Server, expected: list[int]) -> None:
     prompt = server.session.tokenize(MODULE)
     client = Client(server, prompt=prompt, generated=expected[:5])
-    assert "prompt" not in client.opened  # who sent tokens knows them
+    assert "prompt" not in client.opened  # it is returned only for texts
     assert client.tokens[:5] == expected[:5]
     while not client.round(expected[len(client.tokens) :][:3])["done"]:
         pass
@@ -210,7 +210,7 @@ def test_max_tokens_null_fills_the_context(server: Server) -> None:
 
 
 def test_finished_and_failed_generations_do_not_count_as_open(server: Server) -> None:
-    """64 may be open; those that are over do not count."""
+    """At most 64 may be open, not counting those that are over."""
     for _ in range(70):
         Client(server, prompt="x", options={"max_tokens": 1})
     for _ in range(70):
@@ -236,7 +236,7 @@ def test_too_many_open_generations_are_refused(session: SpecSession) -> None:
 
 
 def test_a_client_cannot_open_all_generations(session: SpecSession) -> None:
-    """Others have room."""
+    """Other clients still can."""
     with serve(session) as server:
         client = Client(server, prompt="x")
         names = server.app._verify._open
@@ -252,7 +252,7 @@ def test_a_client_cannot_open_all_generations(session: SpecSession) -> None:
             pytest.raises(QueueFullError, match=message),
         ):
             remote.generate("x")
-        if sys.platform == "linux":  # elsewhere this machine has no other address
+        if sys.platform == "linux":  # elsewhere loopback has only one address
             transport = httpx.HTTPTransport(local_address="127.0.0.2")
             with httpx.Client(transport=transport, timeout=60) as stranger:
                 assert stranger.post(f"{server.url}/v1/verify", json={"prompt": "x"}).is_success
@@ -262,7 +262,7 @@ def test_a_client_cannot_open_all_generations(session: SpecSession) -> None:
 
 
 def test_a_reopened_name_replaces_the_first_generation(server: Server, expected: list[int]) -> None:
-    """As when the answer to the opening was lost."""
+    """As after the answer to the opening was lost."""
     first = Client(server, prompt=MODULE, name="a name")
     other = Client(server, prompt=MODULE, name="another")
     refused(other.ask(first.body([]) | {"hash": "x"}), 409)
@@ -275,7 +275,7 @@ def test_a_reopened_name_replaces_the_first_generation(server: Server, expected:
         refused(server.post("/v1/verify", {"prompt": "x", "name": name}), 400, "name")
 
 
-def test_verify_keeps_to_max_prompt(session: SpecSession) -> None:
+def test_verify_respects_max_prompt(session: SpecSession) -> None:
     with serve(session, max_prompt=3) as server:
         error = refused(server.post("/v1/verify", {"prompt": MODULE}), 400, "prompt")
         assert "at most 3 are allowed" in error["message"]
@@ -287,7 +287,7 @@ def test_verify_describes_the_target(server: Server) -> None:
     assert (told["n_ctx"], told["n_vocab"]) == (session.n_ctx, session.n_vocab)
     assert int(told["vocabulary"], 16) == session._backend.vocabulary
     assert told["max_draft_length"] == FIXED["spec_length"]
-    # Of a session with a fixed length, too.
+    # Also with a fixed draft length.
     assert told["decode_seconds"][0] > 0
     assert any(told["decode_seconds"][1 : FIXED["spec_length"] + 1])
 
@@ -301,7 +301,7 @@ def test_verify_describes_targets_without_drafters() -> None:
         assert session._backend.max_draft_length == 0
 
 
-def test_a_session_that_cannot_verify_gives_a_token_a_round() -> None:
+def test_a_session_that_cannot_verify_gives_one_token_per_round() -> None:
     with SpecSession(draft=None, **EXACT) as session, serve(session) as server:
         expected = session.generate(MODULE, max_tokens=3).tokens
         client = Client(server, prompt=MODULE)
@@ -310,8 +310,8 @@ def test_a_session_that_cannot_verify_gives_a_token_a_round() -> None:
         client.end()
 
 
-def test_finished_generations_leave_nothing_behind(session: SpecSession) -> None:
-    """Neither those that are ended, nor those that fail; names are kept for the last ones only."""
+def test_finished_generations_are_removed(session: SpecSession) -> None:
+    """Also those that were ended or that failed. Only the latest names are kept."""
     with serve(session) as server, httpx.Client(base_url=server.url, timeout=60) as client:
         for i in range(270):
             body = {"prompt": "x", "name": f"name {i}", "options": {"max_tokens": 1 + i % 2}}
