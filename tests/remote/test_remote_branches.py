@@ -137,7 +137,7 @@ def test_branches_equal_those_of_a_local_session(server: Server, local: SpecSess
     types."""
     here: Any = EXACT | TREES | {"exact": EXACT_HERE, "cascade": False}
     with (
-        SpecSession(None, BUNDLED_DRAFT, **here) as beside,
+        SpecSession(None, BUNDLED_DRAFT, **here) as drafting,
         SpecSession(
             target=server.url, draft=BUNDLED_DRAFT, cascade=False,
             n_threads=1, **TREES,
@@ -146,7 +146,7 @@ def test_branches_equal_those_of_a_local_session(server: Server, local: SpecSess
         aside_there = aside_here = 0
         for name in ("module", "counting"):
             found = session.generate(PROMPTS[name], max_tokens=60)
-            expected = beside.generate(PROMPTS[name], max_tokens=60)
+            expected = drafting.generate(PROMPTS[name], max_tokens=60)
             same(found, expected)
             assert abs(found.stats.rounds - expected.stats.rounds) <= 1
             aside_there, aside_here = aside_there + n_aside(found), aside_here + n_aside(expected)

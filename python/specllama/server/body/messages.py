@@ -116,8 +116,8 @@ def read_arguments(fields: Fields) -> dict[str, Any] | str:
 def _part_text(fields: Fields, name: str, part: Any, media: RequestMedia | None) -> str:
     field = fields.full_name(name)
     if isinstance(part, dict):
-        if media is not None and (stands := media.part(Fields(part, field))) is not None:
-            return stands
+        if media is not None and (placeholder := media.part(Fields(part, field))) is not None:
+            return placeholder
         text = part.get("refusal" if part.get("type") == "refusal" else "text")
         if isinstance(text, str):
             return text

@@ -68,9 +68,9 @@ class Connection(HttpProtocol):
         self.silent_since = loop.time()
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = loop.call_later(_PATIENCE, self._look)
+        self._timer = loop.call_later(_PATIENCE, self._close_if_idle)
 
-    def _look(self) -> None:
+    def _close_if_idle(self) -> None:
         asked = self.cycle is not None and not self.cycle.response_complete
         if not asked:
             self.transport.close()

@@ -133,10 +133,10 @@ class LoadedModels:
     def _leave(self, model: ServedModel) -> None:
         model.n_users -= 1
         model.last_used = asyncio.get_running_loop().time()
-        self._rest(model)
+        self._start_timer(model)
         self._arrange()
 
-    def _rest(self, model: ServedModel) -> None:
+    def _start_timer(self, model: ServedModel) -> None:
         """Start the timer after which an unused model is unloaded."""
         seconds = self._idle if model.idle is None else model.idle
         if model.n_users == 0 and math.isfinite(seconds) and model.state == "loaded":
@@ -196,9 +196,9 @@ class LoadedModels:
             await self._give_up(model, str(error).rstrip("."))
         else:
             model.state, model.failed = "loaded", None
-            child.ended.add_done_callback(lambda _: self._fell(model, child))
+            child.ended.add_done_callback(lambda _: self._process_ended(model, child))
             self._admit(model)
-            self._rest(model)
+            self._start_timer(model)
         self._arrange()
 
     async def _give_up(self, model: ServedModel, why: str) -> None:
@@ -211,7 +211,7 @@ class LoadedModels:
         log.warning("%s", sentence)
         self._refuse(model, model.failed)
 
-    def _fell(self, model: ServedModel, child: Child) -> None:
+    def _process_ended(self, model: ServedModel, child: Child) -> None:
         """Handle a process that has ended by itself."""
         if model.child is child and model.state == "loaded" and not self._ending:
             log.warning("The process of %s ended with %d", model.name, child.ended.result())

@@ -20,11 +20,11 @@ class _Text:
     prefix: str  # of the items' ids
     more: Mapping[str, Any]  # fields of the item
     part: str
-    beside: Mapping[str, Any]  # fields of the part
+    part_more: Mapping[str, Any]  # fields of the part
     events: str
 
     def shown(self, **text: str) -> Event:
-        known = {"logprobs": self.beside["logprobs"]} if "logprobs" in self.beside else {}
+        known = {"logprobs": self.part_more["logprobs"]} if "logprobs" in self.part_more else {}
         return {"content_index": 0, **text, **known}
 
 
@@ -101,7 +101,7 @@ class Output:
             yield from self.end("completed")
             item_id = f"{kind.prefix}_{secrets.token_hex(12)}"
             yield from self._begin({"type": kind.item, "id": item_id, **kind.more, "content": []})
-            part = {"type": kind.part, "text": "", **kind.beside}
+            part = {"type": kind.part, "text": "", **kind.part_more}
             self.items[-1]["content"].append(part)
             added = {"content_index": 0, "part": dict(part)}
             yield self._of_item("response.content_part.added", **added)

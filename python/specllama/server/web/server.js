@@ -5,7 +5,7 @@ import * as settings from "./settings.js";
 import {allowImages} from "./attachments.js";
 import {at} from "./dom.js";
 
-const LOOK_MS = 2000;  // between two requests for the load
+const LOAD_MS = 2000;  // between two requests for the load
 
 let model = null;
 let showMode = () => {};
@@ -43,11 +43,11 @@ async function connect() {
     if (!isChat && !chat) one.checked = true;
   }
   showMode();
-  if (description !== undefined) await learn(model.id);
+  if (description !== undefined) await readProperties(model.id);
 }
 
 /** Ask whether the model reads images and can answer two requests at once. */
-async function learn(id) {
+async function readProperties(id) {
   const {modalities, total_slots} = await api.properties(id, at("key").value).catch(() => ({}));
   allowImages(modalities?.vision === true);
   at("at-once").checked = at("at-once").checked && total_slots > 1;
@@ -55,7 +55,7 @@ async function learn(id) {
 }
 
 /** Show the server's load, repeatedly. */
-async function look() {
+async function showLoad() {
   try {
     const {running, waiting} = await api.load();
     at("load").hidden = running + waiting === 0;
@@ -65,7 +65,7 @@ async function look() {
     at("model").textContent = error.message;
     model = null;
   }
-  setTimeout(look, LOOK_MS);
+  setTimeout(showLoad, LOAD_MS);
 }
 
 /** Begin. @param {() => void} action called when the available modes are known */
@@ -74,5 +74,5 @@ export function start(action) {
   at("key").addEventListener("change", connect);
   at("models").addEventListener("change", connect);
   connect();
-  look();
+  showLoad();
 }
