@@ -168,8 +168,8 @@ def test_stopping_a_regeneration_keeps_the_old_answer(chatting: Server, chat: Pa
         chat.wait_for(f"{ANSWERED}2 && !document.querySelector('.busy')")
         assert chat.evaluate(TEXTS) == ["What is 2 + 2?", first]
 
-        # The same for leaving the page. chat.evaluate("document.querySelector('.assistant
-        # .regenerate').click()")
+        # The same for leaving the page.
+        chat.evaluate("document.querySelector('.assistant .regenerate').click()")
         chat.wait_for("!at('end').hidden")
         reopen(chat)
         assert chat.evaluate(TEXTS) == ["What is 2 + 2?", first]
