@@ -1,4 +1,4 @@
-"""`specllama serve`: the OpenAI API over HTTP, for one session.
+"""`specllama serve`: the APIs of OpenAI, Anthropic, Ollama and llama.cpp's server over HTTP.
 
-It needs `pip install 'specllama[server]'`; if that is missing, `commands.serve` says so.
+It needs `pip install 'specllama[server]'`; without it, `commands.serve` exits with an error.
 """

@@ -112,7 +112,7 @@ class BodyReader:
         finally:
             for one in awaited:
                 one.cancel()
-            del working, awaited, one  # an error's traceback has this frame
+            del working, awaited, one  # an error's traceback refers to this frame
 
     async def body(self, request: Request) -> bytes:
         """Return the body of a request. Raises ApiError if it is too long or arrives too slowly.

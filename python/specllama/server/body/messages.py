@@ -135,7 +135,7 @@ def _message(fields: Fields, media: RequestMedia) -> Message:
     read = result_text if role == "tool" else content_text
     message: dict[str, Any] = {**fields.given, "content": read(fields, "content", media)}
     if role == "developer":
-        message["role"] = "system"  # the name in templates
+        message["role"] = "system"  # templates have only this role
     if role == "tool":
         fields.required("tool_call_id")
         message["tool_call_id"] = fields.text("tool_call_id")

@@ -16,7 +16,7 @@ from specllama.server.error import log
 from specllama.server.http.acceptor import Acceptor
 from specllama.server.http.connection import Connection
 
-_MARGIN = 5.0  # seconds to send what was generated
+_MARGIN = 5.0  # seconds to send the text generated so far
 # Seconds that a connection stays open without a request. Longer than clients keep one (httpx and
 # OpenAI's client 5, Node's fetch 4); otherwise a client could use a connection that is being
 # closed.
