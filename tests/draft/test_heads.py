@@ -221,7 +221,9 @@ def test_head_states_are_reused_for_the_next_request(
         assert all_right(generation.stats)
 
 
-def test_planned_drafts_of_a_perfect_head_are_all_accepted(perfect_pair: dict[str, Any], open_session: Open) -> None:
+def test_planned_drafts_of_a_perfect_head_are_all_accepted(
+    perfect_pair: dict[str, Any], open_session: Open
+) -> None:
     """Next to n-grams, at any draft length: its drafts change no token and are counted as its
     own."""
     session = open_session(**perfect_pair, spec_length="auto")
