@@ -54,7 +54,7 @@ constexpr OptionInfo kColor = {.name = "color", .choices = "auto on off"};
 std::vector<Flag> own_flags() {
     return {
         flag("-m --model", "MODEL",
-             "GGUF file (default: of the variable SPECLLAMA_MODEL, SmolLM2, or the bundled model)",
+             "GGUF file (default: the variable SPECLLAMA_MODEL, SmolLM2, or the bundled model)",
              [](Options& o, const std::string& v) {
                  read_value({"model"}, v, o.session.model.path);
              }),
@@ -80,12 +80,12 @@ std::vector<Flag> own_flags() {
         flag("--speculative-decoding", "", "same as --draft auto", set_draft("auto")),
         flag("--no-spec", "", "same as --draft none", set_draft("none")),
         flag("-p --prompt", "TEXT", "prompt", set(&Options::prompt)),
-        flag("-f --file", "FILE", "prompt file; - is standard input; a last newline is left out",
+        flag("-f --file", "FILE", "prompt file; - is standard input; a last newline is removed",
              set(&Options::file)),
         flag("-sys --system-prompt", "TEXT", "system message, for models with a chat template",
              set(&Options::system)),
         flag("-no-cnv --no-conversation --raw",
-             "continue the prompt as it is, also by a model with a chat template", &Options::raw),
+             "continue the prompt as it is, even if the model has a chat template", &Options::raw),
         flag("-e --escape", R"(replace \n, \t, \\, \" and \x41 in prompt, stop texts and breakers)",
              &Options::escapes),
         flag("--grammar", "GRAMMAR", "grammar of the output: GBNF, or llguidance's Lark",
