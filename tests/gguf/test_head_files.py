@@ -75,7 +75,7 @@ def test_unusable_heads_are_refused(tmp_path: Path, fault: str) -> None:
 
 def test_a_head_of_another_model_is_refused(tmp_path: Path, bundled_model: Path) -> None:
     head = write_eagle3(tmp_path / "head.gguf")
-    assert "does not tell" in refusal(WRITERS["recurrent"](tmp_path / "mamba.gguf"), head)
+    assert "does not provide" in refusal(WRITERS["recurrent"](tmp_path / "mamba.gguf"), head)
     assert "numbers" in refusal(bundled_model, head)
     assert "drafts for another model" in refusal(head, "ngram")
     # The widths agree, the vocabularies differ.

@@ -29,7 +29,7 @@ def gemma(tmp_path_factory: pytest.TempPathFactory) -> VisionModel:
         ({"clip.has_vision_encoder": False}, "encodes neither images nor sounds"),
         ({"clip.projector_type": "hunyuanvl"}, "type hunyuanvl are not supported"),
         ({"clip.projector_type": None}, "projector_type is missing"),
-        ({"clip.vision.embedding_length": None}, "no number clip.vision.embedding_length"),
+        ({"clip.vision.embedding_length": None}, "embedding_length is missing or not an integer"),
         ({"clip.vision.attention.head_count": 3}, "not a multiple of its 3 attention heads"),
         ({"clip.vision.block_count": 4000}, "block_count is 4000"),
         ({"clip.vision.patch_size": 0}, "patch_size is 0"),
