@@ -1,16 +1,16 @@
-"""What a target itself says, to train and measure a head on:
+"""Write a target's own answers, to train and measure a head with them:
 
     python models/answers.py MODEL.gguf answers.jsonl --tokens 300000
     python models/answers.py MODEL.gguf held-out.jsonl --half held-out
 
-The target, in PyTorch, answers requests by its chat template, drawn at T = 0.7, until there are so
-many tokens. One request in four is of the tuning half of specllama's workloads; the others are
-questions about topics of the list below, and tasks with pieces of the standard library that the
-bundled pair was trained on. With `--half held-out` it answers the other half of the workloads, each
-once.
+The target, in PyTorch, answers requests with its chat template at temperature 0.7 until the file
+has this number of tokens. One request in four is from the tuning half of specllama's workloads. The
+others are questions about the topics of a list, and tasks with pieces of the standard library on
+which the bundled pair was trained. With `--half held-out` it answers the other half of the
+workloads, each once.
 
-A line is {"prompt": [token ids], "answer": [token ids]}. Kill it and run it again: it goes on.
-Needs specllama, which renders the template, and what train.py needs.
+A line is {"prompt": [token ids], "answer": [token ids]}. After an interruption, run it again to
+continue. Needs specllama, which renders the template, and the packages for train.py.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from specllama import SpecSession
 from specllama.workloads import ANSWERED, Half, load_answered
 
 MOST_PROMPT, MOST_ANSWER = 384, 256
-"""Tokens; longer prompts are left out."""
+"""In tokens. Longer prompts are left out."""
 
 TOGETHER = 64
 TEMPERATURE = 0.7
@@ -88,7 +88,7 @@ def ask(text: str) -> Request:
 
 
 def pieces(files: list[str]) -> Iterator[tuple[str, str]]:
-    """What functions are documented by, and their code."""
+    """Yield the docstrings of functions with their code."""
     for file in files:
         for node in ast.walk(ast.parse(file)):
             if isinstance(node, ast.FunctionDef) and (text := ast.get_docstring(node)):
@@ -98,7 +98,7 @@ def pieces(files: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def requests() -> Iterator[Request]:
-    """Without an end, and the same each time."""
+    """Yield requests without end, the same ones in every run."""
     draw = random.Random(SEED)
     workloads: list[Request] = [
         tuple(dict(message) for message in dialogue.messages)
@@ -122,7 +122,7 @@ def held_out() -> Iterator[Request]:
 
 @torch.no_grad()
 def answer(network: Network, prompts: list[list[int]], end: int, seed: int) -> list[list[int]]:
-    """Draw what comes behind each prompt, to its end or MOST_ANSWER tokens."""
+    """Generate an answer to each prompt, up to its end or MOST_ANSWER tokens."""
     generator = torch.Generator().manual_seed(seed)
     longest = max(map(len, prompts))
     given = torch.zeros(len(prompts), longest, dtype=torch.long)

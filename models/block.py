@@ -1,10 +1,11 @@
-"""A block drafter (DSpark) for targets of network.py; parameters bear their GGUF names.
+"""A block drafter (DSpark) for targets of network.py. Parameters have their GGUF names.
 
-Its layers attend to what the target has computed for the text: the inputs of three of the target's
-layers, made into one state for each token but the last. The last token and mask tokens are a block,
-whose rows see each other in both directions. Row i gives the token i + 1 places after the last one,
-by its own logits and a bias that depends on the token before (the Markov head). There is no
-confidence head: one that was tried told less of what is accepted than the drafter's probabilities.
+Its layers attend to states of the target for the text: the inputs of three of its layers, combined
+to one state for each token except the last. The last token and mask tokens form a block, whose rows
+attend to each other in both directions. Row i predicts the token i + 1 positions after the last
+one, from its own logits and a bias that depends on the token before (the Markov head). There is no
+confidence head: a test showed that it predicts acceptance less well than the drafter's
+probabilities.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 BLOCK = 8
-"""Rows of a block, each of which drafts a token."""
+"""Rows of a block. Each drafts a token."""
 
 RANK = 64
-"""Numbers by which the Markov head knows a token."""
+"""Size of the Markov head's embedding of a token."""
 
 MASK = 0
-"""Token id of the rows after the last token; here the end of a file, which no text continues."""
+"""Token id of the rows after the last token: the end of a file, which no text continues."""
 
 STRIDE = 4
 """Tokens between the blocks of a window in training."""
 
 ROW_SHARE = 0.8
-"""Weight of a row's loss, over that of the row before it."""
+"""Weight of a row's loss relative to that of the row before it."""
 
 
 class States(NamedTuple):
@@ -42,7 +43,7 @@ class States(NamedTuple):
 
 
 class BlockLayer(nn.Module):
-    """Attention to the text's states and to the own block, then SwiGLU."""
+    """Attention to the states of the text and to its own block, then SwiGLU."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -66,8 +67,8 @@ class BlockLayer(nn.Module):
         return States(shared(keys, self.config), shared(values, self.config))
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor, text: States, seen: Tensor) -> Tensor:
-        """x: (batch, blocks x rows, width). seen: (blocks x rows, tokens), which states of the
-        text a row attends to."""
+        """x: (batch, blocks x rows, width). seen: (blocks x rows, tokens), whether a row attends to
+        a state of the text."""
         h = self.attn_norm(x)
         q = rotate_halves(self.attn_q_norm(split(self.attn_q(h), self.config)), cos, sin)
         attended = attend(q, text, self.keys_and_values(h, cos, sin), seen)
@@ -90,13 +91,13 @@ def attend(q: Tensor, text: States, own: States, seen: Tensor) -> Tensor:
 
 
 def rotate_halves(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotate pairs (i, i + head_width / 2), as llama.cpp does for this architecture."""
+    """Rotate pairs (i, i + head_width / 2), as in llama.cpp for this architecture."""
     one, other = x.chunk(2, dim=-1)
     return torch.cat((one * cos - other * sin, one * sin + other * cos), dim=-1)
 
 
 class BlockDrafter(StateReader):
-    """The layers, what they read and what they say: see `draft`."""
+    """The whole drafter; see `draft`."""
 
     name, title, architecture, layers = "dspark", "DSpark block drafter", "dflash", 2
     longest = BLOCK
@@ -117,12 +118,12 @@ class BlockDrafter(StateReader):
         nn.init.zeros_(self.markov_w2.weight)
 
     def begin_with(self, target: Network) -> None:
-        """Start as the target's last layers, which read the last of the states alone."""
+        """Start as a copy of the target's last layers, reading only the last of the states."""
         width, per_head = self.config.width, self.config.head_width
         with torch.no_grad():
             self.fc.weight.zero_()
             self.fc.weight[:, -width:] = torch.eye(width)
-            # What llama.cpp rotates as neighbours in the target are halves here.
+            # llama.cpp rotates neighbouring pairs in the target, but halves here.
             halves = torch.cat((torch.arange(0, per_head, 2), torch.arange(1, per_head, 2)))
             for own, theirs in zip(self.blk, list(target.blk)[-self.layers :], strict=True):
                 layer: Any = own
@@ -136,16 +137,17 @@ class BlockDrafter(StateReader):
         self.take_output(target)
 
     def draft(self, target: Network, tokens: Tensor, features: Tensor, last: Tensor) -> Tensor:
-        """Draft blocks; the bias of a row is that of the text's own token before.
+        """Draft blocks. The bias of a row is that of the text's token before it.
 
         Args:
-            target: Whose embeddings and output to use.
+            target: The model whose embeddings and output are used.
             tokens: (batch, n) token ids.
-            features: (batch, n, 3 width), what went into the layers that are read.
-            last: (blocks,), where in the text the last token of each is; BLOCK - 1 more follow.
+            features: (batch, n, 3 width), the inputs of the three layers.
+            last: (blocks,), positions of the blocks' last tokens in the text; BLOCK - 1 more
+                follow.
 
         Returns:
-            (batch, blocks, BLOCK, tokens that it can say): logits.
+            Logits (batch, blocks, BLOCK, tokens that it can draft).
         """
         count = tokens.shape[1]
         places = last[:, None] + torch.arange(BLOCK)
@@ -172,8 +174,8 @@ class BlockDrafter(StateReader):
         return list(logits[:, :places].unbind(1))
 
     def divergences(self, target: Network, window: Tensor) -> Tensor:
-        """KL divergence (BLOCK,), by row, of what is drafted from what the target says of a window,
-        were there no other tokens than the drafter can say."""
+        """KL divergence (BLOCK,), by row, of the draft's distributions from the target's on a
+        window, both restricted to the tokens that the drafter can draft."""
         last = torch.arange(1, window.shape[1] - BLOCK + 1, STRIDE)
         wanted, features = self.read(target, window)
         with fast_matrices():

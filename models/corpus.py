@@ -1,5 +1,5 @@
-"""The corpus: CPython's standard library, and a byte-level BPE tokenizer for it; and what other
-targets say."""
+"""The corpus: CPython's standard library, and a byte-level BPE tokenizer for it. Also reads the
+answers of other targets."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from tokenizers.trainers import BpeTrainer
 Tokens = NDArray[np.int64]
 
 END = "<|end|>"
-"""Token 0: stands before every file and after the last; the models' BOS and EOS."""
+"""Token 0, before every file and after the last; the models' BOS and EOS."""
 
 VOCABULARY = 4096
 """Tokens in the vocabulary: `END`, the 256 bytes, and 3839 merges."""
 
 SPLIT_SEED = 7
-"""Seed of the shuffle that decides which files are held out."""
+"""Seed of the shuffle that chooses the held-out files."""
 
-# Tests are a third of the library and repeat themselves; the codec tables and the
-# documentation topics are data; the rest are applications, not library code.
+# Tests are a third of the library and repeat themselves; codec tables and documentation topics are
+# data; the others are applications, not library code.
 _LEFT_OUT = {
     "encodings",
     "ensurepip",
@@ -45,17 +45,17 @@ _MIN_CHARACTERS = 200
 
 
 class Split(NamedTuple):
-    """Texts of whole files, in shuffled order: those to train on and those held out."""
+    """Texts of whole files, in shuffled order: for training, and held out."""
 
     train: list[str]
     hold_out: list[str]
 
 
 def read_files(root: Path | None = None) -> Split:
-    """Read the standard library below `root` (default: the running Python's own).
+    """Read the standard library in `root` (default: that of the running Python).
 
-    One file in 25 is held out, whole, so that no held-out function has half of its
-    neighbours in the training data.
+    One file in 25 is held out as a whole, so that the neighbours of held-out functions are not in
+    the training data.
     """
     root = root or Path(sysconfig.get_paths()["stdlib"])
     texts = []
@@ -75,7 +75,7 @@ def read_files(root: Path | None = None) -> Split:
 
 
 def train_tokenizer(texts: list[str]) -> Tokenizer:
-    """Byte-level BPE with GPT-2's pre-tokenizer, which llama.cpp knows as `gpt-2`."""
+    """Byte-level BPE with GPT-2's pre-tokenizer (`gpt-2` in llama.cpp)."""
     tokenizer = _byte_level(BPE())
     trainer = BpeTrainer(
         vocab_size=VOCABULARY,
@@ -88,7 +88,7 @@ def train_tokenizer(texts: list[str]) -> Tokenizer:
 
 
 def read_tokenizer(gguf: GGUFReader) -> Tokenizer:
-    """The tokenizer that a GGUF file of these models carries in its metadata."""
+    """The tokenizer in the metadata of a GGUF file of these models."""
     tokens = gguf.fields["tokenizer.ggml.tokens"].contents()
     merges = gguf.fields["tokenizer.ggml.merges"].contents()
     vocabulary = {token: i for i, token in enumerate(tokens)}
@@ -105,7 +105,7 @@ def _byte_level(model: BPE) -> Tokenizer:
 
 
 def encode(tokenizer: Tokenizer, texts: list[str]) -> Tokens:
-    """Concatenate the texts' tokens, `END` (0) before each and after the last."""
+    """Concatenate the texts' tokens, with `END` (0) before each text and after the last."""
     end = tokenizer.token_to_id(END)
     ids = [end]
     for encoding in tokenizer.encode_batch(texts):
@@ -115,7 +115,7 @@ def encode(tokenizer: Tokenizer, texts: list[str]) -> Tokens:
 
 
 def read_answers(path: Path) -> list[Tokens]:
-    """Prompts and what a target answered, of a file by answers.py."""
+    """Read prompts and answers of a target from a file of answers.py."""
     lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     return [np.array(line["prompt"] + line["answer"], dtype=np.int64) for line in lines]
 
@@ -123,7 +123,7 @@ def read_answers(path: Path) -> list[Tokens]:
 def batch(tokens: Tokens, size: int, length: int, seed: int, step: int) -> Tokens:
     """Draw `size` windows of `length + 1` tokens: inputs `[:, :-1]`, targets `[:, 1:]`.
 
-    The draw is a pure function of (seed, step), so a resumed run needs no generator state.
+    The draw depends only on (seed, step), so a resumed run needs no generator state.
     """
     generator = np.random.default_rng((seed, step))
     starts = generator.integers(0, len(tokens) - length, size)

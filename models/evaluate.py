@@ -16,19 +16,19 @@ from torch.nn import functional
 
 HERE = Path(__file__).parent
 WINDOW = 384
-"""Tokens a model sees at once. Training windows have 256; this also asks a little beyond."""
+"""Tokens of a window. Training windows have 256; this tests a little more."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Means over every token of the hold-out, computed in float32."""
+    """Means over all held-out tokens, computed in float32."""
 
     target_loss: float
     """Cross-entropy of the target, nats per token."""
     draft_loss: float
     """Cross-entropy of the draft model, nats per token."""
     agreement: float
-    """Share of positions where both models have the same most likely token (T = 0)."""
+    """Share of positions at which both models have the same most likely token (T = 0)."""
     overlap: float
     """E[sum of min(p, q)] at T = 1: the acceptance rate of rejection sampling."""
 
@@ -41,9 +41,9 @@ class Figures:
 
 
 def windows(tokens: Tokens, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Cut into consecutive windows: inputs (1, n) and targets (n,), n = `size` but at the end.
+    """Cut into consecutive windows: inputs (1, n) and targets (n,), n = `size` except at the end.
 
-    Each is judged from an empty context.
+    Each window begins with an empty context.
     """
     for start in range(0, len(tokens) - 1, size):
         window = torch.from_numpy(tokens[start : start + size + 1])
@@ -81,7 +81,7 @@ def main() -> None:
             nargs="?",
             type=Path,
             default=HERE / f"{name}-q8_0.gguf",
-            help=".gguf, or .pt beside its tokenizer.json; default: the bundled file",
+            help=".gguf, or .pt with tokenizer.json in its folder; default: the bundled file",
         )
     parser.add_argument(
         "--window",

@@ -1,10 +1,12 @@
-"""Measure a head or block drafter: `python models/evaluate_head.py HEAD.gguf` for one of the
-bundled target, beside the draft model, and with `--target MODEL.gguf --texts held-out.jsonl` for
-one of another target.
+"""Measure a head or block drafter.
 
-On windows of the held-out files, or of what answers.py wrote, at every token: how likely the target
-is to accept what is drafted there as the first, second, ... token of a draft, if those before it
-were right; and what follows for the tokens of a round, by arithmetic.
+`python models/evaluate_head.py HEAD.gguf` measures one for the bundled target, and the draft model
+for comparison. With `--target MODEL.gguf --texts held-out.jsonl` it measures one for another
+target.
+
+At every token of the held-out files, or of a file of answers.py, it computes the probability that
+the target accepts the first, second, ... token of a draft if the tokens before it are right, and
+from this the tokens of a round.
 """
 
 from __future__ import annotations
@@ -31,8 +33,8 @@ Row = list[float]
 
 
 def accepted(wanted: Tensor, said: Tensor) -> Tensor:
-    """Sums over all rows of (rows, vocabulary) logits, by temperature: how often both have the same
-    most likely token, then sum of min(p, q)."""
+    """Sums over all rows of (rows, vocabulary) logits, by temperature: at 0, how often both have
+    the same most likely token; else sum of min(p, q)."""
     sums = [(wanted.argmax(-1) == said.argmax(-1)).sum()]
     for temperature in TEMPERATURES[1:]:
         p, q = (wanted / temperature).softmax(-1), (said / temperature).softmax(-1)
@@ -44,11 +46,11 @@ def accepted(wanted: Tensor, said: Tensor) -> Tensor:
 def evaluate_head(
     target: Network, head: StateReader, hold_out: Tokens, window: int, places: int
 ) -> list[Row]:
-    """By place in a draft."""
+    """Return the acceptance by position in a draft."""
     sums = torch.zeros(places, len(TEMPERATURES))
     counts = torch.zeros(places, 1)
     for inputs, _ in windows(hold_out, window):
-        if inputs.shape[1] <= max(places, head.longest or 0):  # the last one, at most
+        if inputs.shape[1] <= max(places, head.longest or 0):  # only the last window
             continue
         last, states = target.with_inputs(inputs, layers_read(target.config))
         wanted = functional.linear(last[0], target.output_weight)
@@ -61,7 +63,7 @@ def evaluate_head(
 
 
 def per_round(rows: list[Row]) -> Row:
-    """Tokens of a round with a whole draft, from what is accepted at its places."""
+    """Tokens of a round with a whole draft, from the acceptance at its positions."""
     reached = torch.tensor(rows).cumprod(0)
     tokens: Row = (1 + reached.sum(0)).tolist()
     return tokens
@@ -69,11 +71,11 @@ def per_round(rows: list[Row]) -> Row:
 
 @torch.no_grad()
 def evaluate_draft(target: Network, draft: Network, hold_out: Tokens, window: int) -> Row:
-    """A draft model has the same at every place."""
+    """Return the acceptance of a draft model, which is the same at every position."""
     sums = torch.zeros(len(TEMPERATURES))
     count = 0
     for inputs, _ in windows(hold_out, window):
-        # A head drafts nothing behind the first token.
+        # A head drafts nothing after the first token.
         sums += accepted(target(inputs)[0, 1:], draft(inputs)[0, 1:])
         count += inputs.shape[1] - 1
     row: Row = (sums / count).tolist()
@@ -82,11 +84,11 @@ def evaluate_draft(target: Network, draft: Network, hold_out: Tokens, window: in
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("head", type=Path, help="GGUF file by train_head.py")
+    parser.add_argument("head", type=Path, help="GGUF file of train_head.py")
     parser.add_argument("--target", type=Path, help="GGUF; default: the bundled one")
-    parser.add_argument("--texts", type=Path, help="what answers.py wrote, with --target")
+    parser.add_argument("--texts", type=Path, help="file of answers.py, with --target")
     parser.add_argument("--window", type=int, default=256, help="default: %(default)s")
-    parser.add_argument("--tokens", type=int, help="most tokens to judge at; default: all")
+    parser.add_argument("--tokens", type=int, help="most tokens of the text; default: all")
     parser.add_argument("--places", type=int, default=5, help="default: %(default)s")
     arguments = parser.parse_args()
     if not 1 <= arguments.window <= CONTEXT:
@@ -121,12 +123,12 @@ def main() -> None:
 
 
 def kind_of(path: Path) -> type[StateReader]:
-    """Exits with a sentence if no such file is written here."""
+    """Return the kind of drafter in a file. Exits with a message for an unknown architecture."""
     architecture = GGUFReader(path).fields["general.architecture"].contents()
     for kind in KINDS.values():
         if kind.architecture == architecture:
             return kind
-    raise SystemExit(f"{path} is of the architecture {architecture}, which is not trained here")
+    raise SystemExit(f"{path} has the architecture {architecture}, which is not supported here")
 
 
 if __name__ == "__main__":

@@ -35,8 +35,7 @@ TYPES = {
 def export(network: Network, tokenizer: Tokenizer, path: Path, weight_type: str, role: str) -> None:
     """Write `path`: weights as `weight_type` (a key of `TYPES`), tokenizer and metadata.
 
-    role: "target" or "draft", for the name the file carries. The same arguments give the
-    same bytes.
+    role: "target" or "draft", for the name in the metadata. The same arguments give the same bytes.
     """
     writer = GGUFWriter(path, "llama")
     writer.add_type("model")
@@ -52,8 +51,8 @@ def export(network: Network, tokenizer: Tokenizer, path: Path, weight_type: str,
 
 
 def export_head(head: StateReader, target: Path, path: Path, weight_type: str) -> None:
-    """The same for a head or block drafter of the target in that file: vocabulary and licence are
-    the target's."""
+    """Write a head or block drafter for the target in a file, with the target's vocabulary and
+    licence."""
     fields = GGUFReader(target).fields
     name = fields["general.name"].contents() if "general.name" in fields else target.stem
     writer = GGUFWriter(path, head.architecture)
@@ -122,7 +121,9 @@ def _add_tokenizer(writer: GGUFWriter, tokenizer: Tokenizer) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("weights", type=Path, help="target.pt or draft.pt beside tokenizer.json")
+    parser.add_argument(
+        "weights", type=Path, help="target.pt or draft.pt, with tokenizer.json in its folder"
+    )
     parser.add_argument("out", type=Path)
     parser.add_argument("--type", choices=TYPES, default="q8_0", help="default: %(default)s")
     arguments = parser.parse_args()

@@ -1,8 +1,8 @@
-"""An EAGLE-3 head (Li et al. 2025) for targets of network.py; parameters bear their GGUF names.
+"""An EAGLE-3 head (Li et al. 2025) for targets of network.py. Parameters have their GGUF names.
 
-A head decodes pairs: a token, and the state that the target had before it. The state is made of
-what goes into three of the target's layers. Out come a distribution of the next token and a state
-that goes with it, so that the head goes on by itself.
+A head decodes pairs of a token and the target's state before it. The state is made from the inputs
+of three of the target's layers. The output is a distribution of the next token and a state for it,
+so that the head can continue by itself.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 PASSES = 3
-"""Tokens drafted from every place in training: behind the first, from states of the head's own."""
+"""Tokens drafted from every position in training. All but the first use the head's own states."""
 
 PASS_SHARE = 0.8
-"""Weight of a pass's loss, over that of the pass before it."""
+"""Weight of a pass's loss relative to that of the pass before it."""
 
 
 class Attended(NamedTuple):
@@ -50,9 +50,10 @@ class HeadBlock(nn.Module):
     def forward(
         self, embedding: Tensor, state: Tensor, cos: Tensor, sin: Tensor, before: list[Attended]
     ) -> Tensor:
-        """States (batch, tokens, width) to those that follow; appends its keys to `before`.
+        """Compute the next states from states (batch, tokens, width).
 
-        before: of the passes before this one, see `attend`.
+        before: keys and values of the passes before this one, see `attend`; those of this pass are
+        appended.
         """
         h = torch.cat((self.attn_norm(embedding), self.attn_norm_2(state)), dim=-1)
         projections = (self.attn_q, self.attn_k, self.attn_v)
@@ -69,9 +70,9 @@ class HeadBlock(nn.Module):
 def attend(q: Tensor, passes: list[Attended]) -> Tensor:
     """Attention of the last of `passes`, in which pair j is token n = len(passes) - 1 of a draft.
 
-    Before it are the pairs 0 to j - n, of which the target's states are known (the first pass),
-    and those of the draft: pair j - n + m of pass m. Of the first n pairs the result is
-    meaningless: so early no such draft begins.
+    Before it are the pairs 0 to j - n with the target's states (the first pass), and those of the
+    draft: pair j - n + m of pass m. For the first n pairs the result is meaningless, because no
+    draft begins so early.
     """
     known, *drafted = passes
     if not drafted:
@@ -96,7 +97,7 @@ def shift(x: Tensor, n: int) -> Tensor:
 
 
 class Head(StateReader):
-    """The layer, what it reads and what it says: see `unroll`."""
+    """The whole head; see `unroll`."""
 
     name, title, architecture, layers = "head", "EAGLE-3 head", "eagle3", 1
 
@@ -106,7 +107,7 @@ class Head(StateReader):
         self.output_norm = RMSNorm(config)
 
     def begin_with(self, target: Network) -> None:
-        """Start as the target's last layer, which reads the last of the states alone."""
+        """Start as a copy of the target's last layer, reading only the last of the states."""
         width = self.config.width
         last: Any = target.blk[-1]
         own: Any = self.blk[0]
@@ -126,16 +127,17 @@ class Head(StateReader):
     def unroll(
         self, target: Network, tokens: Tensor, features: Tensor, passes: int
     ) -> list[Tensor]:
-        """Logits of `passes` tokens drafted from every place.
+        """Logits of `passes` tokens drafted from every position.
 
         Args:
-            target: Whose embeddings and output to use.
+            target: The model whose embeddings and output are used.
             tokens: (batch, n + 1) token ids.
-            features: (batch, n, 3 width), of all tokens but the last.
+            features: (batch, n, 3 width), for all tokens except the last.
+            passes: Number of tokens.
 
         Returns:
-            By pass, (batch, n, tokens that it can say): [j] is of the token j + 2, in pass m
-            drafted from the states of the tokens up to j - m, so of no meaning for j < m.
+            For each pass, (batch, n, tokens that it can draft): [j] is for token j + 2. In pass m
+            it is drafted from the states of the tokens up to j - m, so it is meaningless for j < m.
         """
         embedding = target.token_embd(tokens[:, 1:])
         count = embedding.shape[1]
@@ -157,8 +159,8 @@ class Head(StateReader):
         return [one[0, place:] for place, one in enumerate(said)]
 
     def divergences(self, target: Network, window: Tensor, passes: int) -> list[Tensor]:
-        """KL divergence, by pass, of what the head drafts from what the target says of a window,
-        were there no other tokens than the head can say."""
+        """KL divergence, by pass, of the head's distributions from the target's on a window, both
+        restricted to the tokens that the head can draft."""
         logits, features = self.read(target, window)
         with fast_matrices():
             drafted = self.unroll(target, window, features[:, :-1], passes)

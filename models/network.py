@@ -1,4 +1,4 @@
-"""The network: a Llama-architecture language model whose parameters bear their GGUF names."""
+"""The network: a language model of the Llama architecture. Parameters have their GGUF names."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 CONTEXT = 2048
-"""Positions the rotary table holds; also the context length that the bundled files declare."""
+"""Positions of the rotary table, and the context length in the metadata of the bundled files."""
 
 MATRIX_TYPE = (
     torch.float32
     if torch.backends.cpu.get_cpu_capability() in {"DEFAULT", "AVX2"}
     else torch.bfloat16
 )
-"""What matrices are multiplied in: processors without instructions for bfloat16 take five times as
-long by it as by float32."""
+"""Type for matrix multiplications. CPUs without bfloat16 instructions take five times as long in
+bfloat16 as in float32."""
 
 
 def fast_matrices() -> torch.autocast:
-    """Within this context they are."""
+    """Context in which matrices are multiplied in MATRIX_TYPE."""
     return torch.autocast("cpu", torch.bfloat16, enabled=torch.bfloat16 == MATRIX_TYPE)
 
 
 @dataclass(frozen=True)
 class Config:
-    """Sizes; the defaults are what the bundled pair has."""
+    """Sizes. The defaults are those of the bundled pair."""
 
     width: int
     layers: int
@@ -43,11 +43,11 @@ class Config:
     ffn: int
     vocabulary: int
     heads_kv: int = 0
-    """Heads of keys and values, each for as many of the others; 0: every head has its own."""
+    """Heads of keys and values, each shared by several query heads; 0: as many as query heads."""
     rope_base: float = 10000.0
     norm_epsilon: float = 1e-5
     tied: bool = True
-    """The output is the embeddings."""
+    """Whether the output matrix is the embedding matrix."""
 
     @property
     def head_width(self) -> int:
@@ -59,7 +59,7 @@ class Config:
 
 
 def rotary_table(config: Config, slower: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Cosines and sines, each (`CONTEXT`, head_width / 2); slower: what divides the frequencies."""
+    """Cosines and sines, each (`CONTEXT`, head_width / 2). slower: divisors of the frequencies."""
     width = config.head_width
     frequency = config.rope_base ** (-torch.arange(0, width, 2).float() / width)
     if slower is not None:
@@ -71,9 +71,9 @@ def rotary_table(config: Config, slower: Tensor | None = None) -> tuple[Tensor, 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotate neighbouring pairs (2i, 2i+1) of x (..., tokens, head_width).
 
-    llama.cpp pairs the same way for this architecture, so queries and keys are exported
-    as they are. (Files converted from Hugging Face pair i with i + head_width / 2 first,
-    and their rows are permuted on the way to GGUF.)
+    llama.cpp uses the same pairs for this architecture, so queries and keys are exported unchanged.
+    (Models of Hugging Face pair i with i + head_width / 2; the conversion to GGUF permutes their
+    rows.)
     """
     even, odd = x[..., 0::2], x[..., 1::2]
     return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2)
@@ -85,7 +85,7 @@ def split(x: Tensor, config: Config) -> Tensor:
 
 
 def shared(x: Tensor, config: Config) -> Tensor:
-    """Keys or values, those of a head repeated for all that share them."""
+    """Keys or values, each head repeated for all query heads that share it."""
     return x.repeat_interleave(config.heads // x.shape[1], dim=1)
 
 
@@ -93,7 +93,7 @@ class Memory:
     """Keys and values of a layer, for texts that grow together."""
 
     def __init__(self, network: Network, seen: Tensor) -> None:
-        """seen: (batch, tokens), which of them are attended to; in the end there are so many."""
+        """seen: (batch, tokens), the tokens that are attended to. It has the final length."""
         config, kind = network.config, network.token_embd.weight.dtype
         shape = (len(seen), config.kv_width // config.head_width, seen.shape[1], config.head_width)
         self.keys, self.values = torch.zeros(shape, dtype=kind), torch.zeros(shape, dtype=kind)
@@ -101,11 +101,11 @@ class Memory:
         self.count = 0
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """Take in keys and values of n more tokens; what their queries find in all of them."""
+        """Add keys and values of n tokens; return the attention of their queries to all tokens."""
         n, sharing = q.shape[2], q.shape[1] // k.shape[1]
         first, self.count = self.count, self.count + n
         self.keys[:, :, first : self.count], self.values[:, :, first : self.count] = k, v
-        own = torch.eye(n, self.count, dtype=torch.bool).roll(first, 1)  # something for everybody
+        own = torch.eye(n, self.count, dtype=torch.bool).roll(first, 1)  # so that no row is empty
         mask = self.seen[:, None, : self.count] & torch.ones_like(own).tril(first) | own
         found = functional.scaled_dot_product_attention(
             q.unflatten(1, (-1, sharing)).flatten(2, 3),
@@ -118,7 +118,7 @@ class Memory:
 
 class RMSNorm(nn.Module):
     def __init__(self, config: Config, width: int | None = None) -> None:
-        """width: of what is normed; default: the model's."""
+        """width: size of the normalised vectors; default: the model's width."""
         super().__init__()
         self.epsilon = config.norm_epsilon
         self.weight = nn.Parameter(torch.ones(width or config.width))
@@ -180,14 +180,14 @@ class Network(nn.Module):
         self.register_buffer("sin", sin, persistent=False)
         for name, parameter in self.named_parameters():
             if parameter.dim() == 2:
-                # GPT-2's initialisation: what is added to the residual stream starts smaller.
+                # GPT-2's initialisation: matrices that write to the residual stream start smaller.
                 residual = name.endswith(("attn_output.weight", "ffn_down.weight"))
                 std = 0.02 / math.sqrt(2 * config.layers) if residual else 0.02
                 nn.init.normal_(parameter, std=std)
 
     @property
     def output_weight(self) -> Tensor:
-        """The matrix that makes logits, (vocabulary, width)."""
+        """The matrix for logits, (vocabulary, width)."""
         weight: Tensor = (self.token_embd if self.config.tied else self.output).weight
         return weight
 
@@ -195,8 +195,8 @@ class Network(nn.Module):
         return functional.linear(self.with_inputs(tokens, ())[0], self.output_weight)
 
     def with_inputs(self, tokens: Tensor, layers: Sequence[int]) -> tuple[Tensor, list[Tensor]]:
-        """What `output_weight` takes, and what went into these layers, each (batch, tokens, width),
-        in their order."""
+        """Return the input of `output_weight`, and the inputs of these layers in order, each
+        (batch, tokens, width)."""
         count = tokens.shape[1]
         cos, sin = self.cos[:count], self.sin[:count]
         x = self.token_embd(tokens)
@@ -207,8 +207,8 @@ class Network(nn.Module):
         return self.output_norm(x), [inputs[layer] for layer in layers]
 
     def go_on(self, tokens: Tensor, memories: list[Memory]) -> Tensor:
-        """Logits (batch, vocabulary) behind these tokens (batch, n) and those before them, which
-        the memories of all layers have."""
+        """Logits (batch, vocabulary) after these tokens (batch, n). The memories of all layers have
+        the tokens before them."""
         first = memories[0].count
         cos, sin = (table[first : first + tokens.shape[1]] for table in (self.cos, self.sin))
         x = self.token_embd(tokens)
@@ -223,17 +223,18 @@ def save(config: Config, network: nn.Module, path: Path) -> None:
 
 
 def write_atomically(state: dict[str, Any], path: Path) -> None:
-    """`torch.save` beside `path`, then rename: a kill leaves the old file or the new one."""
+    """`torch.save` next to `path`, then rename: after a kill, either the old or the new file is
+    there."""
     part = path.with_name(path.name + ".part")
     torch.save(state, part)
     os.replace(part, path)
 
 
 def load(path: Path) -> tuple[Network, Tokenizer]:
-    """Read a network of the bundled pair's and its tokenizer, ready to evaluate.
+    """Read a network of the bundled pair and its tokenizer, ready to evaluate.
 
-    A GGUF file holds both (quantised weights come back dequantised to float32); a `.pt` file
-    has its `tokenizer.json` in the same folder.
+    A GGUF file has both (quantised weights are dequantised to float32). For a `.pt` file,
+    `tokenizer.json` is in the same folder.
     """
     if path.suffix == ".gguf":
         return load_gguf(path), read_tokenizer(GGUFReader(path))
@@ -243,12 +244,12 @@ def load(path: Path) -> tuple[Network, Tokenizer]:
 def load_gguf(path: Path) -> Network:
     """Read any dense GGUF of the llama architecture, dequantised to float32, ready to evaluate.
 
-    Exits with a sentence if it is none.
+    Exits with a message for other models.
     """
     reader = GGUFReader(path)
     facts = {name: field.contents() for name, field in reader.fields.items()}
     if (architecture := facts["general.architecture"]) != "llama":
-        raise SystemExit(f"{path} is of the architecture {architecture}, not llama")
+        raise SystemExit(f"{path} has the architecture {architecture}, not llama")
 
     def fact(key: str, default: Any = None) -> Any:
         return facts.get(f"llama.{key}", default)
@@ -272,22 +273,24 @@ def load_gguf(path: Path) -> Network:
     lengths = {fact(key, config.head_width) for key in _LENGTHS}
     if lengths != {config.head_width} or fact("rope.scaling.type", "none") != "none":
         raise SystemExit(
-            f"{path} has rotary positions or heads of a kind that is not computed here"
+            f"{path} has rotary positions or heads of a kind that is not supported here"
         )
     network = Network(config)
     network.cos, network.sin = rotary_table(config, weights.pop("rope_freqs.weight", None))
     if unknown := weights.keys() ^ network.state_dict().keys():
-        raise SystemExit(f"{path} is no dense model without biases: {', '.join(sorted(unknown))}")
+        raise SystemExit(
+            f"{path} is not a dense model without biases: {', '.join(sorted(unknown))}"
+        )
     network.load_state_dict(weights)
     return network.eval()
 
 
 _LENGTHS = ("rope.dimension_count", "attention.key_length", "attention.value_length")
-"""What must be as long as a head is wide: width / heads."""
+"""Sizes that must equal the width of a head: width / heads."""
 
 
 def load_weights(path: Path) -> Network:
-    """Read what `save` wrote."""
+    """Read a file of `save`."""
     checkpoint = torch.load(path, weights_only=True)
     config, weights = checkpoint["cfg"], checkpoint["sd"]
     if "d" in config:  # the bundled pair's own checkpoints were written with short names

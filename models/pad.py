@@ -1,20 +1,20 @@
-"""Write a copy of a GGUF model that computes the same at the cost of a bigger one.
+"""Write a copy of a GGUF model that computes the same results at the cost of a larger model.
 
     python models/pad.py IN.gguf OUT.gguf --size 0.5G --type bf16
     python models/pad.py IN.gguf OUT.gguf --size 0.5G --type q8_0 --layers 10 --embedding 1024
 
-Every feed-forward network is widened: random rows in gate and up, and in down columns of
-zeros that multiply what comes of them. With --layers N, N layers are appended that add zero:
-their attention and feed-forward output projections are zeros, what stands before is random.
-With --embedding N, every token's vector is as long as that, with zeros at its end, which stay
-zeros. All the products are computed, and none of the new ones changes a result.
+Every feed-forward network is widened: gate and up get random rows, and down gets columns of zeros,
+which multiply the results of these rows. With --layers N, N layers are appended that add zero:
+their attention and feed-forward output projections are zeros, and their other weights are random.
+With --embedding N, the vector of every token has this length, with zeros at its end, which stay
+zeros. All products are computed, but the new ones do not change a result.
 
-A small model's rows are short, which kernels for one token at a time are bad at: a model that
-shall cost like a real one wants all three.
+The rows of a small model are short, for which kernels for a single token are slow. To cost as much
+as a real model, it needs all three.
 
-Weights are stored as --type; where they already are, they are copied bit for bit. Metadata
-stay, but for name, file type and sizes, and, with a longer embedding, what depends on it. Only for
-dense models of the `llama` architecture. Needs gguf and numpy.
+Weights are stored as --type; those that already have this type are copied bit for bit. Metadata are
+kept, except name, file type and sizes, and, with a longer embedding, values that depend on it. Only
+for dense models of the `llama` architecture. Needs gguf and numpy.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ TYPES = {
     "q4_1": (GGMLQuantizationType.Q4_1, LlamaFileType.MOSTLY_Q4_1),
     "q4_0": (GGMLQuantizationType.Q4_0, LlamaFileType.MOSTLY_Q4_0),
 }
-"""Weight types to choose from: those the gguf package can write."""
+"""Weight types to choose from: those that the gguf package can write."""
 
 GRANULE = 32
-"""The feed-forward width grows in steps of this, the block size of the quantised types: no
-block mixes original columns with new ones, so none changes."""
+"""Step of the feed-forward width: the block size of the quantised types. So no block has both
+original and new columns, and no original block changes."""
 
 
 class PadError(Exception):
-    """A request that cannot be met; the message is one sentence."""
+    """A request that cannot be satisfied; the message is one sentence."""
 
 
 def pad(
@@ -58,10 +58,10 @@ def pad(
     layers: int = 0,
     embedding: int | None = None,
 ) -> str:
-    """Write `target` from `source`, as near to `size` bytes as the width's granule allows.
+    """Write `target` from `source`, as near to `size` bytes as the step of the width allows.
 
-    weight_type: a key of `TYPES`. layers: how many to append. embedding: its length; None: as it
-    is. The same arguments give the same bytes. Returns a line that says what came out.
+    weight_type: a key of `TYPES`. layers: number of layers to append. embedding: its length; None:
+    unchanged. The same arguments give the same bytes. Returns a line that describes the result.
     """
     if target.exists() and target.samefile(source):
         raise PadError(f"{source} cannot be padded onto itself")
@@ -121,7 +121,7 @@ def open_model(path: Path) -> GGUFReader:
     try:
         reader = GGUFReader(path)
         for field in reader.fields.values():
-            field.contents()  # decodes, which may fail only now
+            field.contents()  # decodes the value, which may fail
     except (ValueError, LookupError) as error:
         raise PadError(f"{path} is not a readable GGUF file: {error}") from error
     architecture = reader.fields.get("general.architecture")
@@ -132,7 +132,7 @@ def open_model(path: Path) -> GGUFReader:
 
 
 def check(reader: GGUFReader, tensor_type: GGMLQuantizationType, layers: int) -> None:
-    """Refuse what would not load or not compute the same."""
+    """Raise PadError for models that would not load or not compute the same."""
     fields = reader.fields
     for key in ("block_count", "feed_forward_length"):
         field = fields.get(f"llama.{key}")
@@ -169,7 +169,7 @@ def check(reader: GGUFReader, tensor_type: GGMLQuantizationType, layers: int) ->
 
 
 def growth(reader: GGUFReader, embedding: int) -> int:
-    """By how much the embedding grows."""
+    """Return the factor by which the embedding grows."""
     for key in ("embedding_length", "attention.head_count"):
         field = reader.fields.get(f"llama.{key}")
         if field is None or not isinstance(field.contents(), int):
@@ -178,8 +178,8 @@ def growth(reader: GGUFReader, embedding: int) -> int:
         raise PadError("llama.attention.layer_norm_rms_epsilon is missing")
     length = number(reader, "embedding_length")
     factor = embedding // length
-    # A mean over four times as many numbers, the new ones zero, is a quarter; and half its root
-    # is exact in binary.
+    # With new zeros, the mean over four times as many numbers is a quarter; half the root is exact
+    # in binary.
     if factor * length != embedding or factor.bit_count() != 1 or factor.bit_length() % 2 == 0:
         raise PadError(f"the embedding must be {length} times a power of 4, not {embedding}")
     if factor > 1 and any(tensor.name.endswith(".bias") for tensor in reader.tensors):
@@ -200,7 +200,8 @@ def plan(reader: GGUFReader, tensor_type: GGMLQuantizationType, padding: Padding
 
 
 def copy_metadata(reader: GGUFReader, writer: GGUFWriter, sizes: set[str]) -> None:
-    """Everything but what `pad` sets, these sizes among it, and what the writer itself writes."""
+    """Copy all metadata except those that `pad` sets, including these sizes, or the writer
+    writes."""
     replaced = {"general.architecture", "general.file_type", "general.name"}
     replaced |= {f"llama.{size}" for size in sizes}
     writer.data_alignment = reader.alignment
@@ -211,7 +212,7 @@ def copy_metadata(reader: GGUFReader, writer: GGUFWriter, sizes: set[str]) -> No
 
 
 def add_embedding(reader: GGUFReader, writer: GGUFWriter, factor: int) -> None:
-    """The embedding's length, and what llama.cpp would otherwise conclude from it."""
+    """Write the embedding's length, and values that llama.cpp would otherwise derive from it."""
     length = number(reader, "embedding_length")
     epsilon = reader.fields["llama.attention.layer_norm_rms_epsilon"].contents()
     head = length // number(reader, "attention.head_count")
@@ -237,20 +238,20 @@ def byte_count(text: str) -> int:
     """`0.5G`, `30M` or `500000000` to bytes; K, M and G are powers of 1000."""
     match = re.fullmatch(r"(\d+\.?\d*|\.\d+)([KMG]?)B?", text.strip(), re.IGNORECASE)
     if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 0.5G, 30M or 500000000")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 0.5G, 30M or 500000000")
     factor = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}[match[2].upper()]
     return round(float(match[1]) * factor)
 
 
 def layer_count(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of layers")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of layers")
     return int(text)
 
 
 def embedding_length(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no length")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a length")
     return int(text)
 
 
@@ -267,7 +268,9 @@ def main() -> None:
     parser.add_argument(
         "--layers", type=layer_count, default=0, help="layers to append; default: 0"
     )
-    parser.add_argument("--embedding", type=embedding_length, help="its length; default: as it is")
+    parser.add_argument(
+        "--embedding", type=embedding_length, help="length of the embedding; default: unchanged"
+    )
     arguments = parser.parse_args()
     try:
         print(

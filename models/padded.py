@@ -1,4 +1,4 @@
-"""A model's tensors as they are written when it is padded: see pad.py."""
+"""The tensors of a padded model, see pad.py."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from gguf import GGMLQuantizationType, ReaderTensor
 from numpy.typing import NDArray
 
 RANDOM_STD = 0.02
-"""Standard deviation of the random weights. Small: nothing may overflow on its way to being
-multiplied by zero, as infinity times zero is not zero."""
+"""Standard deviation of the random weights. It is small so that nothing overflows before it is
+multiplied by zero: infinity times zero is not zero."""
 
 POOL_ROWS = 512
-"""Random rows that are drawn and quantised; longer matrices repeat them. They cost as much to
-multiply by, and half a gigabyte is written in seconds."""
+"""Random rows that are drawn and quantised; longer matrices repeat them. This costs as much in
+multiplications, and half a gigabyte is written in seconds."""
 
 CHUNK = 1 << 24
-"""Weights converted at a time, to bound the memory their float32 form takes."""
+"""Weights converted at a time, to limit the memory of their float32 form."""
 
 Bytes = NDArray[np.uint8]
-"""A tensor as stored: (rows, bytes per row), or (bytes,) for a vector."""
+"""A stored tensor: (rows, bytes per row), or (bytes,) for a vector."""
 
 
 class Padding(NamedTuple):
-    """What is added to a model."""
+    """The additions to a model."""
 
     ffn: int
-    """To the width of feed-forward networks."""
+    """Added to the width of feed-forward networks."""
     layers: int
     factor: int
-    """By which the embedding grows: a power of four, so that its root scales exactly."""
+    """Growth of the embedding: a power of four, so that its root scales exactly."""
 
 
 class Output(NamedTuple):
-    """A tensor to write. `data` makes its bytes when its turn comes: one is in memory at a time."""
+    """A tensor to write. `data` makes its bytes, so that only one tensor is in memory at a time."""
 
     name: str
     type: GGMLQuantizationType
@@ -52,8 +52,8 @@ class Output(NamedTuple):
 
 
 def widen(tensor: ReaderTensor, tensor_type: GGMLQuantizationType, padding: Padding) -> Output:
-    """The tensor as it will be written, with zeros behind its rows and columns; but the new rows
-    of gate and up, which are random."""
+    """The tensor to write, with zeros after its rows and columns; the new rows of gate and up are
+    random."""
     name, factor = tensor.name, padding.factor
     if len(tensor.shape) == 1:  # norms and rotary factors keep their type
         length = tensor.n_elements
@@ -81,7 +81,7 @@ def widen(tensor: ReaderTensor, tensor_type: GGMLQuantizationType, padding: Padd
 def corner(
     original: Callable[[], Bytes], shape: tuple[int, int], tensor_type: GGMLQuantizationType
 ) -> Bytes:
-    """A matrix in the corner of one of zeros."""
+    """A matrix in the corner of a larger one of zeros."""
     data = original()
     out = zeros(shape, tensor_type)
     if data.shape == out.shape:
@@ -130,7 +130,7 @@ def ones(length: int, tensor_type: GGMLQuantizationType) -> Bytes:
 
 
 def zeros(shape: tuple[int, ...], tensor_type: GGMLQuantizationType) -> Bytes:
-    """Zero has all bits zero in every type of `TYPES`: scales and offsets are zero too."""
+    """In every type of `TYPES`, zero has only zero bits, including scales and offsets."""
     return np.zeros(gguf.quant_shape_to_byte_shape(shape, tensor_type), np.uint8)
 
 

@@ -1,11 +1,11 @@
-"""Write what the tests expect of llama.cpp: `python models/reference.py`.
+"""Write the results that tests expect from llama.cpp: `python models/reference.py`.
 
-Runs the bundled Q8_0 files, weights dequantised to float32, through this folder's PyTorch
-network and its tokenizer, and stores tests/data/reference.json:
+Runs the bundled Q8_0 files, dequantised to float32, in this folder's PyTorch network with its
+tokenizer, and writes tests/data/reference.json:
 
     texts     strings and their token ids, without BOS
     prompt    token ids, BOS first
-    columns   the tokens whose logits are kept
+    columns   the tokens with stored logits
     models    for target and draft: at every position of the prompt the most likely token
               (`best`, positions) and the logits of `columns` (`logits`, positions x columns)
 """
@@ -42,10 +42,11 @@ TEXTS = [
     "naïve café Ελληνικά 你好 🙂 \u200b\u00a0",
     " leading and trailing ",
 ]
-"""What a pre-tokenizer may get wrong: indentation, digits, contractions, other scripts, spaces."""
+"""Difficult cases for a pre-tokenizer: indentation, digits, contractions, other scripts, spaces."""
 
 COLUMN_STEP = 512
-"""Keep the logits of every 512th token: eight numbers a position tell a wrong network."""
+"""Store the logits of every 512th token: eight numbers per position are enough to detect a wrong
+network."""
 
 
 @torch.no_grad()

@@ -1,6 +1,5 @@
-"""What heads and block drafters have in common: they draft from what a target of network.py has
-computed for a text. Embeddings and output are the target's; of the output, one that can say few
-tokens has a copy of their rows."""
+"""The common part of heads and block drafters. They draft from states of a target of network.py,
+and use its embeddings and output. A drafter with fewer tokens has a copy of their output rows."""
 
 from __future__ import annotations
 
@@ -16,18 +15,18 @@ from torch.nn import functional
 
 
 def layers_read(config: Config) -> tuple[int, int, int]:
-    """Layers of the target whose inputs make a state: a low, a middle and the last one."""
+    """Layers of the target whose inputs form a state: a low, a middle and the last one."""
     return config.layers // 6, config.layers // 2, config.layers - 1
 
 
 class StateReader(nn.Module):
-    """A drafter that is trained on windows of text, and what it reads of the target."""
+    """A drafter that reads states of the target and is trained on windows of text."""
 
     name: ClassVar[str]
-    """Of the files that training writes."""
+    """Name of the files that training writes."""
     title: ClassVar[str]
     architecture: ClassVar[str]
-    """Of its GGUF file."""
+    """Architecture of its GGUF file."""
     layers: ClassVar[int]
     longest: ClassVar[int | None] = None
     """Most tokens of a draft; None: any number."""
@@ -36,8 +35,8 @@ class StateReader(nn.Module):
     sin: Tensor
 
     def __init__(self, config: Config, known: Tensor | None = None) -> None:
-        """config: of the target; its heads and widths are the drafter's. known: token ids that the
-        drafter can say; None: all."""
+        """config: that of the target; the drafter has the same heads and widths. known: token ids
+        that the drafter can draft; None: all."""
         super().__init__()
         self.config = config
         self.fc = nn.Linear(3 * config.width, config.width, bias=False)
@@ -55,43 +54,42 @@ class StateReader(nn.Module):
 
     @abstractmethod
     def loss(self, target: Network, window: Tensor) -> Tensor:
-        """What is to be learned from windows (batch, tokens)."""
+        """The training loss on windows (batch, tokens)."""
 
     @abstractmethod
     def judge(self, target: Network, window: Tensor) -> Tensor:
-        """The loss that is reported of held-out windows."""
+        """The loss that is reported for held-out windows."""
 
     @abstractmethod
     def by_place(
         self, target: Network, tokens: Tensor, features: Tensor, places: int
     ) -> list[Tensor]:
-        """What is drafted after every token of a text, if the tokens of the draft before were
-        right.
+        """The drafts after every token of a text, if the earlier tokens of each draft are right.
 
         Args:
-            target: Whose embeddings and output to use.
+            target: The model whose embeddings and output are used.
             tokens: (1, n) token ids.
             features: (1, n, 3 width), see `read`.
             places: Tokens of a draft; at most `longest`.
 
         Returns:
-            By place m = 0, 1, ... in a draft: logits (rows, tokens that it can say), row j for what
-            the target says in its row 1 + m + j.
+            For each position m = 0, 1, ... in a draft: logits (rows, tokens that it can draft). Row
+            j corresponds to the target's row 1 + m + j.
         """
 
     def output_weight(self, target: Network) -> Tensor:
-        """The target's, of the tokens that the drafter can say."""
+        """The target's output matrix, for the tokens that the drafter can draft."""
         weight: Tensor = target.output_weight if self.d2t is None else self.output.weight
         return weight
 
     def take_output(self, target: Network) -> None:
-        """Copy the rows of the tokens that the drafter can say, if these are not all."""
+        """Copy the output rows of the tokens that the drafter can draft, if these are not all."""
         if self.d2t is not None:
             with torch.no_grad():
                 self.output.weight.copy_(target.output_weight[self.d2t])
 
     def said_of_all(self, logits: Tensor) -> Tensor:
-        """Logits of the tokens that it can say, as those of all: the others are impossible."""
+        """Extend logits of the tokens that it can draft to all tokens: the others are -inf."""
         if self.d2t is None:
             return logits
         every = logits.new_full((*logits.shape[:-1], self.config.vocabulary), float("-inf"))
@@ -100,8 +98,8 @@ class StateReader(nn.Module):
 
     @torch.no_grad()
     def read(self, target: Network, window: Tensor) -> tuple[Tensor, Tensor]:
-        """Of windows (batch, tokens): the target's logits of the tokens that the drafter can say,
-        and the features that it drafts from, (batch, tokens, 3 width)."""
+        """Return, for windows (batch, tokens), the target's logits for the tokens that the drafter
+        can draft, and the features from which it drafts, (batch, tokens, 3 width)."""
         with fast_matrices():
             last, inputs = target.with_inputs(window, layers_read(self.config))
             logits = functional.linear(last, self.output_weight(target))
@@ -109,7 +107,7 @@ class StateReader(nn.Module):
 
     @classmethod
     def load(cls, path: Path, config: Config) -> StateReader:
-        """Read one for a target of these sizes from GGUF, dequantised to float32."""
+        """Read a drafter for a target of these sizes from GGUF, dequantised to float32."""
         weights = {
             tensor.name: torch.tensor(
                 tensor.data

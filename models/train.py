@@ -1,10 +1,10 @@
 """Train the bundled pair from scratch: corpus, tokenizer, target, draft model, GGUF, figures.
 
     python models/train.py --out stdlib-pair     about 75 minutes on 2 CPU cores
-    python models/train.py --smoke               the same path in small, under two minutes
+    python models/train.py --smoke               all steps with tiny models, under two minutes
 
-Kill it and run it again: it goes on from its last checkpoint. Needs torch >= 2.9, tokenizers,
-gguf and numpy; the package itself needs none of torch and tokenizers.
+After an interruption, run it again to continue from the last checkpoint. Needs torch >= 2.9,
+tokenizers, gguf and numpy; the package itself does not need torch and tokenizers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ DRAFT = Recipe(
 
 
 def shrink(recipe: Recipe) -> Recipe:
-    """The recipe in small, for `--smoke`: everything happens, nothing is learnt."""
+    """A tiny version of the recipe, for `--smoke`: all steps run, but nothing is learnt."""
     return dataclasses.replace(
         recipe,
         config=Config(width=64, layers=2, heads=2, ffn=96, vocabulary=VOCABULARY),
@@ -57,9 +57,9 @@ def shrink(recipe: Recipe) -> Recipe:
 def make_pair(
     folder: Path, target: Recipe, draft: Recipe, *, compiled: bool, interrupted: bool = False
 ) -> None:
-    """Everything, into `folder`: tokenizer.json, NAME.pt and NAME-TYPE.gguf; prints the figures.
+    """Write tokenizer.json, NAME.pt and NAME-TYPE.gguf into `folder`, and print the figures.
 
-    interrupted: break off each training half-way and take it up again, as after a kill.
+    interrupted: stop each training half-way and resume it, as after a kill.
     """
     folder.mkdir(parents=True, exist_ok=True)
     files = corpus.read_files()
@@ -103,8 +103,8 @@ def _tokenizer(path: Path, texts: list[str]) -> Tokenizer:
 
 
 def smoke(folder: Path, *, compiled: bool) -> None:
-    """Make a tiny pair twice, once interrupted: both must come out the same, bit for bit."""
-    # So small that threads would only wait for each other: for minutes, if the machine is busy.
+    """Make a tiny pair twice, once interrupted: both must be equal, bit for bit."""
+    # With such small matrices, threads would only wait for each other: minutes on a busy machine.
     torch.set_num_threads(1)
     target, draft = shrink(TARGET), shrink(DRAFT)
     make_pair(folder / "whole", target, draft, compiled=compiled)
@@ -129,7 +129,7 @@ def main() -> None:
         "--out", type=Path, default=Path("stdlib-pair"), help="folder; default: %(default)s"
     )
     parser.add_argument("--smoke", action="store_true", help="a tiny run, in a temporary folder")
-    parser.add_argument("--no-compile", action="store_true", help="where there is no C++ compiler")
+    parser.add_argument("--no-compile", action="store_true", help="run without a C++ compiler")
     arguments = parser.parse_args()
     compiled = not arguments.no_compile
     if arguments.smoke:

@@ -1,14 +1,14 @@
 """Train an EAGLE-3 head or a DSpark block drafter: for the bundled target, on the corpus of its
-draft model, or for any dense GGUF of the llama architecture, on what answers.py let it say.
+draft model; or for any dense GGUF of the llama architecture, on its own answers (answers.py).
 
     python models/train_head.py --out stdlib-head    about half an hour on one CPU core
     python models/train_head.py --kind dspark --out stdlib-head
     python models/train_head.py --target MODEL.gguf --texts answers.jsonl --out head
     python models/train_head.py --smoke              a few steps, in half a minute
 
-Reads the target from its GGUF; writes head.pt and head-q8_0.gguf (of the other kind, dspark.pt and
-dspark-q8_0.gguf), which evaluate_head.py measures. Kill it and run it again: it goes on from its
-last checkpoint. Needs what train.py needs.
+Reads the target from its GGUF. Writes head.pt and head-q8_0.gguf (for the other kind, dspark.pt and
+dspark-q8_0.gguf), which evaluate_head.py measures. After an interruption, run it again to continue
+from the last checkpoint. Needs the packages for train.py.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ KINDS: dict[str, type[StateReader]] = {"eagle3": Head, "dspark": BlockDrafter}
 
 @dataclass(frozen=True)
 class Lesson:
-    """What does not change while a head is trained."""
+    """The constant data of a training."""
 
     kind: type[StateReader]
     path: Path
@@ -47,12 +47,12 @@ class Lesson:
     tokens: Tokens
     hold_out: Tokens
     known: Tensor | None
-    """Token ids that the head can say, in their order; None: all."""
+    """Token ids that the head can draft, in ascending order; None: all."""
     recipe: Recipe
 
 
 def lesson(kind: type[StateReader], steps: int) -> Lesson:
-    """Of the bundled target."""
+    """The training for the bundled target."""
     target, tokenizer = load(TARGET)
     files = corpus.read_files()
     tokens, hold_out = (corpus.encode(tokenizer, texts) for texts in (files.train, files.hold_out))
@@ -63,11 +63,11 @@ def lesson(kind: type[StateReader], steps: int) -> Lesson:
 def lesson_of(
     kind: type[StateReader], path: Path, texts: Path, steps: int, most_known: int
 ) -> Lesson:
-    """Of another target: one in 25 of its texts is held out."""
+    """The training for another target. One in 25 of its texts is held out."""
     target, answers = load_gguf(path), corpus.read_answers(texts)
     tokens = np.concatenate([one for i, one in enumerate(answers) if i % 25])
     hold_out = np.concatenate(answers[::25])
-    # Of tokens that the texts do not have, those that BPE made first: it made the frequent ones so.
+    # Among tokens that the texts do not have, the first ones: BPE makes frequent tokens first.
     counts = np.bincount(tokens, minlength=target.config.vocabulary)
     often = np.argsort(-counts, kind="stable")[:most_known]
     known = torch.from_numpy(np.sort(often))
@@ -91,7 +91,7 @@ def recipe(
 
 
 def shrink(whole: Lesson) -> Lesson:
-    """The lesson in small, for `--smoke`: everything happens, nothing is learnt."""
+    """A tiny version of the training, for `--smoke`: all steps run, but nothing is learnt."""
     recipe = dataclasses.replace(
         whole.recipe, steps=8, batch=2, length=32, report_every=2, evaluate_every=4
     )
@@ -101,7 +101,7 @@ def shrink(whole: Lesson) -> Lesson:
 def make_head(
     folder: Path, lesson: Lesson, *, compiled: bool, stop_after: int | None = None
 ) -> StateReader:
-    """Train, or go on training, into `folder`, and return the drafter ready to evaluate."""
+    """Train, or resume training, in `folder`, and return the drafter, ready to evaluate."""
     folder.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(0)
     head = lesson.kind(lesson.recipe.config, lesson.known)
@@ -115,7 +115,7 @@ def make_head(
         several = [
             head.judge(lesson.target, inputs).item()
             for inputs, _ in windows(lesson.hold_out[:10000], WINDOW)
-            if inputs.shape[1] >= 16  # the last one may have room for no draft
+            if inputs.shape[1] >= 16  # the last window may be too short for a draft
         ]
         return sum(several) / len(several)
 
@@ -137,7 +137,7 @@ def make_head(
 
 
 def smoke(folder: Path, whole: Lesson, *, compiled: bool) -> None:
-    """Train for a few steps twice, once interrupted: both must come out the same, bit for bit."""
+    """Train for a few steps twice, once interrupted: both must be equal, bit for bit."""
     small = shrink(whole)
     first = make_head(folder / "whole", small, compiled=compiled)
     make_head(folder / "resumed", small, compiled=compiled, stop_after=small.recipe.steps // 2)
@@ -160,18 +160,18 @@ def main() -> None:
         "--out", type=Path, default=Path("stdlib-head"), help="folder; default: %(default)s"
     )
     parser.add_argument("--target", type=Path, help="GGUF; default: the bundled one")
-    parser.add_argument("--texts", type=Path, help="what answers.py wrote, with --target")
+    parser.add_argument("--texts", type=Path, help="file of answers.py, with --target")
     parser.add_argument(
         "--known",
         type=int,
         metavar="TOKENS",
         default=8192,
-        help="most tokens that a head for --target can say, those that its texts have most often; "
+        help="most tokens that a head for --target can draft, the most frequent ones of its texts; "
         "default: %(default)s",
     )
     parser.add_argument("--steps", type=int, default=1250, help="default: %(default)s")
     parser.add_argument("--smoke", action="store_true", help="a few steps, in a temporary folder")
-    parser.add_argument("--no-compile", action="store_true", help="where there is no C++ compiler")
+    parser.add_argument("--no-compile", action="store_true", help="run without a C++ compiler")
     arguments = parser.parse_args()
     if min(arguments.steps, arguments.known) < 1:
         parser.error("--steps and --known must be at least 1")

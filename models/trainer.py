@@ -1,4 +1,4 @@
-"""Training: one recipe, one loop for target and draft model, and checkpoints to resume from."""
+"""Training: a recipe, a loop for target and draft model, and checkpoints for resuming."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from torch.nn import functional
 from torch.optim import AdamW, Muon, Optimizer
 
 WARM_UP = 60
-"""Steps over which the learning rate rises from 0; of short trainings, a tenth."""
+"""Steps over which the learning rate rises from 0; at most a tenth of all steps."""
 
 LABEL_SHARE = 0.2
-"""Weight of the corpus's own next token, beside the teacher's distribution, in distillation."""
+"""Weight of the next token of the corpus, in addition to the teacher's distribution, in
+distillation."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is trained and for how long. A step is one batch of `batch` x `length` tokens."""
+    """The sizes and parameters of a training. A step is a batch of `batch` x `length` tokens."""
 
     name: str
     config: Config
@@ -50,14 +51,14 @@ def train(
     compiled: bool = True,
     stop_after: int | None = None,
 ) -> Network:
-    """Train, or go on training, and return the network ready to evaluate.
+    """Train, or resume training, and return the network, ready to evaluate.
 
-    teacher: distil from it (draft model), or None to learn from the corpus alone (target).
+    teacher: distil from it (draft model), or None to learn only from the corpus (target).
     compiled: let torch.compile fuse the step; about twice as fast, but needs a C++ compiler.
-    stop_after: leave with a checkpoint after this step, as a kill would.
-    Writes `folder/NAME.pt` when done and `folder/NAME.resume.pt` on the way. A finished
-    network is only read; an unfinished one goes on where its checkpoint stands, exactly as
-    if it had never been interrupted.
+    stop_after: stop with a checkpoint after this step, as after a kill.
+    Writes `folder/NAME.pt` at the end and `folder/NAME.resume.pt` during the training. A finished
+    network is only read. An unfinished one continues from its checkpoint, with the same result as
+    without an interruption.
     """
     finished = folder / f"{recipe.name}.pt"
     if finished.exists():
@@ -89,7 +90,7 @@ def fit(
     stop_after: int | None = None,
 ) -> None:
     """The loop of `train`, for a network and a loss of windows (batch, length + 1)."""
-    torch.use_deterministic_algorithms(True)  # the embedding's gradient is summed in any order else
+    torch.use_deterministic_algorithms(True)  # else the embedding's gradient is summed in any order
     optimizers = make_optimizers(network, recipe.learning_rate)
     checkpoint = Checkpoint(folder / f"{recipe.name}.resume.pt", recipe, network, optimizers)
     first = checkpoint.restore()
@@ -127,8 +128,8 @@ _OUTSIDE_LAYERS = ("token_embd", "markov_w")
 
 
 def make_optimizers(network: nn.Module, learning_rate: float) -> list[Optimizer]:
-    """Muon for the layers' matrices; AdamW for the embedding, for a block drafter's matrices by
-    token, and for the norms, as Muon wants it."""
+    """Muon for the layers' matrices; AdamW for the embedding, a block drafter's matrices by token,
+    and the norms, as Muon requires."""
     matrices: list[nn.Parameter] = []
     rest: list[nn.Parameter] = []
     for name, parameter in network.named_parameters():
@@ -142,14 +143,14 @@ def make_optimizers(network: nn.Module, learning_rate: float) -> list[Optimizer]
             lr=learning_rate,
             momentum=0.95,
             weight_decay=0.05,
-            adjust_lr_fn="match_rms_adamw",  # updates as large as AdamW's: one rate serves both
+            adjust_lr_fn="match_rms_adamw",  # updates as large as AdamW's: one rate for both
         ),
         AdamW(rest, lr=learning_rate, betas=(0.9, 0.95), weight_decay=0.0),
     ]
 
 
 def schedule(step: int, steps: int) -> float:
-    """Learning-rate factor: warm-up, constant to the middle, then linearly down to 0.02."""
+    """Learning-rate factor: warm-up, constant until the middle, then linear down to 0.02."""
     done = step / steps
     decay = 1.0 if done < 0.5 else max(0.02, (1 - done) / 0.5)
     return min(1.0, (step + 1) / min(WARM_UP, steps / 10)) * decay
@@ -180,7 +181,7 @@ def _loss_function(network: Network, teacher: Network | None) -> Callable[[Tenso
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything a step depends on besides the corpus, whose draws depend on the step alone."""
+    """All state of a step except the draws from the corpus, which depend only on the step."""
 
     path: Path
     recipe: Recipe
@@ -197,7 +198,7 @@ class Checkpoint:
         write_atomically(state, self.path)
 
     def restore(self) -> int:
-        """Load what is there and return the steps already done; 0 when nothing is."""
+        """Load the checkpoint and return the completed steps; 0 if there is none."""
         if not self.path.exists():
             return 0
         state = torch.load(self.path, weights_only=True)
@@ -212,7 +213,7 @@ class Checkpoint:
 
 
 class Progress:
-    """One line per report: mean loss and speed since the last, epochs and time left."""
+    """One line per report: mean loss and speed since the last report, epochs and time left."""
 
     def __init__(self, recipe: Recipe, first: int, corpus_tokens: int) -> None:
         self.recipe = recipe

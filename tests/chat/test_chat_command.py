@@ -97,7 +97,7 @@ def test_chat_sends_files_before_the_prompt(chat: Run, smollm2: Path, tmp_path: 
     assert n_prompt(process.stderr.decode()) > n_prompt(asked) + 100
     unread = [one for one in command if one not in ("-f", "-")]
     process = subprocess.run(unread, input=b"x", capture_output=True, check=True, timeout=60)
-    line = b"Standard input is not read; -f - puts it before the message.\n"
+    line = b"Standard input is not read; give -f - to read it.\n"
     assert process.stderr.startswith(line)
     process = subprocess.run(command, input=b"\xff", capture_output=True, check=False, timeout=60)
     assert process.returncode == 2

@@ -35,7 +35,7 @@ def test_console_script_refuses_bad_combinations_with_one_sentence(tmp_path: Pat
         (["-cnv", "-i"], "-cnv is not supported: spec-cli answers once, specllama chat "
          "converses; leave it out; -i is not supported: "),
         (["-np", "2"], "-np is an option of specllama "),
-        (["-m", "llama3", "-p", "x"], "There is no file llama3. A model is named by its GGUF "),
+        (["-m", "llama3", "-p", "x"], "There is no file llama3. Give the path of a GGUF "),
         (["-md", "a/b", "-p", "x"], "There is no file a/b. If it is a model of the Hugging Face "),
         (["x.gguf", "-p", "x"], "unexpected argument x.gguf; give a model with -m x.gguf; see "),
         (["hello"], "unexpected argument 'hello'; give a prompt with -p; see spec-cli --help."),

@@ -268,7 +268,7 @@ def test_file_names_that_are_not_utf_8_are_listed_with_an_error(
     put(home, "models/target.gguf", BUNDLED_MODEL)
     records = listed(capsys, str(home / "models"))
     (error,) = (record["error"] for record in records.values() if record["error"])
-    assert error.startswith(f"{str(path)!r} holds a lone surrogate")
+    assert error.startswith(f"{str(path)!r} has a lone surrogate")
     assert len(records) == 2
     assert main(["corpus", "info", os.fsdecode(b"caf\xe9")]) == 2
     assert "lone surrogate" in capsys.readouterr().err

@@ -84,7 +84,7 @@ def test_corpus_command_builds_and_describes_a_corpus(
     before = path.read_bytes()
     for arguments, code, message in (
         (["-o", str(path), str(tmp_path / "none")], 2, "There is no file or folder"),
-        (["-o", str(path), str(tmp_path / "b.py")], 2, "None of the files is text"),
+        (["-o", str(path), str(tmp_path / "b.py")], 2, "None of the files is UTF-8 text"),
         (["-o", str(path), str(pipe)], 2, "There is no file or folder"),
         (["-o", str(path), str(tmp_path / "empty")], 2, "There is no file in "),
         (["-o", str(path), str(tmp_path), "--glob", "["], 2, "There is no file with a name like ["),
@@ -156,7 +156,7 @@ def test_corpus_skips_endless_files_and_pipes(tmp_path: Path) -> None:
     unread = [tmp_path / "pipe", Path("/dev/zero"), Path("/proc/self/maps"), tmp_path]
     built = corpus.build(BUNDLED_MODEL, [*unread, tmp_path / "a.txt"], tmp_path / "c")
     assert built.n_texts == 1
-    with pytest.raises(ArgumentError, match="None of the files is text"):
+    with pytest.raises(ArgumentError, match="None of the files is UTF-8 text"):
         corpus.build(BUNDLED_MODEL, unread, tmp_path / "d")
 
 

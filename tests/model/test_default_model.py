@@ -67,7 +67,7 @@ def test_smollm2_is_the_default_of_all_commands(
 def test_without_smollm2_the_bundled_model_is_used(capsys: pytest.CaptureFixture[str]) -> None:
     assert installed_model() is None
     assert default_model("specllama") is None
-    assert "this is the bundled model, which only continues Python" in capsys.readouterr().err
+    assert "using the bundled model, which only continues Python" in capsys.readouterr().err
     assert with_default_model(["-p", "x"]) == ["-p", "x"]
     capsys.readouterr()
     assert main(["chat"]) == 2

@@ -105,7 +105,7 @@ def test_the_network_computes_the_logits_of_a_real_model(load_gguf: Any) -> None
     ("write", "why"),
     [
         (WRITERS["recurrent"], "architecture mamba, not llama"),
-        (WRITERS["experts"], "no dense model without biases: blk.0.ffn_down"),
+        (WRITERS["experts"], "not a dense model without biases: blk.0.ffn_down"),
         (lambda path: write_dense(path, **{"rope.dimension_count": HEAD // 2}), "rotary positions"),
     ],
 )

@@ -161,9 +161,9 @@ def test_bad_sources_for_padding_are_refused(
     [
         (["--size=3M", "--type=q8_0"], "3.0 MB is less than the model itself takes: 6.4 MB"),
         (["--size=20M", "--type=q9_9"], "invalid choice: 'q9_9'"),
-        (["--size=big", "--type=q8_0"], "'big' is no size"),
-        (["--size=20M", "--type=q8_0", "--layers=-1"], "'-1' is no number of layers"),
-        (["--size=20M", "--type=q8_0", "--embedding=wide"], "'wide' is no length"),
+        (["--size=big", "--type=q8_0"], "'big' is not a size"),
+        (["--size=20M", "--type=q8_0", "--layers=-1"], "'-1' is not a number of layers"),
+        (["--size=20M", "--type=q8_0", "--embedding=wide"], "'wide' is not a length"),
         (["--size=20M", "--type=q8_0", "--embedding=512"], "256 times a power of 4, not 512"),
         (["--size=20M", "--type=q8_0", "--embedding=300"], "256 times a power of 4, not 300"),
         (["--size=20M", "--type=q8_0", "--embedding=0"], "256 times a power of 4, not 0"),

@@ -44,7 +44,7 @@ def test_a_valid_answer_is_read() -> None:
         ({"drafted": 1e9}, '"drafted" is 1000000000.0, not a whole number from 0 to 3'),
         ({"drafted": 10**9}, '"drafted" is 1000000000, not'),
         ({"drafted": True}, '"drafted" is True, not'),
-        ({"tokens": []}, '"tokens" is a list of 0, not one token at least'),
+        ({"tokens": []}, '"tokens" is a list of 0, not at least one token'),
         ({"tokens": [5] * 5}, '"tokens" has 5 elements, more than 4'),
         ({"tokens": [100]}, '"tokens" is 100, not a whole number from 0 to 99'),
         ({"tokens": "5"}, "\"tokens\" is '5', not a list"),
@@ -64,7 +64,7 @@ def test_a_wrong_field_is_named_with_its_value(wrong: dict[str, Any], said: str)
     with pytest.raises(RemoteError) as caught:
         read(RIGHT | wrong)
     assert said in str(caught.value)
-    assert str(caught.value).startswith("http://x gave an answer that cannot be used: ")
+    assert str(caught.value).startswith("http://x sent an unusable answer: ")
 
 
 @pytest.mark.parametrize("name", sorted(RIGHT))

@@ -39,7 +39,7 @@ def server() -> Iterator[Server]:
 )  # fmt: skip
 def test_options_that_the_server_decides_are_refused(options: dict[str, Any]) -> None:
     (name,) = options
-    with pytest.raises(ArgumentError, match=f"{name} is for the server of the target to decide"):
+    with pytest.raises(ArgumentError, match=f"{name} is set on the server of the target"):
         SpecSession(target="http://127.0.0.1:1", **options)
 
 
@@ -182,7 +182,7 @@ class Peer(BaseHTTPRequestHandler):
         ("large token", 200, r'"tokens" is 1099511627776, not a whole number from 0 to 999\.'),
         ("token", 200, "\"tokens\" is 'x', not a whole number"),
         ("packing", 200, "sent a compressed answer .*'gzip'"),
-        ("page", 200, "gave no JSON object"),
+        ("page", 200, "sent no JSON object"),
         ("page", 413, r"answered with HTTP status 413\.$"),
         ("page", 301, r"failed with HTTP status 301\."),
         ("page", 502, r"Cannot reach http.*: HTTP status 502\."),

@@ -220,7 +220,7 @@ META: dict[str, Any] = {"finish_reason": {"type": "length"}, "input_top_logprobs
         (
             answering(200, {"meta_info": {"finish_reason": {"type": "abort", "message": "Why."}}}),
             RemoteError,
-            "gave up: Why",
+            "aborted the request: Why",
         ),
     ],
 )
@@ -298,7 +298,7 @@ def test_tokenizers_and_drafts_that_do_not_fit_sglang_are_refused(
 ) -> None:
     with pytest.raises(ModelError, match=r"Token \d+ is '.*' at http://.* and '.*' in .*SmolLM2"):
         remote(tokenizer=smollm2)
-    with pytest.raises(ModelError, match=r"Token 3 is '.*' at http://.* and 'never' in .*gguf"):
+    with pytest.raises(ModelError, match=r"Token 3 is '.*' at http://.*, but 'never' in .*gguf"):
         remote(tokenizer=scripted(["never", "more"]))
     with pytest.raises(ModelError, match="another vocabulary"):
         remote(smollm2)

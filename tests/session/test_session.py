@@ -298,7 +298,7 @@ def test_bad_options_of_a_session_are_refused(options: dict[str, Any], message: 
 )  # fmt: skip
 def test_target_options_without_a_target_are_refused(options: dict[str, Any]) -> None:
     (name,) = options
-    message = f"^{name} is for a target elsewhere; give target, or leave it out"
+    message = f"^{name} is for a remote target; give target, or leave it out"
     with pytest.raises(ArgumentError, match=message):
         SpecSession(**options)
 

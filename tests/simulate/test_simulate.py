@@ -213,7 +213,7 @@ def test_simulated_curves_are_interpolated_from_a_file(tmp_path: Path) -> None:
         ('{"a": {"2": 1}}', 'must have the time of "1" token'),
         ('{"a": {"1": 0}}', "must be positive"),
         ('{"a": {"1": "x"}}', "must be a number"),
-        ('{"a": {"1": 1, "-1": 1}}', "is no number of tokens"),
+        ('{"a": {"1": 1, "-1": 1}}', "is not a number of tokens"),
         ('{"a": {"1": 1, "2": NaN}}', "must be positive"),
     ],
 )

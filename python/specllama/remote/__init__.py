@@ -1,1 +1,1 @@
-"""A target on another machine, for which drafts are made here (docs/guides/remote.md)."""
+"""A target on another machine; its drafts are made here (docs/guides/remote.md)."""

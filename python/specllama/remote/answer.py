@@ -1,4 +1,4 @@
-"""What a target elsewhere answers, as typed values in their ranges."""
+"""The answers of a remote target, as typed values in their ranges."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Description:
 
     @classmethod
     def read(cls, fields: Fields) -> Description:
-        """Return the description in an answer. Raises RemoteError."""
+        """Read the description from an answer. Raises RemoteError."""
         n_vocab = fields.integer("n_vocab", 1, _MOST_TOKENS)
         longest = fields.integer("max_draft_length", 0, _MOST_TOKENS)
         vocabulary = fields.text("vocabulary", 16)
@@ -68,14 +68,14 @@ class Description:
                 for one in fields.items("decode_seconds", most=_LONGEST_CURVE)
             ],
             max_draft_length=longest,
-            # A server that does not know branches does not mention them.
+            # A server without support for branches does not send these fields.
             max_candidates=fields.integer("max_candidates", 0, _MOST_TOKENS, 1),
             max_draft_tokens=fields.integer("max_draft_tokens", 0, _MOST_TOKENS, longest),
         )
 
 
 def read_vocabulary(fields: Fields, n_vocab: int) -> VocabularyTable:
-    """Return the answer to `GET /v1/verify/vocabulary`. Raises RemoteError."""
+    """Read the answer to `GET /v1/verify/vocabulary`. Raises RemoteError."""
     pieces = fields.items("pieces", most=n_vocab)
     if len(pieces) != n_vocab:
         fields.refuse("pieces", pieces, f"the texts of {n_vocab} tokens")
@@ -100,13 +100,14 @@ def _bytes(fields: Fields, piece: Any) -> bytes:
 
 @dataclass(frozen=True)
 class Asked:
-    """What an answer is to: it bounds the answer.
+    """The data of a request that limit its answer.
 
     Attributes:
         n_vocab: Size of the target's vocabulary.
-        n_left: Most tokens that may still come.
-        n_logprobs: Most log-probabilities at a position, beside the token's own; below 0: none.
-        n_drafted: Tokens of the draft; None: there is none, since it opens a generation.
+        n_left: Most tokens until the end of the generation.
+        n_logprobs: Most log-probabilities at a position, in addition to the token's own; below 0:
+            none.
+        n_drafted: Tokens of the draft; None: the request opens a generation, without a draft.
     """
 
     n_vocab: int
@@ -116,13 +117,13 @@ class Asked:
 
 
 def read_answer(fields: Fields, asked: Asked) -> VerifyAnswer:
-    """Return the results of a round: as in verify-protocol.md. Raises RemoteError."""
+    """Read the results of a round, as in verify-protocol.md. Raises RemoteError."""
     done = fields.flag("done")
     n_drafted = asked.n_drafted
     most = asked.n_left if n_drafted is None else min(asked.n_left, n_drafted + 1)
     tokens = fields.tokens("tokens", asked.n_vocab, most=max(most, 0))
     if not tokens and not done:
-        fields.refuse("tokens", tokens, "one token at least")
+        fields.refuse("tokens", tokens, "at least one token")
     logprobs: list[TokenLogprobs] = []
     if asked.n_logprobs >= 0:
         of_each = fields.items("logprobs", most=len(tokens)) if tokens else []
@@ -166,5 +167,5 @@ def _logprobs(fields: Fields, wire: Any, asked: Asked) -> TokenLogprobs:
 
 
 def as_logprob(fields: Fields, name: str, value: Any) -> float:
-    """Return a part of the field `name` that is the logarithm of a probability."""
+    """Return a part of the field `name` that must be the logarithm of a probability."""
     return fields.as_number(name, value, float("-inf"), 0.01)  # rounding may exceed 0

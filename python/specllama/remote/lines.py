@@ -1,4 +1,4 @@
-"""Connections to a server that can all be broken off at once."""
+"""Connections to a server that can all be closed at once."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from specllama.errors import ClosedError
 
 
 class Lines:
-    """The connections that threads may be waiting on. Its methods may be called from any
-    thread."""
+    """The connections on which threads may be waiting. Any thread may call the methods."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -20,7 +19,7 @@ class Lines:
         self._hung_up = threading.Event()
 
     def keep(self, line: socket.socket) -> None:
-        """Add a connection. If `hang_up` has been called, it is broken off at once."""
+        """Add a connection. If `hang_up` has been called, it is closed at once."""
         with self._lock:
             if not self._hung_up.is_set():
                 self._kept.add(line)
@@ -28,7 +27,7 @@ class Lines:
         _break_off(line)
 
     def hang_up(self) -> None:
-        """Break off all connections. Threads that wait on them are woken at once."""
+        """Close all connections. Threads that wait on them wake at once."""
         with self._lock:
             self._hung_up.set()
             lines = list(self._kept)
@@ -41,13 +40,13 @@ class Lines:
         return self._hung_up.is_set()
 
     def wait(self, seconds: float) -> None:
-        """Wait. Raises ClosedError as soon as `hang_up` is called, or if it has been called."""
+        """Wait. Raises ClosedError as soon as `hang_up` is called, or if it was called before."""
         if self._hung_up.wait(seconds):
             raise ClosedError("The session was closed before the request had ended.")
 
 
 def _break_off(line: socket.socket) -> None:
-    # Closing a socket would not wake the threads that wait on it. SSLSocket's own shutdown would
-    # drop the TLS state that another thread may be using.
+    # Closing a socket would not wake the threads that wait on it. The shutdown of SSLSocket would
+    # drop the TLS state, which another thread may be using.
     with suppress(OSError):
         socket.socket.shutdown(line, socket.SHUT_RDWR)

@@ -16,33 +16,33 @@ from specllama.remote.lines import Lines
 
 _ATTEMPTS = 6
 _FIRST_PAUSE = 0.1
-"""Seconds before the second attempt; the pause doubles before each further one."""
+"""Seconds before the second attempt; they double before each further one."""
 _FROM_PROXIES = (502, 503, 504)
-"""HTTP status of a proxy that does not reach the server, perhaps only for a moment."""
+"""HTTP status of a proxy that cannot reach the server, perhaps only for a moment."""
 _NUMBERS = re.compile(rb"[0-9.]+")
 _SHORT = 1.0
-"""Seconds for a request whose answer nobody needs."""
+"""Most seconds for a request whose answer is not needed."""
 
 
 class GoneError(RemoteError):
-    """The server has forgotten a generation, or has other tokens of it than the client."""
+    """The server no longer has a generation, or has other tokens of it than the client."""
 
 
 class NotFoundError(RemoteError):
-    """The server has nothing at this path."""
+    """The server does not have this path."""
 
 
 class Link:
     """Sends requests to a server that has the target.
 
-    A request that breaks off is repeated several times. That is safe: each round has its number,
-    and the server keeps a round's answer until the next.
+    If the connection fails, a request is repeated several times. This is safe: each round has a
+    number, and the server keeps the answer of a round until the next one.
 
     Args:
         url: The server's address, e.g. "http://192.168.0.7:8080".
-        key: The API key; None: the server needs none.
+        key: The API key; None: none.
         timeout: Most seconds until an answer is complete.
-        kind: The kind of server that it must be, for error messages.
+        kind: The required kind of server, for error messages.
 
     Raises:
         ArgumentError: The URL cannot be used, or a package is missing.
@@ -55,7 +55,7 @@ class Link:
             from specllama.remote.transport import Transport
         except ImportError as error:
             raise ArgumentError(
-                f"A target elsewhere needs {error.name}; run: pip install 'specllama[remote]'"
+                f"A remote target needs {error.name}; run: pip install 'specllama[remote]'"
             ) from None
         if not _is_server(url):
             raise ArgumentError(
@@ -76,7 +76,7 @@ class Link:
         self._transport = Transport(self.url, self._headers, self._lines)
 
     def get(self, path: str) -> Fields:
-        """Return the answer to a GET. Raises what `post` raises."""
+        """Return the answer to a GET. Raises the errors of `post`."""
         return self._ask("GET", path)
 
     def post(self, path: str, body: dict[str, Any]) -> Fields:
@@ -84,16 +84,16 @@ class Link:
 
         Raises:
             ArgumentError: The server refuses the request as invalid.
-            QueueFullError: The server is busy, or this client has as many generations as it may.
-            GoneError: The generation that the request is about no longer exists.
-            NotFoundError: The server has nothing at this path.
+            QueueFullError: The server is busy, or this client has too many generations.
+            GoneError: The generation of the request no longer exists.
+            NotFoundError: The server does not have this path.
             RemoteError: The server cannot be reached, or failed.
-            ClosedError: `hang_up` was called, before the request or during it.
+            ClosedError: `hang_up` was called before or during the request.
         """
         return self._ask("POST", path, json.dumps(body, separators=(",", ":")).encode())
 
     def delete(self, path: str) -> None:
-        """Ask the server to forget something; errors are ignored. This works after `hang_up`, too,
+        """Ask the server to delete something; errors are ignored. After `hang_up` this still works
         until the server fails to answer once."""
         from specllama.remote.transport import BrokenOffError, TooLateError
 
@@ -105,8 +105,8 @@ class Link:
             self._is_deaf = self._lines.hung_up
 
     def hang_up(self) -> None:
-        """Break off all requests, and refuse new ones; from any thread. A connection
-        that is just being made is not broken off: that takes 10 seconds at most."""
+        """Abort all requests, and refuse new ones. Any thread may call this. A connection that is
+        being opened is not aborted; that takes at most 10 s."""
         self._lines.hang_up()
 
     def close(self) -> None:
@@ -124,7 +124,7 @@ class Link:
                 reply = self._transport.request(method, path, body, deadline)
             except TooLateError:
                 raise RemoteError(
-                    f"{self.url} gave no complete answer in {self._timeout:g} s (target_timeout)."
+                    f"{self.url} sent no complete answer in {self._timeout:g} s (target_timeout)."
                 ) from None
             except BrokenOffError as error:
                 last = str(error)
@@ -144,7 +144,7 @@ class Link:
         """Return the JSON object in a message. Raises RemoteError if the message is not one."""
         fields = Fields.parse(self.url, message)
         if fields is None:
-            raise RemoteError(f"{self.url} gave no JSON object; is it {self._kind} server?")
+            raise RemoteError(f"{self.url} sent no JSON object; is it {self._kind} server?")
         return fields
 
 

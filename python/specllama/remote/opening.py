@@ -1,4 +1,4 @@
-"""Turns the arguments of a session whose target is elsewhere into its core."""
+"""Makes the core's session for a remote target from the arguments of `SpecSession`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HERE = frozenset({
     "draft_device", "draft_n_threads", "draft_kv_type", "draft_p_min", "draft_temperature",
     "draft_top_k", "draft_top_p", "draft_min_p", "n_threads",
 })  # fmt: skip
-"""Options that are decided here; the server decides all others."""
+"""Options that are set here; all others are set on the server."""
 _SGLANG = "sglang+"
 _NO_FILES = ("auto", "mtp", "ngram")
 T = TypeVar("T")
@@ -38,14 +38,14 @@ def open_remote(
     options: Mapping[str, Any],
     progress: Callable[[float], None] | None,
 ) -> tuple[_core.Session, str]:
-    """Connect, load a draft model if there is one, and return the session's core and the address of
-    its target. Arguments and errors are those of `SpecSession`, except `progress`: it is called
-    with the fraction of the draft model loaded."""
+    """Connect, load the draft model if there is one, and return the session of the core and the
+    address of its target. Arguments and errors are those of `SpecSession`, except `progress`: it is
+    called with the loaded fraction of the draft model."""
     for name, value in options.items():
         if name not in _HERE and value is not None and _asks(name, value):
-            raise ArgumentError(f"{name} is for the server of the target to decide; leave it out.")
+            raise ArgumentError(f"{name} is set on the server of the target; leave it out.")
     given = {name: value for name, value in options.items() if name in _HERE}
-    # The core's own checks come after the server was asked.
+    # The core would check these only after the connection to the server.
     values = {name: FIELDS[name].default for name in _HERE & FIELDS.keys()} | checked(given)
     _check.integer("n_seq", values["n_seq"], low=1, high=64)
     length: int | None = values["spec_length"]
@@ -71,7 +71,7 @@ def _connected(options: TargetOptions, draft: Any) -> Target:
         return _closing(link, lambda: Served(link))
     if options.tokenizer is None and draft is None:
         raise ArgumentError(
-            "A target by SGLang needs its vocabulary here: give a GGUF as draft, or as tokenizer."
+            "An SGLang target needs its vocabulary here: give a GGUF file as draft or tokenizer."
         )
     path = (
         hub.local_path("draft", draft)
@@ -84,7 +84,7 @@ def _connected(options: TargetOptions, draft: Any) -> Target:
 
 
 def _closing(on_failure: Link | Target, make: Callable[[], T]) -> T:
-    """Return what `make` returns; if it fails, close a link."""
+    """Return the result of `make`; if it raises, close a link."""
     try:
         return make()
     except BaseException:
@@ -93,7 +93,7 @@ def _closing(on_failure: Link | Target, make: Callable[[], T]) -> T:
 
 
 def _asks(name: str, value: Any) -> bool:
-    """Return whether a value of an option asks for anything else than the default does."""
+    """Return whether a value of an option differs in effect from the default."""
     field = FIELDS.get(name)
     return field is None or not field.kind or _check.differ(field.check(name, value), field.default)
 

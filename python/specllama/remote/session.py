@@ -1,4 +1,4 @@
-"""A session of the core whose target is elsewhere."""
+"""A session of the core with a remote target."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _N_PINGS = 3
 
 
 class RemoteSession(_core.Session):
-    """Drafts here, and has the target verify.
+    """Drafts here, and lets the target verify.
 
     Args:
         target: The target; it is closed with the session.
@@ -42,7 +42,7 @@ class RemoteSession(_core.Session):
         )
 
     def hang_up(self) -> None:
-        """Make the rounds under way fail at once, and all later ones; from any thread."""
+        """Make the current rounds fail at once, and all later ones. Any thread may call this."""
         self._verifier.hang_up()
 
     def close(self) -> None:

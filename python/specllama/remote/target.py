@@ -1,4 +1,4 @@
-"""The interface of a target elsewhere, whatever serves it."""
+"""The interface of a remote target, for all kinds of servers."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from specllama.remote.link import Link
 from specllama.remote.text import Text
 
 Branch = tuple[int, list[int]]
-"""Tokens that may come after so many tokens of a draft, in place of its others."""
+"""A number of tokens of a draft, and alternative tokens after these."""
 
 
 class Rounds(Protocol):
-    """A text at a target. Its methods may be called from any thread."""
+    """A text at a target. Any thread may call the methods."""
 
     def round(self, generated: list[int], draft: list[int], branches: list[Branch]) -> VerifyAnswer:
-        """Have a draft verified; the first one of a text is not. Raises what `Link.post` raises.
+        """Let the target verify a draft; the first draft of a text is ignored. Raises the errors of
+        `Link.post`.
 
         Args:
             generated: All tokens of the generation so far.
             draft: Tokens that may come next.
-            branches: Alternatives to them, of which a target may leave out any.
+            branches: Alternatives to them. A target may ignore any of them.
         """
 
     def close(self) -> None:
-        """Give the text up."""
+        """Abandon the text."""
 
 
 class TokenizeOptions(TypedDict):
-    """How a text is read, as for `SpecSession.tokenize`."""
+    """Options of `SpecSession.tokenize`."""
 
     add_special: bool
     parse_special: bool
@@ -62,7 +63,7 @@ class Target(ABC):
 
     @abstractmethod
     def ping(self) -> None:
-        """Wait for an answer that takes the server no time, to measure the round trip."""
+        """Wait for an answer that takes the server almost no time, to measure the round trip."""
 
     @abstractmethod
     def tokenize(self, text: str, **options: Unpack[TokenizeOptions]) -> list[int]:
@@ -74,8 +75,8 @@ class Target(ABC):
 
     @abstractmethod
     def begin(self, text: Text) -> Rounds:
-        """Begin a text, without asking the server yet. Raises ArgumentError for options that other
-        targets have, but this one does not."""
+        """Begin a text, without a request to the server yet. Raises ArgumentError for options that
+        this target does not support."""
 
     def hang_up(self) -> None:
         """See `Link.hang_up`."""

@@ -1,4 +1,4 @@
-"""Where a target elsewhere is."""
+"""The address of a remote target, and related options."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from specllama.errors import ArgumentError
 
 @dataclass(frozen=True)
 class TargetOptions:
-    """Where a target elsewhere is, and how requests reach it.
+    """The address of a remote target, and options of requests to it.
 
     Attributes:
         url: The argument `target` of `SpecSession`.
         key, timeout: Its arguments `target_key` and `target_timeout`.
-        tokenizer: Its argument of that name.
+        tokenizer: Its argument `tokenizer`.
     """
 
     url: str
@@ -27,8 +27,8 @@ class TargetOptions:
 
     @classmethod
     def checked(cls, url: Any, key: Any, timeout: Any, tokenizer: Any) -> TargetOptions | None:
-        """Return the options that a session was given; None if there is no URL, since the target
-        is here then. Raises ArgumentError, also for an option that is of no use without a URL."""
+        """Check the options given to a session; return None without a URL, because then the target
+        is local. Raises ArgumentError, also for an option that needs a URL."""
         seconds = _check.number("target_timeout", timeout)
         if not 0 < seconds < 86400:
             raise ArgumentError(
@@ -43,7 +43,5 @@ class TargetOptions:
             ("tokenizer", tokenizer, cls.tokenizer),
         ):
             if _check.differ(value, default):
-                raise ArgumentError(
-                    f"{name} is for a target elsewhere; give target, or leave it out."
-                )
+                raise ArgumentError(f"{name} is for a remote target; give target, or leave it out.")
         return None

@@ -1,4 +1,4 @@
-"""A text that a target elsewhere continues."""
+"""A text that a remote target continues."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from specllama import _core
 
 @dataclass(frozen=True)
 class Text:
-    """A prompt, and how it is continued. Stop strings are the session's own concern.
+    """A prompt, and options of its continuation. Only the session handles stop strings.
 
     Attributes:
         prompt: Token ids.
         max_tokens: Most tokens of the generation.
-        sampling: How tokens are chosen; with a seed.
-        cache_prompt: Whether what the target's memory holds of the prompt is used.
+        sampling: Options of sampling, with a seed.
+        cache_prompt: Whether to reuse the part of the prompt that is in the target's memory.
     """
 
     prompt: list[int]
@@ -52,9 +52,9 @@ _APART = frozenset((
     "logit_bias", "logprobs", "seed", "acceptance", "lenience", "grammar", "grammar_syntax",
     "grammar_triggers", "reasoning_budget", "reasoning_opening", "reasoning_closing",
 ))  # fmt: skip
-"""Options that are written in another form, only where they are given, or that concern drafts."""
+"""Options that are sent in another form or only if they are given, or that concern only drafts."""
 
 
 def named(options: _core.SamplingOptions) -> dict[str, Any]:
-    """Return all options, as they are named in `GenerateOptions`."""
+    """Return all options by their names in `GenerateOptions`."""
     return {one.name: getattr(options, one.name) for one in _core.sampling_options()}

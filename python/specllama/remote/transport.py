@@ -1,5 +1,5 @@
-"""HTTP with a server that may be broken or hostile: what it sends, and how long that takes, is
-bounded."""
+"""HTTP with a server that may be broken or hostile: the size and the time of its answers are
+limited."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ _CONNECTIONS = 100
 
 
 class Reply(NamedTuple):
-    """An answer, whatever its status."""
+    """An answer of any status."""
 
     status: int
     body: bytes
 
 
 class TooLateError(Exception):
-    """The complete answer did not come in time."""
+    """The answer was not complete in time."""
 
 
 class BrokenOffError(Exception):
-    """The connection could not be made, or broke off."""
+    """The connection could not be opened, or failed."""
 
 
 class Transport:
-    """Sends requests over connections that are kept open. Safe from any thread.
+    """Sends requests over connections that are kept open. Any thread may use it.
 
     Args:
         url: The server's address.
-        headers: Sent with every request.
-        lines: Is notified of every connection.
+        headers: Headers of every request.
+        lines: Every connection is added to it.
     """
 
     def __init__(self, url: str, headers: dict[str, str], lines: Lines) -> None:
@@ -57,7 +57,7 @@ class Transport:
         bracketed = b"[%b]" % host if b":" in host else host
         self._headers = [
             (b"Host", bracketed if parts.port is None else b"%b:%d" % (bracketed, parts.port)),
-            # An answer is taken as it is sent: a few compressed bytes could become gigabytes.
+            # No compression: a few compressed bytes could become gigabytes.
             (b"Accept-Encoding", b"identity"),
             *((name.encode(), value.encode()) for name, value in headers.items()),
         ]
@@ -73,9 +73,9 @@ class Transport:
 
         Args:
             method: GET, POST or DELETE.
-            path: The path, below the one of the server's address.
+            path: The path, appended to that of the server's address.
             body: JSON, or None.
-            deadline: When the answer must be complete, by `time.monotonic`.
+            deadline: Time of `time.monotonic` by which the answer must be complete.
 
         Raises:
             BrokenOffError: The request may be sent again.
@@ -118,7 +118,7 @@ class Transport:
             if name.lower() == b"content-encoding" and value.lower() != b"identity":
                 raise RemoteError(
                     f"{self._url} sent a compressed answer (Content-Encoding: "
-                    f"{value[:40].decode('latin-1')!r}), which was not asked for."
+                    f"{value[:40].decode('latin-1')!r}), which was not requested."
                 )
 
     def _whole(self, parts: Iterable[bytes]) -> bytes:
@@ -133,7 +133,7 @@ class Transport:
 
 
 class _Clock(threading.local):
-    """The deadline of the request that a thread is at."""
+    """The deadline of the current request, for each thread."""
 
     def __init__(self) -> None:
         self._deadline = float("inf")
@@ -147,7 +147,7 @@ class _Clock(threading.local):
             self._deadline = float("inf")
 
     def left(self) -> float:
-        """Return the seconds that are left, more than 0."""
+        """Return the remaining seconds, more than 0."""
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise httpcore.ReadTimeout
@@ -155,7 +155,7 @@ class _Clock(threading.local):
 
 
 class _Backend(httpcore.NetworkBackend):
-    """Opens connections whose every step is bounded by the request's deadline."""
+    """Opens connections. The request's deadline limits each of their steps."""
 
     def __init__(self, clock: _Clock, lines: Lines) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""A text whose drafts a specllama server verifies."""
+"""A text with drafts that a specllama server verifies."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from specllama.remote.text import Text
 _NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 _MOST_TRIES = 5
 _MOST_OPENINGS = 8
-"""Most openings of a text, besides one for each token that came."""
+"""Most openings of a text, in addition to one for each generated token."""
 
 
 class Verification:
-    """Asks /v1/verify; see `Rounds`. Each round has its number, and the hash of all tokens shows
-    whether both sides have the same text. A text that the server has forgotten, or of which it has
-    other tokens, is opened again.
+    """Sends requests to /v1/verify; see `Rounds`. Each round has a number, and a hash of all tokens
+    shows whether both sides have the same text. If the server no longer has the text, or has other
+    tokens of it, the text is opened again.
 
     Args:
         link: The link to the server.
@@ -38,7 +38,7 @@ class Verification:
         self._text = text
         self._name = secrets.token_hex(12)
         self._id = ""  # "": not open
-        self._lock = threading.Lock()  # after an interrupt, the round before may be under way
+        self._lock = threading.Lock()  # after an interrupt, the previous round may still run
         self._n_rounds = 0
         self._n_openings = 0
         self._digest = Digest()
@@ -59,7 +59,7 @@ class Verification:
         raise AssertionError
 
     def close(self) -> None:
-        """Have the server forget the text, which frees its place there at once."""
+        """Let the server delete the text, which frees its slot at once."""
         with self._lock:
             self._forget()
 
@@ -72,10 +72,10 @@ class Verification:
         self._n_openings += 1
         if self._n_openings > _MOST_OPENINGS + len(generated):
             raise RemoteError(
-                f"{self._link.url} has forgotten the generation {self._n_openings - 1} times, and "
-                f"given {len(generated)} tokens."
+                f"{self._link.url} has lost the generation {self._n_openings - 1} times after "
+                f"only {len(generated)} tokens."
             )
-        # If this is repeated as the answer was lost, the name makes it replace the first opening.
+        # If the answer is lost and this is repeated, the same name replaces the first opening.
         reply = self._link.post("/v1/verify", {
             "name": self._name,
             "vocabulary": self._about.vocabulary,
@@ -124,6 +124,6 @@ class Verification:
             n_drafted=n_drafted,
         )
         answer = read_answer(reply, asked)
-        if reply.flag("done"):  # it has no place there any more, and its last answer may stay
+        if reply.flag("done"):  # the server has already freed its slot
             self._id = ""
         return answer

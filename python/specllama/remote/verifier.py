@@ -1,4 +1,4 @@
-"""Asks a target elsewhere for the rounds of a session."""
+"""Sends the rounds of a session to a remote target."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MOMENT = 0.05
-"""Most seconds for which a session waits for prompts, so that other requests may begin or end."""
+"""Most seconds that a session waits for prompts, so that other requests may begin or end."""
 
 
 class Verifier:
-    """What the core asks (csrc/include/specllama/verifier.h). With several sequences, each has a
-    connection, and all are asked at once.
+    """The core's interface to the target (csrc/include/specllama/verifier.h). Several sequences
+    have a connection each, and their requests are sent at the same time.
 
     Args:
         target: The target.
@@ -33,7 +33,7 @@ class Verifier:
         self.tokenize, self.detokenize = target.tokenize, target.detokenize
         self._texts: dict[int, Rounds] = {}
         self._openings: dict[int, Future[VerifyAnswer]] = {}
-        # Texts that were given up may still be under way while others begin.
+        # Requests of abandoned texts may still run while others begin.
         self._pool = ThreadPoolExecutor(2 * n_seq, "specllama-remote") if n_seq > 1 else None
         self._running: set[Future[VerifyAnswer]] = set()
 
@@ -83,7 +83,7 @@ class Verifier:
             self._pool.submit(text.close)
 
     def hang_up(self) -> None:
-        """Make the rounds under way fail at once, and all later ones; from any thread."""
+        """Make the current rounds fail at once, and all later ones. Any thread may call this."""
         self._target.hang_up()
 
     def close(self) -> None:
@@ -112,5 +112,5 @@ class Verifier:
 def _answer(ask: Callable[[], VerifyAnswer]) -> VerifyAnswer | Exception:
     try:
         return ask()
-    except Exception as error:  # it ends this text only
+    except Exception as error:  # it ends only this text
         return error

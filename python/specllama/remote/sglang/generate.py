@@ -1,4 +1,4 @@
-"""The part of SGLang's /generate that is needed here."""
+"""Requests to SGLang's /generate."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from specllama.remote.fields import Fields
 from specllama.remote.link import GoneError, Link
 
 Row = list[tuple[int, float]]
-"""The likeliest tokens at a position and the logarithms of their probabilities, likeliest first."""
+"""The likeliest tokens at a position with their log-probabilities, the likeliest first."""
 
-# Every parameter that changes the log-probabilities is sent: for those left out, a server may have
-# defaults of its own (--preferred-sampling-params).
+# Every parameter that changes the log-probabilities is sent, because a server may have other
+# defaults (--preferred-sampling-params).
 _SAMPLING = {
     "max_new_tokens": 1,
     "min_new_tokens": 0,
@@ -33,12 +33,12 @@ _LONGEST_TEXT = 1 << 12
 
 @dataclass(frozen=True)
 class Told:
-    """SGLang's answer about some positions.
+    """SGLang's answer for some positions.
 
     Attributes:
-        rows: One row for each position.
-        seconds: Seconds that the request took at the server; 0 if it does not say.
-        n_cached: Leading tokens that the server's KV memory held.
+        rows: A row for each position.
+        seconds: Time of the request on the server; 0 if unknown.
+        n_cached: Leading tokens that were in the server's KV memory.
     """
 
     rows: list[Row]
@@ -47,11 +47,11 @@ class Told:
 
 
 class Generate:
-    """Asks /generate. The methods raise what `Link.post` raises, and RemoteError if the answer is
-    not one of SGLang's.
+    """Sends requests to /generate. The methods raise the errors of `Link.post`, and RemoteError if
+    the answer is not one of SGLang.
 
-    SGLang does not check the ids that it is sent: one beyond its vocabulary ends the server. So
-    `limit` comes first, and what it returns bounds the ids of all further requests.
+    SGLang does not check token ids: an id outside its vocabulary ends the server. So call `limit`
+    first, and send only ids below its result.
 
     Args:
         link: The link to the server.
@@ -61,7 +61,7 @@ class Generate:
         self._link = link
 
     def limit(self, n_vocab: int) -> int:
-        """Return how many of the token ids 0 to n_vocab - 1 the server knows."""
+        """Return how many of the token ids 0 to n_vocab - 1 the server has."""
         try:  # unlike input_ids, these are checked
             self._ask({"input_ids": [0], "token_ids_logprob": [n_vocab - 1]})
         except ArgumentError as error:
@@ -72,18 +72,18 @@ class Generate:
         return n_vocab
 
     def rows(self, tokens: Sequence[int], draft: Sequence[int], n_top: int) -> Told:
-        """Return a row for each token of a draft, from which it is to be chosen, and one after it.
+        """Return the rows for the choice of each token of a draft and of the token after it.
 
         Args:
-            tokens: The text, one token at least.
+            tokens: The text, at least one token.
             draft: Tokens that may follow the text.
-            n_top: Number of tokens in each row; not more than the server knows.
+            n_top: Number of tokens in each row; not more than the server's vocabulary.
         """
         meta = self._ask({
             "input_ids": [*tokens, *draft],
             "top_logprobs_num": n_top,
-            # The text's last token is the first that is computed. Its own entry is None, and is
-            # dropped; the draft's follow. Without a draft some versions have no entries at all.
+            # The text's last token is the first computed one. Its own entry is None and dropped;
+            # those of the draft follow. Without a draft, some versions send no entries.
             "logprob_start_len": len(tokens) - 1,
         })  # fmt: skip
         n = len(draft)
@@ -101,7 +101,7 @@ class Generate:
         return Told(rows, seconds, n_cached)
 
     def texts(self, tokens: Sequence[int]) -> list[str | None]:
-        """Return the text of each token; None if the server does not tell it."""
+        """Return the text of each token; None if the server does not send it."""
         meta = self._ask({
             "input_ids": list(tokens),
             "logprob_start_len": 0,
@@ -121,12 +121,12 @@ class Generate:
         fields = {"sampling_params": _SAMPLING, "return_logprob": True, "stream": False}
         try:
             meta = self._link.post("/generate", {**body, **fields}).object("meta_info")
-        except GoneError as error:  # SGLang keeps nothing that could be gone
+        except GoneError as error:  # SGLang has no generations that could be lost
             raise RemoteError(f"{self._link.url} failed: {error}") from None
         reason = meta.raw("finish_reason")
         if isinstance(reason, dict) and reason.get("type") == "abort":
             said = Fields(self._link.url, reason).message() or "no reason"
-            raise RemoteError(f"{self._link.url} gave up: {said}")
+            raise RemoteError(f"{self._link.url} aborted the request: {said}")
         return meta
 
 

@@ -1,4 +1,4 @@
-"""Rounds of a text for which an SGLang server gives log-probabilities."""
+"""Rounds of a text with log-probabilities from an SGLang server."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from specllama.remote.target import Branch
 from specllama.remote.text import Text, named
 
 _LEAST_SHARE = 0.1
-"""Least fraction of a round's time that counts as the decode's, whatever the round trip takes."""
+"""Smallest fraction of a round's time that counts as the decode, for any round trip time."""
 
 
 class Rounds:
-    """See `specllama.remote.target.Rounds`. The tokens are chosen here, by the project's own rule,
-    from log-probabilities that SGLang gives. So which token comes depends only on the seed and the
-    position.
+    """See `specllama.remote.target.Rounds`. Tokens are chosen here, by the project's own rule, from
+    SGLang's log-probabilities. So the noise of a choice depends only on the seed and the position.
 
     Args:
-        generate: Asks the server.
+        generate: Sends requests to the server.
         tokenizer: The vocabulary.
-        n_vocab: How many of its ids the server knows; no others are sent.
+        n_vocab: Number of its ids that the server has; no others are sent.
         trip: Seconds of a round trip.
         text: The text.
 
@@ -56,7 +55,7 @@ class Rounds:
         self._n_cached: int | None = None
 
     def round(self, generated: list[int], draft: list[int], branches: list[Branch]) -> VerifyAnswer:
-        """Have a main path verified, up to the first token that the server does not know."""
+        """Verify the main path, up to the first token that the server does not have."""
         draft = list(takewhile(lambda token: token < self._n_vocab, draft))
         before = [*self._text.prompt, *generated]
         began = time.monotonic()
@@ -92,25 +91,25 @@ class Rounds:
         )
 
     def close(self) -> None:
-        """Give the text up; SGLang needs no notice."""
+        """Do nothing: SGLang keeps no state of a text."""
 
     def _choose(self, row: Row, context: list[int]) -> int:
         tokens = [token for token, _ in row]
         if max(tokens) >= self._tokenizer.n_vocab:
             raise RemoteError(
-                f"The server tells of token {max(tokens)}, but there are "
-                f"{self._tokenizer.n_vocab} here: its vocabulary is another."
+                f"The server sent token {max(tokens)}, but the vocabulary here has only "
+                f"{self._tokenizer.n_vocab} tokens; give the GGUF of the server's model."
             )
         self._logits[tokens] = [value for _, value in row]
         token = self._sampler.choose(self._logits, context)
         self._logits[tokens] = -np.inf
         if token < 0:
-            raise RemoteError("The server tells of no token that may come.")
+            raise RemoteError("The server sent no token that can be chosen.")
         return token
 
 
 def _own_rule(sampling: _core.SamplingOptions) -> _core.SamplingOptions:
-    """Return the options by which tokens are chosen here."""
+    """Return the options for choosing tokens here."""
     return _core.SamplingOptions(
         **(named(sampling) | {"seed": sampling.seed, "logprobs": -1, "reasoning_budget": -1})
     )

@@ -22,7 +22,7 @@ from specllama.remote.target import Target, TokenizeOptions
 from specllama.remote.text import Text
 
 MOST_TOP = 64
-"""Most tokens per position that SGLang is asked for; each takes about 30 bytes."""
+"""Most tokens per position that are requested from SGLang; each takes about 30 bytes."""
 _ROOM = 6
 """Tokens of SGLang's context that an input must leave free."""
 _MOST_CONTEXT = 2**31 - 1
@@ -69,10 +69,10 @@ class SGLang(Target):
         self.table = tokenizer.vocabulary_table()
 
     def _served(self) -> tuple[str, int]:
-        """Return the name of the served model, and the most tokens of prompt and generation."""
+        """Return the name of the served model, and the most tokens of prompt and generated text."""
         reply = self._link.get("/v1/models").items("data", most=_MOST_MODELS)
         if not reply or not isinstance(reply[0], dict):
-            raise RemoteError(f"{self.url} does not say what it serves; is it an SGLang server?")
+            raise RemoteError(f"{self.url} does not name its model; is it an SGLang server?")
         model = Fields(self.url, reply[0], "data[0].")
         name = model.text("id", _LONGEST_NAME)
         info = self._info()
@@ -81,7 +81,7 @@ class SGLang(Target):
         return name, model.integer("max_model_len", _ROOM + 1, _MOST_CONTEXT) - _ROOM
 
     def _info(self) -> Fields:
-        for path in ("/server_info", "/get_server_info"):  # the path now, and its former name
+        for path in ("/server_info", "/get_server_info"):  # the second one in older versions
             try:
                 return self._link.get(path)
             except NotFoundError:
@@ -104,7 +104,7 @@ class SGLang(Target):
         for token in text.prompt:
             if token >= self._n_vocab:
                 raise ArgumentError(
-                    f"The prompt has token {token}, but {self.url} knows the tokens 0 to "
+                    f"The prompt has token {token}, but {self.url} has only the tokens 0 to "
                     f"{self._n_vocab - 1}."
                 )
         return Rounds(self._generate, self._tokenizer, self._n_vocab, self._trip, text)
@@ -114,12 +114,12 @@ def _check(text: Text) -> None:
     sampling = text.sampling
     if sampling.temperature != 0 and not 1 <= sampling.top_k <= MOST_TOP:
         raise ArgumentError(
-            "A target by SGLang tells of its likeliest tokens only; with a temperature give a "
-            f"top_k from 1 to {MOST_TOP}, not {sampling.top_k} (0 is off)."
+            "An SGLang target sends only its likeliest tokens; with a temperature give a top_k "
+            f"from 1 to {MOST_TOP}, not {sampling.top_k} (0 is off)."
         )
     if sampling.logprobs > MOST_TOP:
         raise ArgumentError(
-            f"A target by SGLang tells log-probabilities of {MOST_TOP} tokens at most, not "
+            f"An SGLang target sends log-probabilities of at most {MOST_TOP} tokens, not "
             f"{sampling.logprobs}."
         )
     if sampling.logprobs >= 0 and sampling.processed_logprobs:
@@ -149,6 +149,6 @@ def _check(text: Text) -> None:
 
 def _refuse(what: str) -> NoReturn:
     raise ArgumentError(
-        f"A target by SGLang tells of its likeliest tokens only, which does not do for {what}; "
-        "leave that out."
+        f"An SGLang target sends only its likeliest tokens, which is not enough for {what}; leave "
+        "that out."
     )

@@ -1,4 +1,4 @@
-"""Checks whether a server's tokens are those of a file."""
+"""Checks that a server has the tokens of a file."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _SHORTEST = 3
 
 
 def check_vocabulary(generate: Generate, url: str, tokenizer: _core.Tokenizer, path: str) -> int:
-    """Compare some words, spread over the vocabulary, if the server tells its own ones. Return how
-    many of the file's token ids the server knows: either may have unused ones at the end. Raises
-    ModelError if the words differ, and what `Generate.limit` and `Generate.texts` raise."""
+    """Compare some words, spread over the vocabulary, if the server sends its texts. Return how
+    many of the file's token ids the server has: both may have unused ids at the end. Raises
+    ModelError if the words differ, and the errors of `Generate.limit` and `Generate.texts`."""
     try:
         n_known = generate.limit(tokenizer.n_vocab)
         words = _words(tokenizer, n_known)
@@ -21,11 +21,11 @@ def check_vocabulary(generate: Generate, url: str, tokenizer: _core.Tokenizer, p
     except ArgumentError as error:
         raise ModelError(f"{url} refuses tokens of {path}: {error}") from None
     for (token, word), text in zip(words.items(), texts, strict=True):
-        # Some tokenizers drop the space before a word that stands alone.
+        # Some tokenizers drop the space before a single word.
         if text is not None and text.strip() != word:
             raise ModelError(
-                f"Token {token} is {text.strip()!r} at {url} and {word!r} in {path}; take a GGUF "
-                "that has the vocabulary of the model there."
+                f"Token {token} is {text.strip()!r} at {url}, but {word!r} in {path}; use a GGUF "
+                "with the vocabulary of the server's model."
             )
     return n_known
 
