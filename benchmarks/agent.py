@@ -1,4 +1,4 @@
-"""What an agent does in `bench_agent.py`: a small repository, five tools and what is asked."""
+"""The agent's task in `bench_agent.py`: a small repository, five tools and the requests."""
 
 from __future__ import annotations
 
@@ -105,11 +105,11 @@ ORDERS = [
     "Write a README.md that says what the shop package has.", "Read README.md.",
     "List the files.", "Run the tests.",
 ]  # fmt: skip
-"""One for each turn."""
+"""A request for each turn."""
 
 
 class Repository:
-    """The files in a folder, and the tools at work on them.
+    """The files in a folder, and the tools for them.
 
     Args:
         root: An empty folder.
@@ -126,7 +126,7 @@ class Repository:
         }  # fmt: skip
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Return what a tool says, of a failure, too."""
+        """Return the result of a tool; after a failure, its error message."""
         try:
             return self._tools[name](**arguments)
         except (OSError, ValueError, TypeError, KeyError) as error:
@@ -164,5 +164,5 @@ class Repository:
         process = subprocess.run(
             command, cwd=self._root, capture_output=True, text=True, timeout=60, check=False
         )
-        # Without how long it took, which is another every time.
+        # Without the time, which differs in every run.
         return process.stdout.rsplit(" in ", 1)[0][-600:]

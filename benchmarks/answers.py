@@ -1,9 +1,9 @@
-"""Real answers as token ids, and what drafters would have said of them: tests/data/answers.jsonl.
+"""Real answers as token ids, with the drafts for them: tests/data/answers.jsonl.
 
-48 conversations (tests/data/questions.jsonl) in eight kinds, answered greedily by
-Qwen2.5-Coder-1.5B-Instruct and -0.5B-Instruct (Q4_K_M, at most 192 tokens). Nothing was tuned by
-the second half of them. For the larger model's answers the smaller one's choice at each position is
-there, and how sure it was."""
+48 conversations (tests/data/questions.jsonl) of eight kinds, answered greedily by
+Qwen2.5-Coder-1.5B-Instruct and -0.5B-Instruct (Q4_K_M, at most 192 tokens). The second half was not
+used for tuning. The answers of the larger model have the smaller model's choice at each position,
+with its probability."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from specllama.simulate import Drafts, ngram_drafts
 class Answer:
     """
     Attributes:
-        model: Who answered: "1.5B" or "0.5B".
-        kind, half, name: Of the conversation; half is "first" or "second".
+        model: The model that answered: "1.5B" or "0.5B".
+        kind, half, name: Those of the conversation; half is "first" or "second".
         prompt, tokens: Token ids.
-        draft, sure: For each token, what the draft model would have chosen there, and with which
-            probability; empty without one.
-        most: Tokens that the answer might have had.
+        draft, sure: For each token, the draft model's choice and its probability; empty without a
+            draft model.
+        most: Most tokens of the answer (max_tokens).
     """
 
     model: str
@@ -42,12 +42,12 @@ class Answer:
 
     @cached_property
     def drafts(self) -> Drafts:
-        """The n-gram drafter's, from the second token on: the first comes with the prompt."""
+        """The n-gram drafter's drafts from the second token on: the prefill gives the first one."""
         return ngram_drafts([*self.prompt, self.tokens[0]], self.tokens[1:])
 
     @cached_property
     def model_evidence(self) -> list[Evidence]:
-        """What the draft model says of its token at each position of `drafts`."""
+        """The draft model's evidence for its token at each position of `drafts`."""
         return [Evidence(Source.model, 0, sure) for sure in self.sure[1:]]
 
     @cached_property
@@ -60,7 +60,7 @@ class Answer:
 
 
 def answers(half: str | None = None) -> Iterator[Answer]:
-    """Those of a half, or all, of more than a line."""
+    """Yield the answers of a half, or all, with more than 12 tokens."""
     path = Path(__file__).parents[1] / "tests" / "data" / "answers.jsonl"
     for line in path.read_text().splitlines():
         answer = Answer(**({"draft": [], "sure": []} | json.loads(line)))

@@ -1,19 +1,19 @@
-"""An agent's loop against two servers, in turns:
+"""An agent's loop with specllama's server and llama-server, in turns:
 
     python benchmarks/bench_agent.py MODEL.gguf llama.cpp/bin/llama-server [-t THREADS]
         [--flash-attn off] [--flags="--spec-type ngram-map-k"] [--minutes N]
         [--titles [--cache-ram 0]]
 
-Thirty turns: a request, a call of one of five tools on a small repository, its result. Both servers
-are up and asked one after the other, each turn the other one first. Both see the same conversation,
-that of llama-server where it calls a tool, else ours, so that one different call does not make
-everything behind it different. A turn's time is that of its requests, by a clock on the wall; the
-tools' time does not count. The first turn is given, and a call that stands in the text as JSON is
-one, too: small models leave the tags out, and llama-server takes that for text.
+The loop has thirty turns: a request, a call of one of five tools on a small repository, and its
+result. Both servers run and get each request one after the other; the order changes every turn.
+Both see the same conversation: that of llama-server if it calls a tool, else ours. So a different
+call does not change all later turns. The time of a turn is the wall-clock time of its requests,
+without that of the tools. The first turn is given. A call written as JSON in the text counts as a
+call, too: small models leave out the tags, and llama-server treats this as text.
 
-With --titles both are also asked for a title of each request before it is made, as agents ask for
-titles and summaries: a request of its own, in the only slot. The conversation must wait meanwhile;
---cache-ram 0 leaves ours no main memory for that.
+With --titles both are also asked for a title before each request, as agents ask for titles and
+summaries. This is a separate request in the only slot, so the conversation is evicted meanwhile.
+With --cache-ram 0 our server cannot keep it in main memory.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ N_CTX = 16384
 MOST_TOKENS = 900
 TITLE_TOKENS = 12
 CACHE_RAM = 8192
-"""MiB, the default of both."""
+"""In MiB, the default of both servers."""
 
 
 @dataclass
 class Server:
-    """One of the two.
+    """One of the two servers.
 
     Attributes:
-        client: Speaks to it.
-        seconds: Of each turn.
+        client: Its client.
+        seconds: Seconds of each turn.
         titles: Seconds of each title.
-        n_tokens: That it generated.
+        n_tokens: Tokens that it generated.
     """
 
     client: openai.OpenAI
@@ -74,7 +74,7 @@ class Server:
         return answer.choices[0].message
 
     def ask_title(self, order: str) -> None:
-        """Ask for a title of a request, beside the conversation."""
+        """Ask for a title of a request, outside of the conversation."""
         began = time.perf_counter()
         self.client.chat.completions.create(
             model="m",
@@ -135,7 +135,7 @@ def _converse(
     *,
     titles: bool,
 ) -> list[bool]:
-    """Run the loop; return in which turns both answered the same."""
+    """Run the loop; return for each turn whether both answers were the same."""
     system = "You work on a Python repository. Use one tool for each request."
     messages: list[Any] = [{"role": "system", "content": system}, *_given(repository)]
     same: list[bool] = []
@@ -168,7 +168,7 @@ def _converse(
 
 
 def _given(repository: Repository) -> list[Any]:
-    """Return a turn that shows how calls are written."""
+    """Return a turn that shows the format of calls."""
     call = {
         "id": "call_0",
         "type": "function",
@@ -186,8 +186,8 @@ def _result(call_id: str, text: str) -> dict[str, Any]:
 
 
 def _call(message: Any) -> tuple[str, dict[str, Any]] | None:
-    """Return the name and the arguments of a call; also of one that stands in the text, since small
-    models leave out the tags, or write a fence instead; None: there is none."""
+    """Return the name and the arguments of a call; None if there is none. The call may also be in
+    the text, because small models leave out the tags, or write a fence instead."""
     if message.tool_calls:
         function = message.tool_calls[0].function
         try:
@@ -215,7 +215,7 @@ def _report(servers: Sequence[Server], same: Sequence[bool]) -> None:
         titles = f", titles {sum(server.titles):.1f} s" if server.titles else ""
         print(f"{name}: {sum(server.seconds):.1f} s{titles}, {server.n_tokens} tokens")
     _compare("all turns", pairs)
-    # Behind another answer one of the two has to read that of the other.
+    # After a different answer, one of the two must decode the other's answer.
     fair = [pair for i, pair in enumerate(pairs) if all(same[max(i - 1, 0) : i + 1])]
     _compare("turns with the same answers, but for those behind another", fair)
     print(f"median turn: {statistics.median(mine / other for other, mine in pairs):.2f}")

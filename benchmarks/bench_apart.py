@@ -1,11 +1,11 @@
-"""What it costs that several requests share a KV memory:
+"""The cost of a KV memory shared by several requests:
 
     python benchmarks/bench_apart.py MODEL.gguf... [-t THREADS]
 
-Milliseconds of decodes of one row, and of two, of each of several requests, in one memory and in
-memories apart, in turns, medians of five, by llama.cpp as llama-cpp-python has it, on the CPU, with
-flash attention and a KV memory in F16. With `-t 1` they are milliseconds of the processor, so that
-other programs may run at the same time.
+Measures decodes of one row, and of two rows, of each of several requests, with one memory and with
+separate memories: milliseconds, medians of five, in turns. Uses llama-cpp-python's llama.cpp on the
+CPU, with flash attention and a KV memory in F16. With `-t 1` they are milliseconds of CPU time, so
+that other programs may run at the same time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from bench_memory import CHUNK, Decoder
 
 CASES = ((8, 100), (8, 200), (8, 400), (16, 100), (16, 400))
-"""Requests, and tokens that each has in the memory."""
+"""Requests, and tokens of each in the memory."""
 ROWS = (1, 2)
 TURNS = 5
 

@@ -1,12 +1,12 @@
-"""What flash attention is worth on the CPU:
+"""The gain of flash attention on the CPU:
 
     python benchmarks/bench_attention.py [MODEL.gguf...] [--shapes] [--together] [-t THREADS]
 
-Milliseconds with it and without it, and their ratio (above 1: faster without), of prompts of 4096
-random tokens and of decodes of 1, 2, 4, 8 and 16 tokens at four places in them (medians of four),
-in turns, with a KV memory in F16; of the files, and of models of known shapes with random weights.
---together: instead of these, decodes of eight sequences that share a memory, 512 tokens each, by
-the tokens of each, and those of one of them alone.
+Prints milliseconds with and without flash attention, and their ratio (above 1: faster without), for
+prompts of 4096 random tokens and for decodes of 1, 2, 4, 8 and 16 tokens at four positions in them
+(medians of four), in turns, with a KV memory in F16. It measures the given files, and with --shapes
+models of known shapes with random weights. --together: instead, decodes of eight sequences that
+share a memory, 512 tokens each, with different numbers of tokens, and decodes of one of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bench_memory import CHUNK, Decoder
 from shapes import SHAPES
 
 PLACES = (1, 2, 4, 8)
-"""Chunks of the prompt behind which decodes are measured."""
+"""Chunks of the prompt after which decodes are measured."""
 WIDTHS = (1, 2, 4, 8, 16)
 TURNS = 4
 SEQUENCES = 8
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("models", nargs="*", help="GGUF files")
     parser.add_argument("-t", type=int, default=2, help="threads (2)")
-    parser.add_argument("--shapes", action="store_true", help="models of known shapes, too")
+    parser.add_argument("--shapes", action="store_true", help="also models of known shapes")
     parser.add_argument("--together", action="store_true", help="eight sequences in one memory")
     arguments = parser.parse_args(argv)
     compare = _compare_together if arguments.together else _compare

@@ -1,11 +1,11 @@
-"""Whether the rows of a round should ride in a prompt's batch:
+"""Whether to decode the rows of a round together with a batch of a prompt:
 
     python benchmarks/bench_batches.py MODEL.gguf... [-t THREADS]
 
-Seven requests that share a memory with 200 tokens each, and a prompt: milliseconds of a batch of
-the prompt alone, of one row of each request alone, of both in one decode, and the ratio of that to
-the two decodes (below 1: better in one), in turns, medians of five, by llama.cpp as
-llama-cpp-python has it, on the CPU, with flash attention and a KV memory in F16.
+Seven requests share a memory with 200 tokens each, and there is a prompt. Prints milliseconds of a
+batch of the prompt, of one row of each request, of both in one decode, and the ratio of this decode
+to the two separate ones (below 1: one decode is better). Medians of five, in turns. Uses
+llama-cpp-python's llama.cpp on the CPU, with flash attention and a KV memory in F16.
 """
 
 from __future__ import annotations

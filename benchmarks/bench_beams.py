@@ -1,10 +1,12 @@
-"""What speculation is worth for beams, by the clock: answers of which much stands in the question.
+"""The gain of speculation for beam search, by wall-clock time, with answers that repeat much of the
+question.
 
     python benchmarks/bench_beams.py -m model.gguf
 
-In turns, plainly, with the length that pays, and with fixed ones; by number of beams the median of
-all texts' ratios to the plain search, tokens per second of it, decodes per token, and by whom how
-much was drafted and accepted. And what a decode of several tokens takes here.
+Searches run in turns: plain, with planned and with fixed lengths. For each number of beams it
+prints the median of all texts' ratios to the plain search, tokens per second, decodes per token,
+and the drafted and accepted tokens of each drafter; at the end, the times of decodes of several
+tokens.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ CONTESTANTS: dict[str, dict[str, Any]] = {
 
 
 def seconds(stats: Stats) -> float:
-    """Return what a token took behind the prompt."""
+    """Return the seconds per token after the prompt."""
     spent = stats.seconds
-    # The first token comes with the prompt.
+    # The prefill gives the first token.
     return (spent.verify + spent.choose + spent.draft) / (stats.generated_tokens - 1)
 
 

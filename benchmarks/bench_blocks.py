@@ -1,18 +1,18 @@
-"""What the planner is worth with block drafters, by arithmetic, at the costs of several machines.
+"""The planner with block drafters, by arithmetic, at the costs of several machines.
 
     python benchmarks/bench_blocks.py [--seeds N] [--tokens N] [--requests N] [--markdown]
 
-A block has 15 tokens. Its decode costs a fraction of a plain one, whatever is verified of it. The
-token at position j, after right ones, is right with a chance by a profile: "0.85 falling by 0.03",
-"0.6" or "0.35". The drafter says that chance, and the planner has to learn what it is worth. Times
-are heard with 5 % noise.
+A block has 15 tokens. Drafting it costs a fraction of a plain decode, however many of its tokens
+are verified. The token at position j, after right ones, is right with a probability given by a
+profile: "0.85 falling by 0.03", "0.6" or "0.35". The drafter reports this probability as its
+confidence, and the planner must learn its meaning. Observed times have 5 % noise.
 
-A line is a profile, a block's cost, and a machine of tests/data/curves.json. A session answers the
-requests one after another. Speeds are multiples of plain decoding:
+A line has a profile, the cost of a block, and a machine of tests/data/curves.json. A session
+answers the requests one after another. Speeds are multiples of plain decoding:
 
-    planned     by the planner
-    best        the fixed length that is best in hindsight, 0 (plain decoding) included
-    of best     the first by the second
+    planned     speed with the planner
+    best        speed with the best fixed length in hindsight, 0 (plain decoding) included
+    of best     planned / best
     asked       share of the rounds for which a block was drafted
 
 With --markdown: for docs/measured/heads.md, the planned speed on each machine, and the lowest share
@@ -44,11 +44,11 @@ PROMPT = 100
 
 @dataclass
 class Answers:
-    """Texts of which it is known how many tokens of a block are right at each position.
+    """Texts with a known number of right tokens of a block at each position.
 
     Attributes:
-        right: Shape [n_requests][n_tokens].
-        rates: By position in a block.
+        right: These numbers, shape [n_requests][n_tokens].
+        rates: Probabilities by position in a block.
     """
 
     right: NDArray[np.int64]
@@ -62,7 +62,7 @@ class Answers:
 
 
 def fixed_time(answers: Answers, costs: Costs, block: float, length: int) -> float:
-    """In plain decodes, of drafts of so many tokens."""
+    """Return the time, in plain decodes, with drafts of `length` tokens."""
     time = 0.0
     for right in answers.right.tolist():
         i = 0
@@ -74,7 +74,7 @@ def fixed_time(answers: Answers, costs: Costs, block: float, length: int) -> flo
 
 
 def planned_time(answers: Answers, machine: Machine, block: float) -> tuple[float, float]:
-    """In plain decodes; and the share of rounds for which a block was drafted."""
+    """Return the time in plain decodes, and the share of rounds for which a block was drafted."""
     planner = machine.planner
     planner.set_tokens_per_step(BLOCK)
     evidence = [Evidence(Source.model, 0, rate) for rate in answers.rates]
@@ -111,7 +111,8 @@ def planned_time(answers: Answers, machine: Machine, block: float) -> tuple[floa
 
 @dataclass(frozen=True)
 class Line:
-    """Of one profile, cost of a block, and machine; speeds of plain decoding."""
+    """The result for a profile, a cost of a block and a machine; speeds relative to plain
+    decoding."""
 
     profile: str
     block: float

@@ -1,11 +1,11 @@
-"""What decodes cost on a GPU, and what it costs to decode another number of tokens than before:
+"""The cost of decodes on a GPU, and the cost of changing their width:
 
     python benchmarks/bench_changes.py MODEL.gguf... [-ngl N]
 
-Milliseconds of decodes of n tokens behind 300 others, after four of as many; then of the first to
-the fourth decode of a new n, of which the second is the one that a GPU's kernels are recorded in.
-Medians, by llama.cpp as llama-cpp-python has it, with flash attention. qwen_shapes.py writes models
-that take as long as real ones.
+Prints milliseconds (medians) of decodes of n tokens after 300 others, measured after four decodes
+of this width; then of the first four decodes of a new width (a GPU's kernels are recorded in the
+second). Uses llama-cpp-python's llama.cpp with flash attention. qwen_shapes.py writes models that
+take as long as real ones.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TURNS = 7
 
 
 def settle(decoder: Decoder, n: int) -> list[float]:
-    """Milliseconds of N_SETTLING decodes of n tokens."""
+    """Return the milliseconds of N_SETTLING decodes of n tokens."""
     return [decoder.again(n) for _ in range(N_SETTLING)]
 
 

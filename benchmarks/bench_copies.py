@@ -1,8 +1,8 @@
-"""What a copy of a prompt saves: `python benchmarks/bench_copies.py [MODEL] [-t N]`.
+"""The gain of copies of prompts in main memory: `python benchmarks/bench_copies.py [MODEL] [-t N]`.
 
-Of prompts of some lengths: milliseconds until the first token where another prompt has taken the
-place in the KV memory, without and with copies in main memory (`cache_ram`); what both take for
-prompts that were never there, where the second also makes the copies. Medians of eight, on the CPU.
+For prompts of several lengths, prints milliseconds until the first token after another prompt has
+evicted the prompt from the KV memory, without and with copies in main memory (`cache_ram`); and the
+same for new prompts, for which the copies are also made. Medians of eight, on the CPU.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ N_PROMPTS = 8
 
 
 def times(session: SpecSession, prompts: list[list[int]]) -> float:
-    """Median of the milliseconds that the prompts take."""
+    """Return the median milliseconds of the prompts."""
     taken = []
     for prompt in prompts:
         began = time.perf_counter()

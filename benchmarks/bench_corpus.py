@@ -1,10 +1,10 @@
-"""How fast a corpus is built, opened and searched, on real text.
+"""The speed of building, opening and searching a corpus of real text.
 
     python benchmarks/bench_corpus.py
 
-Takes the Python sources of the standard library and of the installed packages, tokenized as the
-bundled model does; what is looked for are the ends of texts that the corpus does not have. The time
-of a search contains the call from Python; that of a call with nothing to look for is printed beside
+Uses the Python sources of the standard library and of the installed packages with the bundled
+model's tokenizer. It searches for the ends of texts that are not in the corpus. The time of a
+search includes the call from Python; the time of a call with nothing to search is printed next to
 it.
 """
 
@@ -35,7 +35,7 @@ def sources() -> list[Path]:
 
 
 def microseconds(corpus: _core.Corpus, texts: list[Tokens]) -> tuple[float, float]:
-    """Median and 99th percentile of a search's time."""
+    """Return the median and the 99th percentile of the time of a search."""
     times = []
     for text in texts:
         start = time.perf_counter()

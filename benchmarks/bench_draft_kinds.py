@@ -1,21 +1,20 @@
-"""What a draft model beside n-grams brings in each kind of text, by arithmetic.
+"""The gain of a draft model in addition to n-grams, by kind of text, by arithmetic.
 
     python benchmarks/bench_draft_kinds.py [--half first|second] [--seeds N] [--step S] [--tokens N]
         [--curves FILE.json] [--apart] [--warm]
 
-The answers of tests/data/answers.jsonl that have a draft model's tokens, in the orders of some
-seeds, as in bench_planner.py. A line is a machine and a kind of text; speeds are multiples of plain
-decoding:
+Uses the answers of tests/data/answers.jsonl that have tokens of a draft model, in the orders of
+several seeds, as in bench_planner.py. A line is a machine and a kind of text; speeds are multiples
+of plain decoding:
 
-    ngram       n-grams alone
-    fixed       the draft model alone, with drafts of the best of the LENGTHS for that kind
-    both        n-grams and the draft model, by the planner
-    share       `both` as a share of the best of the three, and of plain decoding
+    ngram       only n-grams
+    fixed       only the draft model, with the best of the LENGTHS for this kind
+    both        n-grams and the draft model, planned
+    share       `both` as a share of the best of these and of plain decoding
+    / ngram     `both` as a multiple of `ngram`
 
-    / ngram     `both` as multiples of n-grams alone
-
-With --apart every kind has sessions of its own; otherwise one session answers all. With --warm the
-session has answered all once before, in another order."""
+With --apart every kind has its own sessions; otherwise a session answers all. With --warm the
+session has answered all of them once before, in another order."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16)
 
 
 def fixed_time(answer: Answer, costs: Costs, n_draft: int, step: float) -> float:
-    """Of the draft model alone, with drafts of n_draft tokens, in plain decodes."""
+    """Return the time in plain decodes with only the draft model and drafts of n_draft tokens."""
     time = 1.0  # the round after the prompt drafts nothing
     i, seen = 1, -answer.drafts.n_prompt
     while i < len(answer.drafts):
@@ -48,7 +47,7 @@ def fixed_time(answer: Answer, costs: Costs, n_draft: int, step: float) -> float
 
 
 def measure(machine: Machine, step: float) -> None:
-    """Have the planner know what a session measures of its draft model when it opens."""
+    """Give the planner the measurements of a draft model that a session makes when it opens."""
     for n in (1, 2, 4, 8, 16, 32, 64):
         taken = step * (1 + catching_up(machine.curve, n - 1))
         machine.planner.observe_drafting(1, 1, n - 1, 0, machine.heard(taken))
@@ -57,7 +56,7 @@ def measure(machine: Machine, step: float) -> None:
 def times(
     costs: Costs, texts: Sequence[Answer], seeds: int, step: float, *, apart: bool, warm: bool
 ) -> dict[str, dict[str, float]]:
-    """[kind][contestant]: plain decodes of all its texts in all orders."""
+    """Return [kind][contestant]: the time in plain decodes for all its texts in all orders."""
     found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     kinds = sorted({one.kind for one in texts})
     for seed in range(seeds):
@@ -81,7 +80,7 @@ def times(
 
 
 def show(name: str, found: dict[str, dict[str, float]]) -> list[tuple[float, float]]:
-    """Print the lines of a machine; return the shares of the best and of n-grams."""
+    """Print the lines of a machine; return the columns `share` and `/ ngram`."""
     shares = []
     for kind, of_kind in found.items():
         speed = {one: of_kind["plain"] / time for one, time in of_kind.items()}

@@ -1,14 +1,14 @@
-"""What a draft model brings in the types of its file, and converted.
+"""The gain of a draft model with the types of its file, and with other types.
 
     python benchmarks/bench_draft_types.py TARGET DRAFT [--types keep q4_0 ...] [--turns 5]
         [--workloads write ...] [--tokens 64] [--spec-length N|auto] [-t N]
 
-Plain decoding and a session for each type answer held-out questions in turn, a question of each
-workload, prompts included. Printed are medians over the turns: speeds as multiples of plain
-decoding's, by the seconds of the processor, which hold on a busy machine, too, and by the clock;
-tokens per round; and the share of drafted tokens that was accepted. Drafts have a fixed length (4),
-or are planned (auto). Before that, the draft model decodes by itself: milliseconds of the processor
-per token, of an answer and of a prompt. With --turns 0 that is all.
+Plain decoding and a session for each type answer held-out questions in turn, one of each workload,
+prompts included. Drafts have a fixed length (4) or are planned (auto). It prints medians over the
+turns: speeds as multiples of plain decoding, by CPU time (also valid on a busy machine) and by
+wall-clock time; tokens per round; and the share of drafted tokens that was accepted. Before that,
+it measures the draft model by itself: milliseconds of CPU time per token of an answer and of a
+prompt. With --turns 0 only this is done.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ N_CTX = 1024
 
 @dataclass
 class Turn:
-    """Seconds per token, and what was drafted."""
+    """Seconds per token, tokens per round, and the share of accepted draft tokens."""
 
     processor: float
     clock: float
@@ -37,7 +37,7 @@ class Turn:
 
 
 def answer(session: SpecSession, questions: list[list[dict[str, str]]], n_tokens: int) -> Turn:
-    """Answer all questions with a memory that holds none of them."""
+    """Answer all questions without reusing the KV memory."""
     processor, clock = time.process_time(), time.perf_counter()
     tokens = rounds = drafted = accepted = 0
     for messages in questions:
@@ -55,8 +55,8 @@ def answer(session: SpecSession, questions: list[list[dict[str, str]]], n_tokens
 
 
 def alone(path: str, n_turns: int, options: dict[str, Any]) -> tuple[float, float]:
-    """Return the milliseconds of the processor that a model takes for a token of an answer, and for
-    one of a prompt."""
+    """Return the milliseconds of CPU time that a model takes for a token of an answer, and for one
+    of a prompt."""
     prompt, n_tokens = "def quicksort(values):\n" * 20, 32
     decodes, prompts = [], []
     with SpecSession(path, None, **options) as session:

@@ -1,14 +1,13 @@
-"""Edits, in turns: functions written again with a change, and lines filled in.
+"""Edits: functions rewritten with a change, and lines filled in.
 
     python benchmarks/bench_edits.py MODEL.gguf llama.cpp/bin/llama-server [-t THREADS]
         [-n EDITS]
 
-Of the workload `edit`. Written again by the chat of both servers: ours with the old function as
-`prediction`, llama-server plainly and with each of three kinds of drafts. All are up and take turns
-at every edit, each time another one first; a server's time is that of all its answers, by a clock
-on the wall, prompts included. Filled in by our session, with and
-without drafts: the last changed line, between the new text before it and the old text behind it,
-to its end.
+The functions are from the workload `edit`. Both servers rewrite them as chats: ours with the old
+function as `prediction`, llama-server plainly and with each of three kinds of drafts. All servers
+run and take turns for every edit, in changing order. The time of a server is the wall-clock time of
+all its answers, prompts included. Our session fills in lines with and without drafts: the last
+changed line, between the new text before it and the old text after it.
 """
 
 from __future__ import annotations
@@ -47,12 +46,12 @@ class Line:
 
 @dataclass
 class Writer:
-    """A server that writes functions again, and what that has taken.
+    """A server that rewrites functions, and its time.
 
     Attributes:
-        predicts: Whether it is given the old function.
-        seconds: By a clock on the wall.
-        n_tokens: Of its answers.
+        predicts: Whether it gets the old function as `prediction`.
+        seconds: Wall-clock time.
+        n_tokens: Tokens of its answers.
     """
 
     name: str

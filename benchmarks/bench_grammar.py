@@ -1,15 +1,15 @@
-"""What a grammar's drafts are worth: the extractions among the answered workloads, each with a JSON
-schema.
+"""The gain of a grammar's drafts: the workload `extract`, each text with a JSON schema.
 
     python benchmarks/bench_grammar.py -m target.gguf -md draft.gguf
     python benchmarks/bench_grammar.py -m target.gguf --left
 
-In turns, each text is written with its schema, and replayed without one, by the same drafters and
-plainly; what choosing takes by a grammar counts for all three. By text, the median of the turns:
-tokens per second behind the prompt, plain, and as multiples of that without the grammar's drafts
-and with them; and of the last turn tokens per round and microseconds of drafting per round,
-without and with them, and what was drafted and accepted by grammar. --left: how many tokens of the
-vocabulary the grammar leaves at each place.
+In turns, each text is generated with its schema, and replayed without a schema with the same
+drafters and plainly. The time of choosing tokens with the grammar is used for all three. For each
+text it prints medians of the turns: tokens per second after the prompt with plain decoding, and the
+speeds without and with the grammar's drafts as multiples of it. It also prints, for the last turn,
+tokens per round and microseconds of drafting per round, without and with these drafts, and the
+tokens drafted and accepted by the grammar. --left: instead, the number of tokens of the vocabulary
+that the grammar allows at each position.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MAYBE: dict[str, Any] = {"type": ["string", "null"]}
 
 
 def record(**properties: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object that has all these properties, in this order."""
+    """Return the schema of an object with all these properties, in this order."""
     return {
         "type": "object",
         "properties": properties,
@@ -104,7 +104,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 
 
 def left(tokenizer: LLTokenizer, grammar: str, tokens: Sequence[int]) -> list[int]:
-    """[i]: tokens that the grammar leaves where token i of a text stands."""
+    """Return [i]: the number of tokens that the grammar allows at the position of token i."""
     matcher = LLMatcher(tokenizer, LLMatcher.grammar_from_json_schema(grammar))
     counts = []
     for token in tokens:
@@ -115,7 +115,7 @@ def left(tokenizer: LLTokenizer, grammar: str, tokens: Sequence[int]) -> list[in
 
 
 def count_left(arguments: argparse.Namespace, conversations: list[Dialogue]) -> None:
-    """Print how often one token is left, and how many of these stand in a row."""
+    """Print how often only one token is allowed, and the lengths of runs of such positions."""
     vocabulary = llama_cpp.Llama(arguments.model, vocab_only=True, verbose=False)
     tokenizer = lltokenizer_from_vocab(llama_cpp.llama_model_get_vocab(vocabulary.model))
     everywhere: list[int] = []
@@ -133,13 +133,13 @@ def count_left(arguments: argparse.Namespace, conversations: list[Dialogue]) -> 
 
 
 class Runs:
-    """What became of a text, turn by turn, by one contestant."""
+    """The statistics of a text with one contestant, turn by turn."""
 
     def __init__(self) -> None:
         self.runs: list[Stats] = []
 
     def median(self, of: Callable[[Stats], float]) -> float:
-        """Return what a token took, in the middle of all turns."""
+        """Return a value per token, the median of all turns."""
         return statistics.median(of(stats) / stats.generated_tokens for stats in self.runs)
 
     def choosing(self) -> float:
@@ -158,7 +158,7 @@ def compare(arguments: argparse.Namespace, conversations: list[Dialogue]) -> Non
     }
     runs = {one.name: {name: Runs() for name in sessions} for one in conversations}
     texts: dict[str, list[int]] = {}
-    folder = Path(tempfile.mkdtemp())  # of prompts that were decoded
+    folder = Path(tempfile.mkdtemp())  # saved states of decoded prompts
     for turn in range(arguments.repeat + 1):
         for i, one in enumerate(conversations):
             prompt = sessions["with"].render_chat(one.messages)
@@ -202,7 +202,7 @@ def compare(arguments: argparse.Namespace, conversations: list[Dialogue]) -> Non
 
 
 def drafting(stats: Stats) -> float:
-    """Return what drafting took in a round, in microseconds."""
+    """Return the microseconds of drafting per round."""
     return 1e6 * stats.seconds.draft / stats.rounds
 
 
@@ -222,7 +222,7 @@ def main() -> None:
     )
     parser.add_argument("-n", "--max-tokens", type=int, default=256)
     parser.add_argument("--repeat", type=int, default=3, help="turns (%(default)s)")
-    parser.add_argument("--left", action="store_true", help="count what the grammars leave")
+    parser.add_argument("--left", action="store_true", help="count the allowed tokens")
     arguments = parser.parse_args()
     conversations = load_answered("extract")
     if arguments.left:

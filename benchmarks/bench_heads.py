@@ -1,20 +1,24 @@
-"""Heads and block drafters beside draft models: what a target accepts of their drafts, and the
-clock.
+"""Heads and block drafters compared with draft models: acceptance and speed.
 
     python benchmarks/bench_heads.py acceptance models/draft-q8_0.gguf head.gguf
     python benchmarks/bench_heads.py speed models/draft-q8_0.gguf head.gguf \\
         [--model MODEL.gguf] [--padded] [--llama-cpp DIRECTORY]
     python benchmarks/bench_heads.py mtp [--llama-cpp DIRECTORY]
 
-Prompts: pieces of the files that no model of the bundled pair was trained on, also for a --model
-that is a --padded copy of the bundled one (models/pad.py); for another --model, conversations of
-the answered workloads' held-out half. `acceptance`: by place in a draft of --length tokens, of
-those whose tokens before it were accepted, and tokens per round; with `--guesses 3`, of trees,
-these alone. `speed`: in turns, the median of the ratios to our plain decoding, prompt by prompt,
-by the clock and by processor time (for a busy machine; prompts included), and the share of the
-drafted tokens that were accepted; with --llama-cpp (bench_peers.py says how to build it) also
-llama-server on the same files, greedily, with drafts of two to five tokens. `mtp`: the same,
-greedily, of two small files whose layer of multi-token prediction is always right.
+Prompts: pieces of the files held out from the training of the bundled pair, also for a --model that
+is a --padded copy of the bundled one (models/pad.py); for another --model, conversations of the
+held-out half of the answered workloads.
+
+acceptance: the acceptance rate at each position in a draft of --length tokens, if the tokens before
+it are accepted, and tokens per round; with `--guesses 3`, only tokens per round, with trees.
+
+speed: in turns, the median ratio to our plain decoding over the prompts, by wall-clock time and by
+CPU time (for a busy machine; prompts included), and the share of drafted tokens that was accepted;
+with --llama-cpp (bench_peers.py describes how to build it), also llama-server with the same files,
+greedy, with drafts of two to five tokens.
+
+mtp: the same as `speed`, greedy, with two small files whose multi-token prediction layer is always
+right.
 """
 
 from __future__ import annotations
@@ -42,12 +46,12 @@ from specllama.measure.places import by_place
 from specllama.session import BUNDLED_MODEL
 from specllama.workloads import ANSWERED, load_answered
 
-# Of models/README.md.
+# The held-out files, as in models/README.md.
 HELD_OUT = (
     "contextlib", "csv", "getpass", "lzma", "multiprocessing/synchronize", "poplib", "shutil",
     "struct", "tracemalloc", "xml/dom/xmlbuilder",
 )  # fmt: skip
-N_PROMPT, N_PREDICT = 96, 128  # within the 256 tokens that the pair was trained on
+N_PROMPT, N_PREDICT = 96, 128  # within the 256 tokens of training windows
 LENGTH = 5
 N_LAYERS = 24  # of the files for `mtp`
 RULES = (
@@ -59,7 +63,7 @@ Prompts = list[list[int]]
 
 
 class Target(NamedTuple):
-    """A model, what it is asked, and how long all of that gets."""
+    """A model, its prompts, and options of its sessions."""
 
     model: Path
     prompts: Prompts
@@ -67,7 +71,7 @@ class Target(NamedTuple):
 
 
 def of_bundled(model: Path, per_file: int) -> Target:
-    """Of every file its first tokens, and others as far apart as possible.
+    """Return pieces of every file: its first tokens, and others as far apart as possible.
 
     model: The bundled target, or a padded copy of it.
     """
@@ -84,7 +88,7 @@ def of_bundled(model: Path, per_file: int) -> Target:
 
 
 def of_chat(model: Path, per_workload: int) -> Target:
-    """Conversations by the model's chat template, so many of each workload."""
+    """Return conversations of each workload, rendered with the model's chat template."""
     with SpecSession(model, None, n_ctx=512, **SESSION) as session:
         found = [
             session.render_chat(one.messages)
@@ -95,7 +99,7 @@ def of_chat(model: Path, per_workload: int) -> Target:
 
 
 class Accepted:
-    """What became of the drafts of several generations."""
+    """The acceptance of drafts over several generations."""
 
     def __init__(self) -> None:
         self.tokens = 0
@@ -125,8 +129,8 @@ def acceptance(target: Target, drafts: list[Path], length: int, guesses: int) ->
 
 
 class Run(NamedTuple):
-    """One text: tokens per second, how many were drafted and accepted, and processor time in
-    seconds; of another process, that is not known."""
+    """The result of a text: tokens per second, drafted and accepted tokens, and CPU time in
+    seconds, which is unknown for another process."""
 
     speed: float
     drafted: int
@@ -135,7 +139,7 @@ class Run(NamedTuple):
 
 
 Contestant = Callable[[list[int], int, float], Run]
-"""Goes on behind a prompt, with a seed, at a temperature."""
+"""Continues a prompt with a seed and a temperature."""
 
 
 def of_session(session: SpecSession) -> Contestant:
@@ -158,7 +162,7 @@ def of_server(server: LlamaServer) -> Contestant:
 
 
 def of_files(drafts: list[Path]) -> dict[str, list[str]]:
-    """Return what llama-server is told to draft by these, by name of the setting."""
+    """Return the flags of llama-server for these files, by name of the setting."""
     kinds = {"eagle3": "draft-eagle3", "dflash": "draft-dspark"}
     settings: dict[str, list[str]] = {}
     for draft in drafts:
@@ -174,7 +178,7 @@ def speed(
     llama_cpp: Path | None,
     temperatures: tuple[float, ...],
 ) -> None:
-    """Measure sessions, by their options; and with --llama-cpp, llama-server, by its flags."""
+    """Measure sessions with these options; and with --llama-cpp, llama-server with these flags."""
     with ExitStack() as stack:
         contestants: dict[str, Contestant] = {}
         for name, own in sessions.items():
@@ -220,7 +224,7 @@ def compare(contestants: dict[str, Contestant], prompts: Prompts, temperature: f
 
 
 def mtp(llama_cpp: Path | None) -> None:
-    """In both files nothing but the last token decides what comes."""
+    """Measure two files in which only the last token decides the next one."""
     sessions: dict[str, dict[str, Any]] = {"plain": {"draft": None}}
     for length in ("auto", *range(2, LENGTH + 1)):
         sessions[f"mtp {length}"] = {"draft": "mtp", "cascade": False, "spec_length": length}

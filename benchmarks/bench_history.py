@@ -1,22 +1,23 @@
-"""What a memory of earlier requests is worth on a real model, beside llama-server's ngram-mod:
+"""The gain of a memory of earlier requests with a real model, compared with llama-server's
+ngram-mod:
 
     python benchmarks/bench_history.py MODEL.gguf [llama.cpp/bin/llama-server]
         [--tasks agent,extract,rephrase,subjects] [-t 1] [--repeats 1] [--most 160] [--kv-type q8_0]
 
-Series of requests to `specllama serve` without and with its memory, and to llama-server plain and
-with --spec-type ngram-mod, whose table all slots share:
+It sends series of requests to `specllama serve` without and with its memory, and to llama-server,
+plain and with --spec-type ngram-mod, whose table all slots share:
 
-    agent       twenty turns over one small repository, in two conversations
-    extract     24 letters, of which the same fields are written as JSON, by a schema
+    agent       twenty turns about a small repository, in two conversations
+    extract     24 letters, from which the same fields are extracted as JSON, with a schema
     rephrase    six questions, each in four wordings
     subjects    24 conversations about six subjects that have little in common
 
-All servers are up at the same time and are asked the same, one after the other, each time another
-one first; conversations go on with the answers of the first server. Every repeat begins with fresh
-servers. A line is a server, for the whole series and for each of its parts: tokens generated,
-decodes of the model for them, tokens per decode; the processor's seconds of its process, prompts
-included (medians of the repeats), and their ratio to the line `specllama` (the median of the
-ratios). Where the answers differ from those of the first server, it says so.
+All servers run at the same time and get the same requests one after the other, in changing order.
+Conversations continue with the answers of the first server. Every repeat begins with fresh servers.
+A line is a server, for the whole series and for each of its parts: generated tokens, decodes of the
+model for them, tokens per decode; CPU seconds of its process, prompts included (medians of the
+repeats), and their ratio to the line `specllama` (median of the ratios). It also reports how many
+answers differ from those of the first server.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ _ORDER = ("specllama", "with memory", "llama-server", "ngram-mod").index
 
 @dataclass
 class Tally:
-    """What a server did for a series, or for a part of it.
+    """The figures of a server for a series, or for a part of it.
 
     Attributes:
         n_tokens: Tokens generated.
         n_rounds: Decodes of the model for them.
-        seconds: Seconds of the processor.
+        seconds: Seconds of CPU time.
         n_different: Answers that differ from the first server's.
     """
 
@@ -60,7 +61,7 @@ class Tally:
     n_different: int = 0
 
     def add(self, other: Tally) -> None:
-        """Add what it did for a request."""
+        """Add the figures of a request."""
         self.n_tokens += other.n_tokens
         self.n_rounds += other.n_rounds
         self.seconds += other.seconds
@@ -72,9 +73,9 @@ class Server:
     """A running server.
 
     Attributes:
-        name: In the table.
-        pid: Of its process.
-        url: Where it listens.
+        name: Its name in the table.
+        pid: Its process id.
+        url: Its address.
     """
 
     name: str
@@ -84,7 +85,7 @@ class Server:
     def ask(
         self, messages: Sequence[dict[str, str]], fields: dict[str, Any], most: int
     ) -> tuple[str, Tally]:
-        """Return its answer, and what it took."""
+        """Return its answer and the figures of the request."""
         body = {"model": "m", "messages": messages, "temperature": 0, "max_tokens": most, **fields}
         began = self._processor_seconds()
         answer = httpx.post(f"{self.url}/v1/chat/completions", json=body, timeout=3600).json()
@@ -93,7 +94,7 @@ class Server:
             raise SystemExit(f"{self.name}: {answer}")
         timings = answer["timings"]
         n_accepted = timings.get("draft_n_accepted", 0)
-        # Ours also has tokens that a grammar forces and that take no decode.
+        # Our server also has forced tokens of a grammar, which take no decode.
         n_rounds = timings.get("predicted_rounds_n", timings["predicted_n"] - n_accepted)
         text: str = answer["choices"][0]["message"]["content"]
         return text, Tally(timings["predicted_n"], n_rounds, seconds)
@@ -104,7 +105,7 @@ class Server:
 
 
 def commands(model: str, program: Path | None, threads: int, kv_type: str) -> dict[str, list[str]]:
-    """Return the servers' commands without their ports, by their names."""
+    """Return the servers' commands, without ports, by name."""
     ours = [sys.executable, "-m", "specllama", "serve", "-m", model, "-c", str(N_CTX)]
     ours += ["-t", str(threads), "-np", "1", "-kv", kv_type, "-fa", "on", "--exact", "off"]
     found = {
@@ -145,8 +146,8 @@ def started(name: str, command: Sequence[str], port: int) -> Iterator[Server]:
 
 
 def tallies(arguments: argparse.Namespace, task: str) -> dict[tuple[str, str], Tally]:
-    """Run a series once, with fresh servers. Return what each did, by part and server; part "all":
-    the whole."""
+    """Run a series once, with fresh servers. Return the figures by part and server; part "all" is
+    the whole series."""
     all_commands = commands(
         arguments.model, arguments.llama_server, arguments.threads, arguments.kv_type
     )

@@ -1,13 +1,13 @@
-"""What an image costs: a text model of Gemma 3 with a projector of real size and random weights.
+"""The cost of an image: a text model of Gemma 3 with a projector of real size and random weights.
 
     python benchmarks/bench_images.py gemma-3-270m.gguf [-t 2] [--repeat 3] [-n 64]
 
 The projector has the shape of Gemma 3's encoder (SigLIP So400m/14: 27 layers of 1152, images of
-896 x 896 pixels, 256 tokens each) and F16 weights. Its weights are random, so answers mean nothing,
-and all times are those of a real one. Printed are medians of the repeats: seconds until the first
-token of a prompt with as many text tokens, with an image, and with the same image again before
-and after other text; then tokens per second of the answers, plain and with drafts, and whether they
-agree.
+896 x 896 pixels, 256 tokens each) and F16 weights. Its weights are random, so the answers are
+meaningless, but all times are those of a real one. It prints medians of the repeats: seconds until
+the first token of a prompt with as many text tokens, with an image, and with the same image again
+with other text after or before it; then tokens per second of the answers, plain and with drafts,
+and whether their tokens agree.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MARKER = "<__media__>"
 
 
 def write_projector(path: Path, text_width: int) -> Path:
-    """Write a random projector for a text model with states of `text_width` numbers."""
+    """Write a random projector for a text model with embeddings of size `text_width`."""
     rng = np.random.default_rng(0)
     writer = gguf.GGUFWriter(path, "clip")
     writer.add_bool("clip.has_vision_encoder", True)
@@ -88,13 +88,13 @@ def picture(seed: int) -> NDArray[np.uint8]:
 
 
 def text_width(model: str) -> int:
-    """Return the width of a model's states."""
+    """Return the size of a model's embeddings."""
     field = gguf.GGUFReader(model).fields["gemma3.embedding_length"]
     return int(field.contents())
 
 
 def first_tokens(session: SpecSession, repeat: int) -> dict[str, float]:
-    """Return the median seconds of prompts, by what they hold."""
+    """Return the median seconds of prompts, by their content."""
     found: dict[str, list[float]] = {}
     text = "A word and a word. " * (N_ROWS // 6)
     for i in range(repeat):

@@ -1,10 +1,10 @@
-"""What a grammar takes of each token: following it, and masks over all of a vocabulary.
+"""The cost of a grammar per token: advancing it, and masks over the whole vocabulary.
 
     python benchmarks/bench_masks.py -m model.gguf
 
-Writes the extractions of bench_grammar.py with the grammar's own drafts. By text: microseconds of a
-token for choosing it and for drafting, and those that choosing takes without a grammar, for which
-the same tokens are replayed; drafted and accepted tokens, and those that were forced.
+Generates the extractions of bench_grammar.py with the grammar's own drafts. For each text it prints
+microseconds per token for choosing and for drafting, and for choosing without a grammar (the same
+tokens are replayed); drafted, accepted and forced tokens.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from specllama.workloads.answered import load_answered
 
 
 class Nothing(Drafter):
-    """Leaves all to the grammar."""
+    """Drafts nothing, so that only the grammar drafts."""
 
     def propose(self, sequence: int, tokens: Any, max_tokens: int) -> list[int]:
         return []
@@ -45,14 +45,14 @@ def main() -> None:
                 stats.seconds.draft * 1e6,
                 free.seconds.choose * 1e6,
             ]
-            row += [drafted, accepted, stats.certain]
+            row += [drafted, accepted, stats.forced]
             totals = [a + b for a, b in zip(totals, row, strict=True)]
             show(one.name, row)
     show("all", totals)
 
 
 def show(name: str, row: list[float]) -> None:
-    """Print a line: sums, of which those of microseconds by token."""
+    """Print a line of sums; microseconds are per token."""
     n, choose, draft, free, drafted, accepted, forced = row
     times = f"{choose / n:8.0f}{draft / n:7.0f}{free / n:6.0f}"
     print(f"{name:24}{n:7.0f}{times}{drafted:9.0f}{accepted:9.0f}{forced:7.0f}", flush=True)

@@ -1,10 +1,10 @@
-"""What copied drafts are worth on real text, and how fast MatchFinder and History are.
+"""The gain of copied drafts on real text, and the speed of MatchFinder and History.
 
     python benchmarks/bench_match.py
 
-Replays the Python standard library's sources, tokenized as the bundled model does, as if a model
-had written them: free code (a module continued after 256 tokens), and edits (a function, then the
-same with one name changed). No model decodes anything; the acceptance is that of a model that
+Replays the Python standard library's sources, with the bundled model's tokenizer, as if a model had
+written them: free code (a module continued after 256 tokens), and edits (a function, then the same
+function with one name changed). No model decodes anything: the acceptance is that of a model that
 writes exactly this text.
 """
 
@@ -34,7 +34,7 @@ class Task(NamedTuple):
 
 
 class Learned:
-    """What has been learned from a text so far, kept up by `learn`."""
+    """The drafters' data from a text so far, updated by `learn`."""
 
     def __init__(self) -> None:
         self.ngrams, self.matches, self.both = NGramPredictor(), MatchFinder(), NGramFollower()
@@ -51,7 +51,7 @@ class Learned:
         return [matched.token for matched in self.matches.predict(n)]
 
     def by_both(self, n: int) -> list[int]:
-        """As a session drafts."""
+        """The drafts of a session."""
         return [token for token, _ in self.both.draft(n)]
 
 
@@ -74,7 +74,8 @@ def sources() -> list[str]:
 
 
 def edits(source: str) -> Iterator[tuple[str, str]]:
-    """Functions of 10 to 60 lines, and each again with its most used variable renamed."""
+    """Yield functions of 10 to 60 lines, each with a copy in which its most used variable is
+    renamed."""
     lines = source.splitlines(keepends=True)
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef) and 10 <= node.end_lineno - node.lineno <= 60:
@@ -104,7 +105,7 @@ def tasks(session: SpecSession) -> dict[str, list[Task]]:
 
 
 def print_curve(name: str, replayed: list[Task]) -> None:
-    """How often the next token is right, by the length of the match."""
+    """Print how often the next token is right, by the length of the match."""
     seen: Counter[int] = Counter()
     right: Counter[int] = Counter()
     for task in replayed:
@@ -123,7 +124,7 @@ def print_curve(name: str, replayed: list[Task]) -> None:
 def accepted(
     replayed: list[Task], draft: Callable[[Learned, int], list[int]], n: int
 ) -> tuple[float, float]:
-    """Accepted tokens per round, and per drafted token."""
+    """Return the accepted tokens per round, and per drafted token."""
     n_rounds = n_drafted = n_accepted = 0
     for task in replayed:
         learned = Learned()
@@ -168,8 +169,8 @@ def print_speed(tokens: list[int]) -> None:
 
 
 def print_history_speed(tokens: list[int]) -> None:
-    """Ten million tokens remembered: the same text ten times, each time with other token ids.
-    Seconds of the processor, without those of the call from Python."""
+    """Print the speed with ten million tokens: the same text ten times, each time with other token
+    ids. CPU time, without that of the call from Python."""
     n = 1_000_000
     text, following = np.array(tokens[:n]), np.array(tokens[n:])
     names = [np.random.default_rng(i).permutation(1 + max(tokens)) for i in range(10)]

@@ -1,9 +1,9 @@
-"""What the type of the KV memory costs: `python benchmarks/bench_memory.py MODEL... [-t N]`.
+"""The cost of types of the KV memory: `python benchmarks/bench_memory.py MODEL... [-t N]`.
 
-For each type, with flash attention and, where that can be, without: milliseconds of the four chunks
-of a prompt of 2048 random tokens, and of decodes of 1, 8 and 16 tokens behind it (medians of four),
-by llama.cpp as llama-cpp-python has it, on the CPU. With `-t 1` they are milliseconds of the
-processor, so that other programs may run at the same time.
+For each type, with flash attention and, if possible, without, it prints milliseconds of the four
+chunks of a prompt of 2048 random tokens, and of decodes of 1, 8 and 16 tokens after it (medians of
+four). Uses llama-cpp-python's llama.cpp on the CPU. With `-t 1` they are milliseconds of CPU time,
+so that other programs may run at the same time.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import numpy as np
 CHUNK, N_CHUNKS = 512, 4
 WIDTHS = (1, 8, 16)
 MOST_ROWS = 64
-"""Of logits, in a decode."""
+"""Most rows of logits in a decode."""
 SETTINGS = (("f16", True), ("f16", False), ("bf16/f16", True), ("f16/bf16", True), ("q8_0", True))
 TYPES = {"f16": llama_cpp.GGML_TYPE_F16, "bf16": 30, "q8_0": llama_cpp.GGML_TYPE_Q8_0}
 
 
 class Decoder:
-    """A model with a KV memory of a type, that n_seq sequences share, or with one for each."""
+    """A model with a KV memory of a type, which n_seq sequences share, or with one for each."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Decoder:
         n_gpu_layers: int = 0,
         unified: bool = True,
     ) -> None:
-        # Kept: llama.cpp calls it as long as there is a process.
+        # Kept alive, because llama.cpp calls it until the process ends.
         self._quiet = llama_cpp.llama_log_callback(lambda *_: None)
         llama_cpp.llama_log_set(self._quiet, None)
         options = llama_cpp.llama_model_default_params()
@@ -67,15 +67,16 @@ class Decoder:
         self._n_cached = [0] * n_seq
 
     def decode(self, n: int, *, logits: bool, sequences: Sequence[int] = (0,)) -> float:
-        """Milliseconds of a decode of n tokens of each sequence."""
+        """Return the milliseconds of a decode of n tokens of each sequence."""
         taken = self.run([(one, logits) for one in sequences for _ in range(n)])
         for one in sequences:
             self._n_cached[one] += n
         return taken
 
     def run(self, rows: Sequence[tuple[int, bool]]) -> float:
-        """Milliseconds of a decode of tokens, each the next of a sequence, with or without logits.
-        They stay in the memory; `decode` counts them as the sequence's, `forget` takes them out."""
+        """Return the milliseconds of a decode of tokens, each the next one of a sequence, with or
+        without logits. They stay in the memory; `decode` then counts them, `forget` removes
+        them."""
         self._batch.n_tokens = len(rows)
         places = [*self._n_cached]
         tokens = self._rng.integers(0, self._n_vocab, len(rows))
@@ -89,16 +90,16 @@ class Decoder:
         start = self._clock()
         if llama_cpp.llama_decode(self._context, self._batch) != 0:
             raise SystemExit(f"A decode of {len(rows)} tokens failed.")
-        llama_cpp.llama_synchronize(self._context)  # a GPU computes later
+        llama_cpp.llama_synchronize(self._context)  # a GPU computes asynchronously
         return 1e3 * (self._clock() - start)
 
     def forget(self) -> None:
-        """Takes out of the memory what `run` alone has added."""
+        """Remove from the memory the tokens of `run` that `decode` has not counted."""
         for one, n in enumerate(self._n_cached):
             llama_cpp.llama_memory_seq_rm(self._memory, one, n, -1)
 
     def again(self, n: int, sequences: Sequence[int] = (0,)) -> float:
-        """Milliseconds of a decode of n tokens of each sequence, which are forgotten afterwards."""
+        """Return the milliseconds of a decode of n tokens of each sequence, and remove them."""
         milliseconds = self.run([(one, True) for one in sequences for _ in range(n)])
         self.forget()
         return milliseconds

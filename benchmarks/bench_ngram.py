@@ -1,10 +1,10 @@
-"""How fast NGramPredictor learns and predicts, on real text.
+"""The speed of NGramPredictor on real text.
 
     python benchmarks/bench_ngram.py
 
-Takes the tokens of the Python standard library's sources, by the bundled model's tokenizer. The
-time of a call of `predict(4)` contains the call from Python; that of `predict(0)`, which is
-nothing but the call, is printed beside it.
+Uses the tokens of the Python standard library's sources by the bundled model's tokenizer. The time
+of `predict(4)` includes the call from Python; the time of `predict(0)`, which is only the call, is
+printed next to it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def real_tokens(n: int) -> list[int]:
 
 
 def microseconds(predictor: NGramPredictor, n: int, following: list[int]) -> float:
-    """Median time of predict(n), the predictor learning on between the calls."""
+    """Return the median time of predict(n), with an update between the calls."""
     times = []
     for token in following:
         start = time.perf_counter()

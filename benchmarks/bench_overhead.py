@@ -1,14 +1,13 @@
-"""What a round takes beside the decodes of the target, in microseconds:
+"""The time of a round besides the decodes of the target, in microseconds:
 
     python benchmarks/bench_overhead.py [--repeat N]
 
-The bundled pair answers alone and eight requests at once, with n-grams and with the draft model
-beside them: "free" is what the model says by itself, which is hardly ever in the prompt, and
-"copies" replays a part of the prompt. Of the answers of a session the last is shown, whose prompt
-is known by then and what decodes cost as well. What the draft model's own decodes take is in there:
-how many tokens those were is the last column. Of many requests the time is that of the round, for
-all together, and the other columns are of one of them; what Python does between two rounds is not
-in there.
+The bundled pair answers one request, and eight at once, with n-grams, and with n-grams and the
+draft model. "free" is the model's own text, which is almost never in the prompt; "copies" replays a
+part of the prompt. The last answer of a session is shown: by then its prompt is in the memory, and
+the cost of decodes is known. The time includes the draft model's decodes; the last column has the
+number of their tokens. With several requests, the time is that of a round for all together, and the
+other columns are those of one request. The time of Python between two rounds is not included.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def answer(session: SpecSession, kind: str, number: int) -> Generation:
 
 
 def line(generation: Generation) -> str:
-    """Return what a round took, how much of it was for what, and what came of the drafts."""
+    """Return the time of a round and its parts, and the numbers of drafts."""
     stats = generation.stats
     seconds, n = stats.seconds, stats.rounds
     beside = seconds.total - seconds.prefill - seconds.verify
@@ -47,7 +46,7 @@ def line(generation: Generation) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="What a round takes beside the target's decodes.")
+    parser = argparse.ArgumentParser(description="The time of a round without target decodes.")
     parser.add_argument("--repeat", type=int, default=3, help="answers of each session (3)")
     arguments = parser.parse_args(argv)
     names = ("beside", "draft", "choose", "text", "rounds", "drafted", "accepted", "decoded")
