@@ -116,11 +116,11 @@ def _fill_in(model: str, n_threads: int, edits: Sequence[Replay]) -> None:
                 texts.append(answer.text)
         n = len(lines)
         print(f"{n} lines filled in, {name}: {total / n:.2f} s a line, "
-              f"{generating / n:.2f} s of it behind the prompt", flush=True)  # fmt: skip
+              f"{generating / n:.2f} s of it after the prompt", flush=True)  # fmt: skip
 
 
 def _lines(edit: Replay) -> Iterator[Line]:
-    """Yield the last line that is changed, if there is one."""
+    """Yield the last changed line, if there is one."""
     old, new = _old(edit).splitlines(True), edit.reference.splitlines(True)
     changes = [one for one in SequenceMatcher(None, old, new).get_opcodes() if one[0] == "replace"]
     if changes:
@@ -132,7 +132,7 @@ def _lines(edit: Replay) -> Iterator[Line]:
 
 
 def _old(edit: Replay) -> str:
-    """Return the function as it was."""
+    """Return the old function."""
     return edit.prompt.split("```python\n")[1].split("```")[0]
 
 

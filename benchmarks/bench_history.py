@@ -207,7 +207,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--most", type=int, default=160, help="tokens of an answer (160)")
     parser.add_argument("--kv-type", default="q8_0")
-    parser.add_argument("--port", type=int, default=18300, help="the first of the servers' (18300)")
+    parser.add_argument("--port", type=int, default=18300, help="first server's port (18300)")
     arguments = parser.parse_args()
     for task in arguments.tasks.split(","):
         found: dict[str, dict[str, list[Tally]]] = {}

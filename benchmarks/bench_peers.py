@@ -1,11 +1,11 @@
-"""Side by side with the peers, in turns:
+"""Speed compared with other programs (peers), measured in turns:
 
     python benchmarks/bench_peers.py [MODEL.gguf] [-md DRAFT.gguf] [-n TOKENS] [--repeat N]
         [-t THREADS] [-ngl N] [--texts N] [-fa on|off] [--llama-cpp DIRECTORY]
 
-llama-cpp-python is always there, plain and with prompt lookup. With --llama-cpp also llama.cpp's
-own llama-server and llama-speculative-simple are, whose sources are inside the source distribution
-of llama-cpp-python; ten minutes on two cores:
+llama-cpp-python always takes part, plain and with prompt lookup. With --llama-cpp, llama.cpp's own
+llama-server and llama-speculative-simple take part, too. Their sources are in the source
+distribution of llama-cpp-python. Building them takes ten minutes on two cores:
 
     pip download --no-deps --no-binary llama-cpp-python llama-cpp-python==0.3.36
     tar xf llama_cpp_python-0.3.36.tar.gz
@@ -15,26 +15,26 @@ of llama-cpp-python; ten minutes on two cores:
     cmake --build llama.cpp -j 2 --target llama-server llama-speculative-simple
     python benchmarks/bench_peers.py --llama-cpp llama.cpp/bin
 
-(With GCC before 13 on a processor with AMX its first decode crashes, unless the compilers are given
--fno-dse -fno-tree-dse, by -DCMAKE_C_FLAGS and -DCMAKE_CXX_FLAGS.)
+(With GCC before 13 on a processor with AMX, the first decode crashes unless
+-DCMAKE_C_FLAGS and -DCMAKE_CXX_FLAGS give the compilers -fno-dse -fno-tree-dse.)
 
-All have the same files, threads, layers on the GPU (none, if -ngl does not say otherwise), prompts,
-context, KV memory and attention, decode greedily, and are opened anew in every turn. No prefill
-counts: our time and that of llama-cpp-python is that of a clock on the wall from the first token to
-the last, Python included, llama.cpp's programs report theirs. A last table is of whole answers,
-from the prompt to the last token, by a clock on the wall: what a draft model does before the first
-token is in these alone. Let nothing else run meanwhile: schedulers favour processes that are young.
-A text that is forced upon the model is nothing that a peer could do, so the model continues all
-prompts as it likes; from those of the replayed workloads it gets --texts each.
+All programs use the same files, threads, layers on the GPU (-ngl, default none), prompts, context,
+KV memory and attention. They decode greedily and are opened anew in every turn. Prefill does not
+count. We and llama-cpp-python are timed by the wall clock from the first token to the last, Python
+included. llama.cpp's programs report their own times. A last table shows whole answers, from the
+prompt to the last token, by the wall clock. Only these contain the work of a draft model before the
+first token. Run nothing else at the same time: schedulers favour young processes. Peers cannot
+force a text upon the model, so it continues all prompts freely. From each replayed workload it gets
+--texts prompts.
 
-Every peer is set against us by its best setting for each workload, chosen afterwards. The first
-turn does not count: it warms up, and shows which settings are far from their peer's best; these
-take no part in the others. There it is one setting after the other; in the turns that count all
-who are left are open together and take turns at every text, so that a machine which changes its
-speed from minute to minute does so for all of them. Memory has to hold them all. Where it is in
-small pieces, whoever opens first gets those, and decodes slower if it does not ask for huge pages,
-as llama-server does not: by a quarter, once. So another one opens first in every turn, and on Linux
-`echo 1 > /proc/sys/vm/compact_memory` before the bench makes them equal.
+For each workload we are compared with every peer's best setting, chosen afterwards. The first turn
+does not count. It warms up, one setting after the other, and drops the settings that are far from
+their peer's best. In the turns that count, all remaining settings are open together and take turns
+at every text, so changes of the machine's speed affect all of them. Memory has to hold them all. If
+free memory is fragmented, the program that opens first gets the small pieces. It then decodes
+slower (once by a quarter) if it does not ask for huge pages, as llama-server does not. So another
+setting opens first in every turn, and on Linux `echo 1 > /proc/sys/vm/compact_memory` before the
+benchmark makes them equal.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from tqdm import tqdm, trange
 N_CTX = 2048
 
 NEAR_BEST = 0.9
-"""Part of the speed of its peer's best setting at which a setting goes on after the first turn."""
+"""A setting stays after the first turn if it has this part of its peer's best speed."""
 
 Runs = dict[Setting, list[list[Run]]]
 """[setting][turn]: one run for each prompt of a workload."""
@@ -69,7 +69,7 @@ Speeds = Callable[[Sequence[Sequence[Run]]], list[float]]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="Side by side with the peers, in turns.")
+    parser = argparse.ArgumentParser(description="Compare speeds with other programs, in turns.")
     parser.add_argument("model", nargs="?", default=str(BUNDLED_MODEL))
     parser.add_argument("-md", "--draft-model", help="draft model, for us and for llama.cpp")
     parser.add_argument("-n", type=int, default=128, help="tokens of each text (128)")
@@ -85,18 +85,18 @@ def main(argv: Sequence[str] | None = None) -> None:
         "--peers",
         type=re.compile,
         default=re.compile(""),
-        help="only those that this pattern finds (all)",
+        help="only peers whose names match this pattern (all)",
     )
-    parser.add_argument("--llama-cpp", type=Path, help="where llama.cpp's programs are")
+    parser.add_argument("--llama-cpp", type=Path, help="folder of llama.cpp's programs")
     arguments = parser.parse_args(argv)
     if arguments.n < 2:
-        parser.error("-n must be at least 2: nothing is timed before the first token")
+        parser.error("-n must be at least 2: timing starts at the first token")
     if arguments.flash_attn == "off" and arguments.kv_type != "f16":
-        parser.error("-fa off: a quantised memory needs flash attention")
+        parser.error("-fa off: a quantised KV memory needs flash attention")
     if arguments.llama_cpp is not None:
         for program in PROGRAMS if arguments.draft_model else PROGRAMS[:1]:
             if not (arguments.llama_cpp / program).is_file():
-                parser.error(f"there is no {program} in {arguments.llama_cpp}")
+                parser.error(f"{arguments.llama_cpp} does not contain {program}")
     job = Job(
         arguments.model,
         arguments.draft_model,
@@ -123,7 +123,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def one_by_one(
     workloads: dict[str, list[Prompt]], settings: Sequence[Setting], n_tokens: int
 ) -> dict[str, Runs]:
-    """Return one turn of every workload, by one setting after the other."""
+    """Run every workload once, one setting after the other."""
     runs: dict[str, Runs] = {name: {} for name in workloads}
     for setting in tqdm(settings, leave=False):
         with setting.open() as continue_:
@@ -138,7 +138,7 @@ def take_turns(
     settings: dict[str, list[Setting]],
     n_tokens: int,
 ) -> dict[str, Runs]:
-    """Return the runs of every workload, by its own settings, which take turns at every text."""
+    """Run every workload with its own settings, which take turns at every text."""
     runs: dict[str, Runs] = {name: {one: [] for one in settings[name]} for name in workloads}
     everyone = dict.fromkeys(itertools.chain.from_iterable(settings.values()))
     for turn in trange(n_turns, leave=False):
@@ -153,7 +153,7 @@ def take_turns(
 
 
 def in_turn(settings: Sequence[Setting], turn: int) -> list[Setting]:
-    """Return the settings with another one first in every turn."""
+    """Rotate the settings, so that another one is first in every turn."""
     first = turn % len(settings)
     return [*settings[first:], *settings[:first]]
 
@@ -167,8 +167,8 @@ def near_best(runs: Runs, them: Sequence[Setting]) -> list[Setting]:
 
 
 def prompts(job: Job, n_texts: int) -> dict[str, list[Prompt]]:
-    """Return the prompts of every workload: where the model has a chat template, of the held-out
-    half of those that it answers."""
+    """Return the prompts of every workload. With a chat template they come from the held-out half
+    of the answered workloads."""
     texts = {name: [text] for name, text in WORKLOADS.items()}
     for name in ("code", "edit", "quote"):
         texts[name] = [replay.prompt for replay in load(name)[:n_texts]]
@@ -182,7 +182,7 @@ def prompts(job: Job, n_texts: int) -> dict[str, list[Prompt]]:
 
 
 def answered(session: SpecSession, name: str, n_texts: int) -> list[Prompt]:
-    """Return the prompts of an answered workload, by the model's own template."""
+    """Return the prompts of an answered workload, rendered with the model's chat template."""
     rendered = [
         session.render_chat(one.messages) for one in load_answered(name, "held-out")[:n_texts]
     ]
@@ -190,12 +190,12 @@ def answered(session: SpecSession, name: str, n_texts: int) -> list[Prompt]:
 
 
 def speeds(turns: Sequence[Sequence[Run]]) -> list[float]:
-    """Return tokens per second of each turn, all prompts together."""
+    """Return the tokens per second of each turn, over all prompts."""
     return [sum(run.n_timed for run in turn) / sum(run.seconds for run in turn) for turn in turns]
 
 
 def whole_speeds(turns: Sequence[Sequence[Run]]) -> list[float]:
-    """Return the same of whole answers, prompts included."""
+    """Return the tokens per second of each turn for whole answers, prompts included."""
     return [
         sum(run.n_timed + 1 for run in turn) / sum(run.whole_seconds or 0.0 for run in turn)
         for turn in turns
@@ -203,14 +203,14 @@ def whole_speeds(turns: Sequence[Sequence[Run]]) -> list[float]:
 
 
 def tells_whole(setting: Setting, runs: dict[str, Runs]) -> bool:
-    """Return whether it is known of a setting what its whole answers took."""
+    """Return whether the times of a setting's whole answers are known."""
     turns = itertools.chain.from_iterable(of_one.get(setting, []) for of_one in runs.values())
     return all(run.whole_seconds is not None for turn in turns for run in turn)
 
 
 def report(workload: str, runs: Runs, first: Runs, plain: Setting) -> None:
-    """Print speeds, and ratios to ours without drafts; in brackets those of the first turn, of who
-    took no part in others."""
+    """Print speeds, and ratios to our plain speed. Settings that were dropped after the first turn
+    are in brackets."""
     print(f"{workload:<38}tokens/s   ratio   (95 %)")
     for setting in first:
         counted = runs if setting in runs else first
@@ -228,10 +228,10 @@ def report(workload: str, runs: Runs, first: Runs, plain: Setting) -> None:
 
 
 def difference(mine: Sequence[Run], plain: Sequence[Run]) -> str:
-    """Return where tokens differ from plain ones; "" if they do not, or nobody knows."""
+    """Tell where tokens differ from plain ones; "" if they do not, or if that is unknown."""
     for a, b in zip(mine, plain, strict=True):
         if a.tokens is not None and b.tokens is not None:
-            n = min(len(a.tokens), len(b.tokens))  # who stops, and who shows the end, is no matter
+            n = min(len(a.tokens), len(b.tokens))  # some include the end token
             differs = first_difference(a.tokens[:n], b.tokens[:n])
             if differs is not None:
                 return f"   tokens differ from {differs} on"
@@ -245,7 +245,7 @@ def summary(
     us: Sequence[Setting],
     them: Sequence[Setting],
 ) -> None:
-    """Print how many times as fast as each peer's best setting we are, by workload."""
+    """Print our speed over that of each peer's best setting, by workload."""
     names = list(dict.fromkeys(setting.peer for setting in them))
     for mine in us[1:]:
         head = "".join(f"{name:>8}" for name in (*runs, "mean"))
@@ -261,7 +261,7 @@ def summary(
 def against_best(
     runs: Runs, mine: Setting, settings: Sequence[Setting], rate: Speeds = speeds
 ) -> float:
-    """Return the median over turns of our speed over that of the best setting that has runs."""
+    """Return our speed over that of the best setting that has runs: the median over turns."""
     running = [one for one in settings if one in runs]
     best = max(running, key=lambda one: statistics.median(rate(runs[one])))
     return statistics.median(a / b for a, b in zip(rate(runs[mine]), rate(runs[best]), strict=True))

@@ -1,31 +1,32 @@
-"""What the planner is worth on real answers, by arithmetic, at the costs of eight machines.
+"""Computed gain of the planner on real answers, at the costs of eight machines.
 
     python benchmarks/bench_planner.py [--half first|second] [--seeds N] [--step S] [--tokens N]
         [--promises] [--both] [--curves FILE.json] [--untold]
 
-The answers of tests/data/answers.jsonl in the orders of some seeds, decode times heard with 5 %
-noise. A line is a machine of tests/data/curves.json; speeds are multiples of plain decoding,
-geometric means, and behind each the 5th percentile of its answers:
+The answers of tests/data/answers.jsonl are taken in a random order for each seed. The planner
+observes decode times with 5 % noise. A line is a machine of tests/data/curves.json. Speeds are
+multiples of plain decoding: the geometric mean, then the 5th percentile of the answers:
 
-    session     one session answers all, one after another
-    first 64    the same, of each answer only the first 64 tokens
-    alone       each in a session of its own
+    session     one session gives all answers, one after another
+    first 64    the same, only the first 64 tokens of each answer
+    alone       each answer in a new session
     eight       eight at once, as multiples of plain decoding one after another
-    model       with a draft model beside the n-grams, whose step takes S (0.1) of a plain decode,
-                and which has to take in the prompts, too
-    without     the same answers by n-grams alone
-    beside      with a draft model, as multiples of n-grams alone
+    model       with a draft model in addition to the n-grams; one step of it takes S (0.1) of a
+                plain decode, and it has to process the prompts, too
+    without     the same answers with n-grams only
+    beside      with a draft model, as multiples of n-grams only
 
-N: of each answer only so many tokens (all). With --promises a line is a machine and drafts of some
-lengths in `session` instead: how many there were, what a round with one was expected to bring and
-brought, and what it saved, in plain decodes. With --both a line is how sure the draft model is,
-where the n-gram drafter has a token, too: how often both have the same one and it is right, and how
-often the one or the other is right where they have not.
+N is the number of tokens that each answer is cut to (all). With --promises a line is a machine and
+a range of draft lengths in `session`: the number of such drafts, the expected and actual tokens of
+a round with one, and what it saved, in plain decodes. With --both a line is a range of the draft
+model's probability, where the n-gram drafter has a token, too: how often both have the same token
+and it is right, and how often each is right where their tokens differ.
 
-With --curves tests/data/gpu.json a decode also costs more if the one before had another number of
-tokens. With --untold the planner does not know of that, and hears these times for what they are.
+With --curves tests/data/gpu.json, a decode also costs more if the decode before had another number
+of tokens. With --untold the planner is not told about this extra cost, and takes the times as they
+are.
 
-To see what a part of the planner is worth: take it out, build, run again."""
+To see the gain of a part of the planner: remove it, build, and run again."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ from specllama.simulate import MAX_DRAFT, Drafts, read_curves
 from tree_rounds import catching_up
 
 CURVES = Path(__file__).parents[1] / "tests" / "data" / "curves.json"
-SECOND = 0.05  # of a plain decode, as the planner is told
+SECOND = 0.05  # seconds of a plain decode, as the planner sees it
 NOISE = 0.05
 AT_ONCE = 8
 LENGTHS = ((1, 3), (4, 8), (9, 19), (20, 64))
@@ -54,12 +55,12 @@ SURE = ("below 0.2", "0.2 to 0.4", "0.4 to 0.6", "0.6 to 0.8", "above 0.8")
 
 @dataclass(frozen=True)
 class Costs:
-    """What decodes cost, in plain ones.
+    """Costs of decodes, in plain decodes.
 
     Attributes:
         curve: v(n).
-        changes: How much more the first and the second decode of another n cost.
-        told: Whether the planner knows of changes.
+        changes: Extra costs of the first and the second decode after n changed.
+        told: Whether the planner is told about `changes`.
     """
 
     curve: NDArray[np.float64]
@@ -68,7 +69,7 @@ class Costs:
 
 
 class Machine:
-    """A machine, and a planner that hears of its costs."""
+    """A machine, and a planner that observes its costs."""
 
     def __init__(self, costs: Costs, seed: int) -> None:
         self.costs = costs
@@ -100,7 +101,7 @@ class Machine:
 
 
 def room(drafts: Drafts, i: int) -> int:
-    """Tokens that may be drafted: the last one of a round is the target's own."""
+    """Return how many tokens may be drafted: the target itself adds the last token of a round."""
     return min(MAX_DRAFT, len(drafts) - 1 - i)
 
 
@@ -118,10 +119,10 @@ def right(drafts: Drafts, i: int, accepted: int) -> int:
 class DraftRound:
     """
     Attributes:
-        length: Tokens drafted.
-        expected: Tokens that the planner expected of the round.
-        came: Those that came.
-        time: In plain decodes.
+        length: Drafted tokens.
+        expected: Tokens that the planner expected from the round.
+        came: Tokens that the round gave.
+        time: Its time, in plain decodes.
     """
 
     length: int
@@ -133,7 +134,7 @@ class DraftRound:
 def time_of(
     answer: Answer, machine: Machine, rounds: list[DraftRound] | None = None
 ) -> list[float]:
-    """[t]: when token t was there. `rounds` gets those that drafted."""
+    """Return the time of each token, in plain decodes. Append rounds with drafts to `rounds`."""
     drafts, planner = answer.drafts, machine.planner
     regime = planner.begin(0.0, drafts.n_prompt)
     times: list[float] = []
@@ -176,7 +177,7 @@ def time_with_model(answer: Answer, machine: Machine, step: float) -> float:
             taken = step * (1 + catching_up(machine.curve, n_unprocessed))
             planner.observe_drafting(1, 1, n_unprocessed, drafts.n_prompt + i, machine.heard(taken))
             spent += taken
-            # Where the guess is right, the model's token is the same if it is right.
+            # Where the n-gram token is right, the model's token equals it if it is right, too.
             n_same = min(
                 n_to_check, int(drafts.right[i]), answer.model_run[at], room(drafts, i) - 1
             )
@@ -185,7 +186,7 @@ def time_with_model(answer: Answer, machine: Machine, step: float) -> float:
         n_right = min(len(draft), answer.model_run[i])
         n_own = len(draft)
         if n_own and min(n_right, int(drafts.right[i])) >= n_own:
-            draft += drafts.evidence[i][n_own : room(drafts, i)]  # what a copy has behind the same
+            draft += drafts.evidence[i][n_own : room(drafts, i)]  # the copy's tokens after these
             n_right = int(drafts.right[i])
         rights = [int(drafts.right[i]), n_right]
         without_draft_model = planned.choice if spent else None
@@ -236,7 +237,7 @@ def time_at_once(all_answers: Sequence[Answer], machine: Machine) -> float:
 def speeds(
     costs: Costs, texts: Sequence[Answer], seeds: int, step: float
 ) -> dict[str, list[float]]:
-    """Of every answer."""
+    """Return the speed of every answer, by column."""
     found: dict[str, list[float]] = defaultdict(list)
     for seed in range(seeds):
         for model in ("1.5B", "0.5B"):
@@ -260,7 +261,7 @@ def speeds(
 
 
 def promises(costs: Costs, texts: Sequence[Answer], seeds: int) -> list[DraftRound]:
-    """Of all rounds that drafted in `session`."""
+    """Return all rounds with drafts of `session`."""
     rounds: list[DraftRound] = []
     for seed in range(seeds):
         for model in ("1.5B", "0.5B"):
@@ -272,7 +273,7 @@ def promises(costs: Costs, texts: Sequence[Answer], seeds: int) -> list[DraftRou
 
 
 def show_both(texts: Sequence[Answer]) -> None:
-    """Where n-grams and the draft model have a token, by how sure the latter is."""
+    """Compare the n-grams' tokens with the draft model's, by the draft model's probability."""
     alike: dict[int, list[bool]] = defaultdict(list)
     other: dict[int, list[tuple[bool, bool]]] = defaultdict(list)
     for one in texts:
@@ -309,7 +310,7 @@ def show_promises(name: str, rounds: Sequence[DraftRound]) -> None:
 
 
 def read_costs(path: Path, *, told: bool) -> dict[str, Costs]:
-    """Return the costs of the machines in a file, by their names."""
+    """Return the costs of the machines in a file, by name."""
     content = json.loads(path.read_text())
     changes = {name: (first, second) for name, first, second in content.get("changes", [])}
     costs = {}
@@ -321,7 +322,7 @@ def read_costs(path: Path, *, told: bool) -> dict[str, Costs]:
 
 
 def cut(answer: Answer, n: int) -> Answer:
-    """The first n tokens of it, as if it could have had no more."""
+    """Cut an answer to n tokens, as if n had been its limit."""
     return replace(
         answer, tokens=answer.tokens[:n], draft=answer.draft[:n], sure=answer.sure[:n], most=n
     )

@@ -1,31 +1,32 @@
-"""A target on a server, drafts made here: tokens per second, by what the way takes.
+"""A target on a server and drafts made here: tokens per second, by round-trip time.
 
     python benchmarks/bench_remote.py [-m TARGET.gguf] [-md DRAFT.gguf] [-n TOKENS]
         [--trips MS,MS,...] [--kinds NAME,NAME,...] [--texts N] [--ways "NAME;NAME;..."]
         [--repeat N] [--process-time] [--rounds] [--plot FILE]
 
-The server is a process of its own, by one thread, and so is what drafts here; between them lies a
-line of `support/slow_link.py` that takes half a trip each way. A row is a way to have the text:
+The server is a separate process with one thread, and the client drafts with one thread. A link of
+`support/slow_link.py` between them adds half a round trip in each direction. A row is a way to get
+the text:
 
-    plain               in lockstep without drafts: a trip to every token
-    lockstep, n-grams   the same with n-gram drafts, as long as pay at this trip
-    lockstep, model     the same with the draft model, and n-grams
+    plain               in lockstep without drafts: one round trip per token
+    lockstep, n-grams   the same with n-gram drafts, as long as the planner finds best
+    lockstep, model     the same with the draft model and n-grams
     stream, plain       the server's answer as a stream, without speculation
-    stream              the same as the server is by default: with n-grams of its own
+    stream              the same with the server's default: n-gram drafts on the server
 
 Texts are answers to the benchmark's questions, or `edit`: a file of three functions is written
-again with a change in one, and given as `reference` to the drafters here. (The stream has it
-in its prompt only.)
+again with a change in one. The drafters here get the file as `reference`. (The stream has it in its
+prompt only.)
 
-All texts are written once over no way at all, so that both sides have learned what they learn.
-Then, at each trip, a text is asked for with few tokens, so that its prompt is known, and measured
-from its first token to its last: greedy, N tokens at most, the rates of all texts together. The
-ways take turns; of several turns the median counts. With the defaults and a target that decodes 20
-tokens a second this takes about five minutes.
+All texts are first written once without a delay, so that both sides have learned their costs. Then,
+for each round-trip time, a text is generated with few tokens, so that its prompt is cached, and
+then measured from its first token to its last: greedily, N tokens at most, over all texts. The ways
+take turns; the median over turns counts. With the defaults and a target that decodes 20 tokens per
+second this takes about five minutes.
 
-With --process-time the clock is replaced by what both processes compute and the round trips that
-there were: for a machine that others use, too. (The planner still goes by the clock, so where
-decodes wait for the processor it takes trips for shorter than they are.)
+With --process-time the clock is replaced by the processor time of both processes plus the round
+trips. Use it on a machine that others use, too. (The planner still uses the clock, so where decodes
+wait for the processor, it takes round trips to be shorter than they are.)
 """
 
 from __future__ import annotations
@@ -63,15 +64,15 @@ N_CTX = 2048
 WARM = 4
 """Tokens of the generation before the measured one."""
 Rates = dict[str, dict[float, float]]
-"""[way][trip in milliseconds]: tokens per second."""
+"""Tokens per second: [way][round trip in milliseconds]."""
 
 
 class Clock:
     """Tokens and seconds between the first token of a text and its last.
 
     Attributes:
-        n_tokens: Of all texts; the first one of each does not count.
-        seconds: Of all texts.
+        n_tokens: Tokens of all texts, without the first token of each.
+        seconds: Time of all texts.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -80,7 +81,7 @@ class Clock:
         self._now = now
 
     def run(self, n_at_once: Iterator[int]) -> None:
-        """Measure a text, of which so many tokens come at a time."""
+        """Measure a text. `n_at_once` yields how many tokens arrive each time."""
         next(n_at_once)
         began = last = self._now()
         for n in n_at_once:
@@ -90,25 +91,25 @@ class Clock:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="A target on a server, drafts made here.")
-    parser.add_argument("-m", "--model", default=str(BUNDLED_MODEL), help="target (the bundled)")
-    parser.add_argument("-md", "--draft-model", help="draft model (of the bundled target: its own)")
-    parser.add_argument("-n", type=int, default=64, help="most tokens of a text (64)")
-    parser.add_argument("--trips", default="0,40,100,200", help="both ways together, in ms")
-    parser.add_argument("--kinds", help="workloads (fix,rename; no chat template: copy,prose)")
+    parser = argparse.ArgumentParser(description="A target on a server and drafts made here.")
+    parser.add_argument("-m", "--model", default=str(BUNDLED_MODEL), help="target (bundled)")
+    parser.add_argument("-md", "--draft-model", help="draft model (the bundled target's)")
+    parser.add_argument("-n", type=int, default=64, help="tokens of a text at most (64)")
+    parser.add_argument("--trips", default="0,40,100,200", help="round trips in ms")
+    parser.add_argument("--kinds", help="workloads (fix,rename; copy,prose without template)")
     parser.add_argument("--texts", type=int, default=1, help="texts of each kind (1)")
-    parser.add_argument("--ways", help="rows, as above, with semicolons between them (all)")
+    parser.add_argument("--ways", help="rows, see above, separated by semicolons (all)")
     parser.add_argument("--repeat", type=int, default=1, help="turns (1)")
     parser.add_argument("--process-time", action="store_true", help="for a busy machine, see above")
     parser.add_argument("--rounds", action="store_true", help="print (drafted, accepted) of rounds")
-    parser.add_argument("--plot", type=Path, help="where to write a plot, as .svg or .png")
+    parser.add_argument("--plot", type=Path, help="file for a plot, .svg or .png")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(argv)
     if given.serve:
         _serve(given.model)
         return
     if given.plot is not None:
-        import matplotlib  # noqa: F401  # that it is there, before anything is measured
+        import matplotlib  # noqa: F401  # fail before anything is measured
     draft = given.draft_model
     if draft is None and given.model == str(BUNDLED_MODEL):
         draft = str(BUNDLED_DRAFT)
@@ -136,11 +137,11 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 @dataclass(frozen=True)
 class Text:
-    """A text to be written.
+    """A text to generate.
 
     Attributes:
         prompt: Token ids.
-        reference: What much of it may be copied from.
+        reference: A text that it may copy from.
     """
 
     prompt: list[int]
@@ -148,18 +149,18 @@ class Text:
 
 
 Write = Callable[[Text, int], Iterator[int]]
-"""Writes so many tokens of a text; yields how many come at a time."""
+"""Generates so many tokens of a text; yields how many arrive each time."""
 OpenWay = Callable[[str], AbstractContextManager[Write]]
 
 
 @dataclass(frozen=True)
 class Line:
-    """A way to have texts, and what it goes over.
+    """A way to get texts, and its link.
 
     Attributes:
-        link: The line to the server.
-        write: Has a text written.
-        now: Seconds so far, from any beginning.
+        link: The link to the server.
+        write: Generates a text.
+        now: A clock, in seconds.
     """
 
     link: SlowLink
@@ -168,8 +169,9 @@ class Line:
 
 
 def _process_time(server: int, link: SlowLink) -> float:
-    """Seconds that this process and the server have computed, and that trips took. In lockstep one
-    comes after the other; a stream takes no trips between its first token and its last."""
+    """Return the processor seconds of this process and the server, plus the round trips. In
+    lockstep these follow one another. A stream has no round trips between its first token and its
+    last."""
     fields = Path(f"/proc/{server}/stat").read_text().rpartition(")")[2].split()
     there = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
     return process_time() + there + 2 * link.delay * link.n_trips
@@ -182,7 +184,7 @@ def _rates(
     trips: Sequence[float],
     repeat: int,
 ) -> Rates:
-    """Return of each way and trip the median, over turns that take them one after another."""
+    """Return the median of each way and round trip, over turns in which the ways alternate."""
     for line in lines.values():
         _rate(line, texts, n)
     seen: dict[str, dict[float, list[float]]] = {way: {trip: [] for trip in trips} for way in lines}
@@ -207,9 +209,9 @@ def _rate(line: Line, texts: Sequence[Text], n: int) -> float:
 
 
 def _ways(speculation: str, draft: str | None, rounds: bool) -> dict[str, OpenWay]:
-    """Return the ways to have a text of a server of this kind, and how to measure them.
+    """Return the ways to get a text from a server of this kind.
 
-    rounds: Print of each text how many tokens its rounds drafted, and accepted.
+    rounds: Print how many tokens each round of a text drafted and accepted.
     """
     if speculation == "plain":
         return {"stream, plain": _streamed}
@@ -250,7 +252,7 @@ def _streamed(url: str) -> Iterator[Write]:
 
 
 def _tokens(answer: httpx.Response) -> Iterator[int]:
-    """Yield how many tokens each event of a stream has."""
+    """Yield the number of tokens of each event of a stream."""
     for line in answer.iter_lines():
         if line.startswith("data: {"):
             for choice in json.loads(line[6:])["choices"]:
@@ -259,7 +261,7 @@ def _tokens(answer: httpx.Response) -> Iterator[int]:
 
 
 def _texts(model: str, kinds: str | None, n_texts: int) -> list[Text]:
-    """Return what is asked for: of a model that chats by its template."""
+    """Return the texts of the chosen kinds, in the model's chat template if it has one."""
     with SpecSession(model, None, n_ctx=64, n_gpu_layers=0, n_threads=1) as session:
         kinds = kinds or ("fix,rename" if session.has_chat_template else "copy,prose")
         texts = []
@@ -274,7 +276,7 @@ def _texts(model: str, kinds: str | None, n_texts: int) -> list[Text]:
 
 
 def _edit(edits: Sequence[Replay], session: SpecSession) -> Text:
-    """Return a file of these functions that is to be written again, the middle one changed."""
+    """Return the task to write a file of these functions again with the middle one changed."""
     file = "\n\n".join(edit.prompt.split("```python\n")[1].split("```")[0] for edit in edits)
     change = edits[len(edits) // 2].prompt.split("\n")[0]
     asked = f"```python\n{file}```\n\n{change} Write the whole file again, unchanged otherwise."
@@ -284,10 +286,10 @@ def _edit(edits: Sequence[Replay], session: SpecSession) -> Text:
 
 @contextmanager
 def _server(model: str, speculation: str) -> Iterator[tuple[str, int]]:
-    """Run a server in a process of its own; gives where it listens, and its id."""
+    """Run a server in a new process; yield its URL and process id."""
     command = [sys.executable, "-m", "specllama", "serve", "--port", "0", "-t", "1", "-np", "1"]
     command += ["-m", model, "-c", str(N_CTX), "-ngl", "0"]
-    if speculation == "plain":  # which the command does not offer: nobody would want it
+    if speculation == "plain":  # `specllama serve` always speculates
         command = [sys.executable, __file__, "--serve", "-m", model]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
@@ -298,7 +300,7 @@ def _server(model: str, speculation: str) -> Iterator[tuple[str, int]]:
 
 
 def _serve(model: str) -> None:
-    """Be a server that does not speculate, as `specllama serve` cannot be."""
+    """Run a server that does not speculate; `specllama serve` cannot do this."""
     options: dict[str, Any] = {"n_ctx": N_CTX, "n_threads": 1, "n_gpu_layers": 0}
     with (
         socket.create_server(("127.0.0.1", 0)) as listening,
@@ -316,7 +318,7 @@ def _print(rates: Rates, trips: Sequence[float]) -> None:
 
 
 def _plot(rates: Rates, path: Path) -> None:
-    """Draw the rates by trip, as the plots of docs/plots are drawn."""
+    """Draw the rates by round trip, in the style of docs/plots."""
     import matplotlib
 
     matplotlib.use("svg" if path.suffix == ".svg" else "agg")

@@ -1,11 +1,11 @@
-"""How much of a conversation is decoded again when an earlier message of it is changed, on a model
-whose memory cannot be cut back.
+"""How much of a conversation is decoded again after an earlier message is changed, on a model whose
+memory cannot be truncated.
 
     python benchmarks/bench_rewinds.py --ctx-checkpoints 0 2 8 32
 
 A conversation of some 4000 tokens grows turn by turn. Then a client sends it with another text in
-place of its last message, and without what came after that; then of the third from the end, and of
-the tenth.
+place of its last message. Then it does so with the third and with the tenth message from the end,
+without the messages after the changed one.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def message(rng: random.Random) -> list[int]:
 
 
 def decoded(session: SpecSession, messages: Sequence[list[int]]) -> tuple[int, int, float]:
-    """Answer a conversation with one token. Return the prompt's tokens, those that were decoded,
-    and the seconds."""
+    """Answer a conversation with one token. Return the number of the prompt's tokens, how many of
+    them were decoded, and the processor seconds."""
     begin = time.process_time()
     prompt = [1, *(token for one in messages for token in one), 3, 4, 5]
     stats = session.generate(prompt, max_tokens=1).stats

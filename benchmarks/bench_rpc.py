@@ -1,14 +1,15 @@
-"""What decodes cost on RPC servers, and what speculation gains there, beside this machine.
+"""Costs of decodes on RPC servers and the gain of speculation there, compared with this machine.
 
     python benchmarks/bench_rpc.py MODEL [--rpc HOST:PORT,...] [--trip MS] [--rate MBIT] [-t N]
         [-ngl N] [--exact] [--repeat N]
 
-Without --rpc two servers are started here, of one thread each. With --trip or --rate there is a
-line of `support/slow_link.py` before each server. v(n) in milliseconds: here, on the servers, and
-there in the first decode after one of another width, when llama.cpp sends its graph anew. Then the
-tokens per second of a text that copies from its prompt, plain and drafted by n-grams, as the
-planner drafts; the best of the runs. --exact: as no width of a decode changes a bit, if the file's
-weights allow it (Q8_0); then the tokens are compared with those of plain decoding here.
+Without --rpc, two servers with one thread each are started here. With --trip or --rate, each server
+is behind a link of `support/slow_link.py`. Prints v(n) in milliseconds: here, on the servers, and
+on the servers in the first decode after one of another width, when llama.cpp sends its graph again.
+Then prints the tokens per second of a text that copies from its prompt, plain and with n-gram
+drafts of the planner's lengths (the best of the runs). With --exact the result does not depend on
+the width of a decode, if the file's weights allow that (Q8_0); then the tokens are compared with
+those of plain decoding here.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ N_TOKENS = 200
 
 
 class Twice(Drafter):
-    """Drafts random tokens, of every width twice in a row, in any order."""
+    """Drafts random tokens. Every width comes twice in a row, in random order."""
 
     def __init__(self) -> None:
         self.n_vocab = 1
@@ -53,8 +54,8 @@ class Twice(Drafter):
 
 
 def decode_times(model: str, repeat: int, **options: Any) -> dict[bool, dict[int, float]]:
-    """Median seconds by width: of decodes that repeat the width of the one before, and of those
-    that do not."""
+    """Return the median seconds by width, for decodes with the width of the one before (True) and
+    for others (False)."""
     times: dict[bool, dict[int, list[float]]] = {
         same: {n: [] for n in WIDTHS} for same in (True, False)
     }
@@ -62,7 +63,7 @@ def decode_times(model: str, repeat: int, **options: Any) -> dict[bool, dict[int
     with SpecSession(model, drafter, spec_length=max(WIDTHS) - 1, **options) as session:
         drafter.n_vocab = session.n_vocab
         prompt = session.tokenize(COPY)
-        # Once more than is counted, to warm up.
+        # The first turn warms up and does not count.
         for turn in range(repeat + 1):
             drafter.widths = []
             rounds: list[tuple[int, float]] = []
@@ -74,7 +75,7 @@ def decode_times(model: str, repeat: int, **options: Any) -> dict[bool, dict[int
                         seconds = now.seconds.verify - before.seconds.verify
                         rounds.append((now.drafted - before.drafted + 1, seconds))
                     before = now
-            # The first is the end of the prompt.
+            # The first round contains the end of the prompt.
             for (width, _), (n, seconds) in itertools.pairwise(rounds[1:]):
                 if turn > 0 and n in WIDTHS:
                     times[n == width][n].append(seconds)
@@ -85,7 +86,7 @@ def decode_times(model: str, repeat: int, **options: Any) -> dict[bool, dict[int
 
 
 def speeds(model: str, draft: str | None, repeat: int, **options: Any) -> tuple[float, list[int]]:
-    """Tokens per second, and the tokens."""
+    """Return the tokens per second of the best run, and the tokens."""
     with SpecSession(model, draft, **options) as session:
         runs = [session.generate(COPY, max_tokens=N_TOKENS, temperature=0.0) for _ in range(repeat)]
     return max(run.stats.tokens_per_second for run in runs), runs[-1].tokens
@@ -93,7 +94,13 @@ def speeds(model: str, draft: str | None, repeat: int, **options: Any) -> tuple[
 
 @contextmanager
 def servers(given: str | None, trip: float, rate: float | None) -> Iterator[str]:
-    """Where they are found: those given, or two of our own; trip in seconds, rate in bits each."""
+    """Yield the addresses of the given servers, or of two new ones.
+
+    Args:
+        given: Addresses, or None.
+        trip: Round trip in seconds.
+        rate: Bits per second of each link.
+    """
     with ExitStack() as stack:
         found = [one.endpoint for one in stack.enter_context(workers(2))] if given is None else []
         endpoints = found or (given or "").split(",")
@@ -107,12 +114,12 @@ def servers(given: str | None, trip: float, rate: float | None) -> Iterator[str]
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("model", help="GGUF file")
-    parser.add_argument("--rpc", metavar="HOST:PORT,...", help="RPC servers (two of our own)")
-    parser.add_argument("--trip", type=float, default=0, help="there and back, in ms (0)")
-    parser.add_argument("--rate", type=float, help="of the line, in Mbit/s (as fast as can be)")
+    parser.add_argument("--rpc", metavar="HOST:PORT,...", help="RPC servers (two new ones)")
+    parser.add_argument("--trip", type=float, default=0, help="round trip in ms (0)")
+    parser.add_argument("--rate", type=float, help="of the link, in Mbit/s (unlimited)")
     parser.add_argument("-t", "--threads", type=int, default=1, help="threads here (1)")
     parser.add_argument("-ngl", "--n-gpu-layers", type=int, help="layers on the servers (all)")
-    parser.add_argument("--exact", action="store_true", help="where no width changes a bit")
+    parser.add_argument("--exact", action="store_true", help="one result for all widths")
     parser.add_argument("--repeat", type=int, default=5, help="runs (5)")
     arguments = parser.parse_args()
     rate = None if arguments.rate is None else 1e6 * arguments.rate

@@ -1,18 +1,18 @@
-"""How many answers differ from plain ones, here and with llama-server:
+"""How many answers differ from those of plain decoding, here and with llama-server:
 
     python benchmarks/bench_same.py MODEL.gguf [-md DRAFT.gguf] [-t THREADS] [-n TOKENS]
         [--prompts N] [--llama-cpp DIRECTORY]
 
-Every contestant answers the same prompts greedily, each prompt from its beginning, with default
-options. Its answers are compared with its own plain decoding. Here drafts come from n-grams, as
-planned and with a fixed length of 4, and from a draft model. With --llama-cpp (the folder of
-llama-server; bench_peers.py says how to build it) llama-server takes part, with its n-grams and
-with drafts of 4 tokens by the draft model.
+Every contestant answers the same prompts greedily with default options, without a prompt cache. Its
+answers are compared with its own plain decoding. Our drafts come from n-grams, with planned lengths
+and with a fixed length of 4, and from a draft model. With --llama-cpp (the folder of llama-server;
+bench_peers.py tells how to build it) llama-server takes part, with its n-grams and with drafts of 4
+tokens from the draft model.
 
 There are two sets of prompts: the N shortest of the benchmark's conversations, and N long ones of
-600 to 1000 tokens, each made of several of these. The table says how many answers
-differ and, after "from", the median of the first token that does. Nothing is timed, so other
-programs may run at the same time. They change how much the planner drafts.
+600 to 1000 tokens, each made of several conversations. The table shows how many answers differ and,
+after "from", the median of the first differing token. Nothing is timed, so other programs may run
+at the same time. They change how much the planner drafts.
 """
 
 from __future__ import annotations
@@ -80,14 +80,14 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def short_prompts(session: SpecSession, n: int) -> list[list[int]]:
-    """Return the token ids of the `n` shortest conversations, after the chat template."""
+    """Return the token ids of the `n` shortest conversations, in the chat template."""
     texts = [one for kind in ANSWERED for one in load_answered(kind)]
     return sorted((session.render_chat(one.messages) for one in texts), key=len)[:n]
 
 
 def long_prompts(session: SpecSession, n: int) -> list[list[int]]:
-    """Return the token ids of `n` conversations of `LONG` tokens, each a message of two or three
-    of those that have documents, drawn at random."""
+    """Return the token ids of `n` conversations of `LONG` tokens. Each is one message, made of two
+    or three random messages that contain documents."""
     kinds = ("documents", "summarise", "rename", "extract")
     texts = [str(one.messages[-1]["content"]) for kind in kinds for one in load_answered(kind)]
     rng = random.Random(1)
@@ -101,14 +101,14 @@ def long_prompts(session: SpecSession, n: int) -> list[list[int]]:
 
 
 def described(kind: str, differences: list[int | None]) -> str:
-    """Return how many answers differ, and from which token on."""
+    """Tell how many answers differ, and from which token on."""
     found = [one for one in differences if one is not None]
     start = f" from {statistics.median(found):g}" if found else ""
     return f"{kind} {len(found)} of {len(differences)}{start}"
 
 
 def ours(model: str, draft: str | None, n_threads: int) -> dict[str, contextmanager[Answer]]:
-    """Return sessions by their names, the plain one first."""
+    """Return our sessions by name, the plain one first."""
 
     @contextmanager
     def session(**options: object) -> Iterator[Answer]:
@@ -128,7 +128,7 @@ def ours(model: str, draft: str | None, n_threads: int) -> dict[str, contextmana
 def llama_server(
     program: Path, model: str, draft: str | None, n_threads: int
 ) -> dict[str, contextmanager[Answer]]:
-    """Return llama-server's settings by their names, the plain one first."""
+    """Return llama-server's settings by name, the plain one first."""
 
     @contextmanager
     def server(*flags: str) -> Iterator[Answer]:

@@ -1,9 +1,10 @@
-"""What choosing a token costs, in microseconds per row of logits:
+"""The cost of choosing a token, in microseconds per row of logits:
 
     python benchmarks/bench_sampler.py
 
-The row is copied before each choice, because choosing changes it; that is part of the figures. The
-last column is what the probability of one token costs, which a draft model wants of each draft.
+The row is copied before each choice, because choosing changes it; the figures include the copy. The
+last column is the cost of computing the probability of one token, which a draft model needs for
+each drafted token.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def microseconds(work: Callable[[], object], n: int) -> float:
-    """Median of 7 runs of `work`, which does something n times."""
+    """Return the median of 7 runs of `work`, which does something n times."""
     times = []
     for _ in range(7):
         start = time.perf_counter()
@@ -43,8 +44,8 @@ def microseconds(work: Callable[[], object], n: int) -> float:
 def main() -> None:
     print("vocabulary  " + "  ".join(f"{name:>17}" for name in (*SETTINGS, "probability")))
     for n_vocab in (32_000, 128_000, 256_000):
-        # As peaked as a model's: 50 likely tokens, and a bulk of unlikely ones that have 0.4 to
-        # 6 % of the probability.
+        # As peaked as a model's logits: 50 likely tokens, and many unlikely ones with 0.4 to 6 % of
+        # the probability.
         rng = np.random.default_rng(1)
         logits = rng.normal(0, 2, n_vocab).astype(np.float32)
         logits[rng.integers(0, n_vocab, 50)] += np.linspace(4, 14, 50, dtype=np.float32)

@@ -1,14 +1,20 @@
-"""From nothing to the first token, beside llama.cpp's server, with the file in the page cache:
+"""Time from the start to the first token, compared with llama-server, with the file in the page
+cache:
 
     python benchmarks/bench_start.py MODEL.gguf [--llama-server PROGRAM] [-t THREADS] [--turns N]
 
-`spec-cli` continues a prompt of eight tokens or so; `specllama chat -p` answers "hello"; servers
-are asked for /health until they answer, then for both. All are started anew in each turn, one after
-another. Per program: seconds until /health, until the first token of the continuation, and until
-that of the answer, each time from the start of the process; a continuation that comes later to a
-server that runs, by itself; and the most memory in MiB, in all and of its own (without the file).
-Minima over the turns. With `-t 1` they are seconds of the processor, so that other programs may run
-at the same time.
+`spec-cli` continues a prompt of about eight tokens. `specllama chat -p` answers "hello". Servers
+are polled at /health until they answer, then get both requests. All programs are started anew in
+each turn, one after another. The columns are minima over the turns:
+
+    /health     seconds from the start of the process until /health answers
+    text        until the first token of the continuation
+    chat        until the first token of the answer
+    later       seconds of a later continuation on the running server
+    MiB         peak memory
+    own         memory without the file
+
+With `-t 1` the seconds are processor time, so that other programs may run at the same time.
 """
 
 from __future__ import annotations
@@ -38,11 +44,12 @@ COLUMNS = ("/health", "text", "chat", "later", "MiB", "own")
 
 @dataclass
 class Process:
-    """A process that is measured.
+    """A measured process.
 
     Attributes:
         process: The process.
-        by_processor: Whether its time is that of the processor, not that of the clock.
+        by_processor: Whether its time is processor time, not wall time.
+        began: When it was started, by `time.perf_counter`.
     """
 
     process: subprocess.Popen[bytes]
@@ -50,13 +57,13 @@ class Process:
     began: float
 
     def seconds(self) -> float:
-        """Seconds that it has taken since it began."""
+        """Return the seconds since it was started."""
         if self.by_processor:
             return time.clock_gettime((~self.process.pid << 3) | 2)  # its CPU clock, on Linux
         return time.perf_counter() - self.began
 
     def mebibytes(self) -> dict[str, float]:
-        """Its memory."""
+        """Return its memory, by column."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         fields = dict(line.split(":", 1) for line in status.splitlines())
         kibibytes = {"MiB": fields["VmHWM"], "own": fields["RssAnon"]}
@@ -65,7 +72,7 @@ class Process:
 
 @contextmanager
 def running(command: list[str], by_processor: bool) -> Iterator[Process]:
-    """Run a command meanwhile."""
+    """Run a command during the block."""
     began = time.perf_counter()
     null = subprocess.DEVNULL
     process = subprocess.Popen(command, stdin=null, stdout=subprocess.PIPE, stderr=null)
@@ -86,7 +93,7 @@ def of_command(column: str, command: list[str], by_processor: bool) -> dict[str,
 
 
 def of_server(command: list[str], by_processor: bool) -> dict[str, float]:
-    """Measure a server: up to its answer to /health, and of a text; then anew, of a chat."""
+    """Measure two starts of a server: until /health and a chat, and until /health and a text."""
     texts = ("/v1/completions", {"prompt": PROMPT})
     chat = ("/v1/chat/completions", {"messages": [{"role": "user", "content": MESSAGE}]})
     figures: dict[str, float] = {}
@@ -113,7 +120,7 @@ def of_server(command: list[str], by_processor: bool) -> dict[str, float]:
 
 
 def answers(port: int) -> bool:
-    """Whether a server is ready."""
+    """Return whether a server is ready."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request("GET", "/health")
@@ -125,7 +132,7 @@ def answers(port: int) -> bool:
 
 
 def first_token(port: int, path: str, fields: dict[str, Any]) -> None:
-    """Have a server generate, and return when the first text has come."""
+    """Send a request, and return when the first text arrives."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
     body = {**fields, "max_tokens": N_TOKENS, "temperature": 0, "stream": True}
     connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})

@@ -1,23 +1,21 @@
-"""What a memory of earlier requests is worth, by arithmetic, at the costs of eight machines, to a
-session that changes its subject.
+"""Computed gain from the memory of earlier requests in a session that changes its subject.
 
     python benchmarks/bench_subjects.py [--half first|second] [--seeds N] [--unrelated]
         [--curves FILE.json]
 
-The answers of tests/data/answers.jsonl, one subject after the other: the eight kinds of
-conversations, in the orders of some seeds, so the session changes its subject seven times. Decode
-times are heard with 5 % noise. Every answer is drafted for by n-grams, and by n-grams and the
-memory of all answers before it. A line is a machine; speeds are multiples of the speed without
-memory:
+The answers of tests/data/answers.jsonl come one subject after the other. There are eight kinds of
+conversations, in a random order for each seed, so the session changes its subject seven times. The
+planner observes decode times with 5 % noise. Every answer is drafted by n-grams, and by n-grams
+plus the memory of all answers before it. A line is a machine. Speeds are multiples of the speed
+without memory, at the costs of eight machines:
 
-    all         of all answers
-    worst       of the subject that fares worst, over all seeds
-    unlucky     the same, of the worst seed
-    chance      what `unlucky` is between two sessions without memory that hear other noise
+    all         all answers
+    worst       the subject that gains least, over all seeds
+    unlucky     the same in the worst seed
+    chance      `unlucky` between two sessions without memory and with different noise
 
-With --unrelated, each answer is preceded by those of other subjects only: nothing of its own kind
-is remembered. At the end: how often tokens of the memory are right, by the length of the match,
-where the request itself has no match as long.
+With --unrelated the memory holds only answers of other subjects. At the end: how often tokens of
+the memory are right, by the length of the match, where the request itself has no match as long.
 """
 
 from __future__ import annotations
@@ -43,9 +41,9 @@ class Offer:
     """The drafts at a position.
 
     Attributes:
-        own, history: What is known of each token that n-grams drafted, and the memory.
-        n_own, n_history: How many of these, from the first, are right.
-        n_shared: First tokens of the memory's draft that count as the n-gram drafter's.
+        own, history: Evidence of each token drafted by n-grams, and by the memory.
+        n_own, n_history: How many tokens from the first on are right.
+        n_shared: How many first tokens of the memory's draft count as the n-gram drafter's.
     """
 
     own: list[Evidence]
@@ -56,7 +54,7 @@ class Offer:
 
 
 def offers(answer: Answer, history: History) -> list[Offer]:
-    """Return what is drafted at each position of an answer, from its second token on."""
+    """Return the drafts at each position of an answer, from its second token on."""
     own, past = NGramFollower(), HistoryFollower(history, [*answer.prompt, answer.tokens[0]])
     own.append_batch([*answer.prompt, answer.tokens[0]])
     found = []
@@ -78,7 +76,7 @@ def offers(answer: Answer, history: History) -> list[Offer]:
 
 
 def shared(draft: Draft, other: Draft) -> int:
-    """As `share_evidence` of the core (csrc/draft/sampled_draft.h)."""
+    """Do what the core's `share_evidence` does (csrc/draft/sampled_draft.h)."""
     if not draft or not other:
         return 0
     first = other[0][1]
@@ -121,7 +119,7 @@ def time_of(offered: Sequence[Offer], n_prompt: int, machine: Machine, *, memory
 def sessions(
     texts: Sequence[Answer], seeds: int, *, unrelated: bool
 ) -> list[list[tuple[str, int, list[Offer]]]]:
-    """Return sessions: of each answer its subject, the tokens before it, and the drafts."""
+    """Return sessions: the subject of each answer, the number of tokens before it, its drafts."""
     found = []
     for seed in range(seeds):
         for model in ("1.5B", "0.5B"):
@@ -143,8 +141,8 @@ def sessions(
 def ratios(
     costs: Costs, all_sessions: Sequence[list[tuple[str, int, list[Offer]]]]
 ) -> list[dict[str, list[float]]]:
-    """Return of each session, by subject, the times without memory, with it, and without it again,
-    with other noise."""
+    """Return each session's times by subject: without memory, with memory, and without memory with
+    other noise."""
     found = []
     for seed, session in enumerate(all_sessions):
         times: dict[str, list[float]] = defaultdict(lambda: [0.0] * 3)

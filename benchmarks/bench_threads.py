@@ -1,12 +1,11 @@
-"""How fast a session generates that chooses its number of threads by itself, beside every fixed
+"""Speed of a session that chooses its number of threads automatically, compared with every fixed
 number, while other programs use the processor.
 
     python benchmarks/bench_threads.py MODEL [-md DRAFT] [--turns 5] [--seconds 10]
 
-Prints, for each kind of load, tokens per second of each number of threads (medians over turns in
-which all take part, one after another), and the share of the best fixed number that the automatic
-one has. With GOMP_SPINCOUNT=300000 in the environment, threads wait for each other as GNU's OpenMP
-has them wait by default.
+Prints, for each kind of load, the tokens per second of each number of threads (medians over turns
+in which each runs once), and the automatic speed as a fraction of the best fixed one. With
+GOMP_SPINCOUNT=300000 in the environment, threads wait for each other as with GNU OpenMP's default.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ AUTO = "auto"
 
 @contextmanager
 def load(*programs: str, model: str) -> Iterator[None]:
-    """Run Python programs meanwhile."""
+    """Run Python programs during the block."""
     running = [subprocess.Popen([sys.executable, "-c", one, model]) for one in programs]
     try:
         time.sleep(3 if programs else 0)

@@ -1,4 +1,4 @@
-"""What several guesses at a position are accepted with, and what trees gain by the clock.
+"""Acceptance of several guesses at a position, and the gain of trees.
 
     python benchmarks/bench_trees.py arithmetic
     python benchmarks/bench_trees.py planned
@@ -7,15 +7,22 @@
     python benchmarks/bench_trees.py acceptance [-m target.gguf -md draft.gguf]
     python benchmarks/bench_trees.py speed [-m target.gguf -md draft.gguf]
 
-`arithmetic`: the speed of the best tree over that of the best chain, by what decodes of n tokens
-cost; what a side branch's tokens cost when they come again is left out. Also by arithmetic, with
-that cost, what the planner makes of trees: `planned`, of a draft model's second and third guesses,
-drawn with the same edges; `matches`, of the n-gram drafter's on real answers (and in tokens per
-round of a fixed length); `union`, of n-grams and a draft model together, on the same answers.
-`acceptance`: of one token
-drafted with k guesses, beside what theory makes of the two models' distributions at the same
-places. `speed`: sessions that differ in spec_tree alone, in turns; the median of the ratios to
-chains, prompt by prompt.
+Computed:
+
+    arithmetic  the speed of the best tree over that of the best chain, from the costs of decodes of
+                n tokens; without the cost of decoding a side branch's tokens again
+    planned     the planner's gain from a draft model's second and third guesses (random, with the
+                same acceptance rates), with that cost
+    matches     the same for the n-gram drafter's guesses on real answers; also the tokens per round
+                of a fixed length
+    union       the same for n-grams and a draft model together
+
+Measured:
+
+    acceptance  the acceptance rate of one position with k guesses, and the rate that the formulas
+                give for the two models' distributions at the same positions
+    speed       sessions that differ only in spec_tree, in turns: the median over prompts of the
+                ratio to chains
 """
 
 from __future__ import annotations
@@ -47,13 +54,13 @@ PROMPTS = [
     "def read_config(path):\n    with open(path) as file:\n",
     "class Server:\n    def __init__(self, host, port):\n",
 ]
-TOP_K = 20  # the formulas look at every order of guesses
-PLACES = 24  # of each text, for the formulas
+TOP_K = 20  # small, because the formulas sum over every order of guesses
+PLACES = 24  # positions of each text, for the formulas
 GUESSES = (1, 2, 3, 4)
-# How often the first, second and third guess are right.
+# Rates at which the first, second and third guess are right.
 EDGES = ((0.5, 0.25, 0.1), (0.65, 0.17, 0.06), (0.8, 0.1, 0.03))
-STEPS = (0.1, 0.3)  # of the draft model, in plain decodes
-SESSIONS = 6  # where drafts hardly pay, it is chance whether one of them goes on drafting
+STEPS = (0.1, 0.3)  # time of the draft model's step, in plain decodes
+SESSIONS = 6  # several, because it depends on chance where drafts hardly pay
 TEXTS = 20
 
 
@@ -75,7 +82,7 @@ def arithmetic() -> None:
 
 
 def gains(times: dict[int, list[float]]) -> str:
-    """The speed of two and three guesses over that of chains."""
+    """Return the speed of two and three guesses over that of chains, as text."""
     shown = []
     for guesses in (2, 3):
         log = np.log(np.array(times[1]) / np.array(times[guesses]))
@@ -184,13 +191,13 @@ def acceptance(model: Path, draft_model: Path, n_tokens: int) -> None:
                                 accepted += right
                             at += right + 1
                         rounds += len(places)
-                        # An end is judged, too, but is none of the tokens.
+                        # The end token is verified, too, but is not among `tokens`.
                         inside = [place for place in places if place < len(done.tokens)]
                         texts.append((session.tokenize(prompt), done.tokens, inside))
                 rate = accepted / rounds
                 shown = ""
-                # Second guesses of a draft model at T = 0 go by its logits, which q tells no more;
-                # four by rejection have too many orders.
+                # At T = 0 a draft model's second guesses follow its logits, which q does not show.
+                # Four guesses by rejection have too many orders.
                 if k == 1 or (temperature > 0 and not (rule == "rejection" and k == 4)):
                     expected = np.mean([
                         formula(*pair, k)
@@ -209,8 +216,7 @@ def distributions(
     places: list[int],
     temperature: float,
 ) -> list[tuple[Any, Any]]:
-    """p and q at some of the generated tokens for which there was a draft, without the tokens that
-    have neither."""
+    """Return p and q at some of the drafted positions, without the tokens that neither allows."""
     pairs = []
     rows = [model.rows([*prompt, *tokens], len(prompt)).copy() for model in (target, draft)]
     for place in places[:: max(len(places) // PLACES, 1)]:

@@ -1,11 +1,11 @@
-"""At how many tokens at once a token gets the same bits.
+"""Which decode widths give a token the same bits.
 
     python benchmarks/bench_widths.py MODEL... [-kv TYPE] [-n N] [--plain] [-ngl N]
 
-Random tokens are decoded so many at once, by llama.cpp as llama-cpp-python has it, and the bits of
-all rows of logits compared. A line is a model and the groups of widths whose bits are all equal;
-where a width does not divide the number of tokens, the last decode is narrower. Other weight types,
-and a few layers of a large model, come from llama.cpp's quantization:
+Random tokens are decoded several at once (the width) by llama-cpp-python's llama.cpp, and the bits
+of all rows of logits are compared. A line is a model and the groups of widths with equal bits. If a
+width does not divide the number of tokens, the last decode is narrower. To get other weight types,
+or a few layers of a large model, use llama.cpp's quantization:
 
     llama-quantize --allow-requantize --pure --prune-layers 3,4,5 model.gguf part.gguf Q5_K_M
 """
@@ -28,7 +28,7 @@ class Decoder:
     def __init__(
         self, model: str, kv_type: str, n_tokens: int, *, plain: bool, n_gpu_layers: int
     ) -> None:
-        # Kept: llama.cpp calls it as long as there is a process.
+        # Kept alive, because llama.cpp may call it until the process ends.
         self._quiet = llama_cpp.llama_log_callback(lambda *_: None)
         llama_cpp.llama_log_set(self._quiet, None)
         options = llama_cpp.llama_model_default_params()
@@ -50,7 +50,7 @@ class Decoder:
         self._tokens = rng.integers(0, self._n_vocab, n_tokens)
 
     def rows(self, width: int) -> list[int]:
-        """Hashes of all rows of logits."""
+        """Return hashes of all rows of logits."""
         llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self._context), True)
         hashes = []
         for start in range(0, len(self._tokens), width):
@@ -71,7 +71,7 @@ class Decoder:
 
 
 def groups(decoder: Decoder) -> list[list[int]]:
-    """Widths by their bits."""
+    """Return the widths, grouped by equal bits."""
     found: list[tuple[list[int], list[int]]] = []
     for width in WIDTHS:
         rows = decoder.rows(width)
@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("models", nargs="+", help="GGUF files")
     parser.add_argument("-kv", choices=KV_TYPES, default="q8_0", help="type of the KV memory")
     parser.add_argument("-n", type=int, default=64, help="tokens (64)")
-    parser.add_argument("--plain", action="store_true", help="weights as they are in the file")
+    parser.add_argument("--plain", action="store_true", help="do not repack weights")
     parser.add_argument("-ngl", type=int, default=0, help="layers on the GPU, -1: all (0)")
     arguments = parser.parse_args(argv)
     for model in arguments.models:

@@ -1,4 +1,4 @@
-"""What is asked in `bench_history.py`: series of requests that resemble each other."""
+"""Requests of `bench_history.py`: series that resemble each other."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from agent import FILES
 
 Ask = Callable[[list[dict[str, str]], dict[str, Any], str], str]
-"""Sends a conversation, with further fields of the request, and returns the answer. The text names
-the part of the series."""
+"""Sends a conversation with further request fields, and returns the answer. The string names the
+part of the series."""
 
 _DATA = Path(__file__).parents[1] / "tests" / "data"
 
@@ -47,7 +47,7 @@ _COMPLAINTS = (
 
 
 def extractions() -> Iterator[tuple[list[dict[str, str]], dict[str, Any]]]:
-    """24 letters, of which the same fields are to be written as JSON."""
+    """Yield 24 letters from which the same fields are extracted as JSON."""
     system = "Extract the order from the customer's letter as JSON."
     form = {"type": "json_schema", "json_schema": {"name": "order", "schema": SCHEMA}}
     for i in range(24):
@@ -82,7 +82,7 @@ _QUESTIONS = (
 
 
 def questions() -> Iterator[tuple[list[dict[str, str]], dict[str, Any]]]:
-    """Six questions, each in four wordings: all first ones, all second ones, and so on."""
+    """Yield six questions in four wordings each: first all in the first wording, and so on."""
     for wording in range(4):
         for one in _QUESTIONS:
             yield [{"role": "user", "content": one[wording]}], {}
@@ -105,8 +105,8 @@ _ORDERS: tuple[tuple[str, str], ...] = (
 
 
 def agent(ask: Ask) -> None:
-    """Twenty turns over one repository: ten orders in a conversation, then a conversation anew for
-    the same orders, as after a restart. Each turn shows the file that it is about."""
+    """Take twenty turns in one repository: ten orders in a conversation, then the same orders in a
+    new conversation, as after a restart. Each turn contains its file."""
     for part, wording in (
         ("first time", "{order}"), ("again", "Please go on with this file. {order}"),
     ):  # fmt: skip
@@ -120,20 +120,20 @@ def agent(ask: Ask) -> None:
 
 
 def extract(ask: Ask) -> None:
-    """A batch of 24 extractions with one schema."""
+    """Extract from 24 letters with one schema."""
     for i, (messages, fields) in enumerate(extractions()):
         ask(messages, fields, "first 4" if i < 4 else "others")
 
 
 def rephrase(ask: Ask) -> None:
-    """Questions, then the same ones in other words."""
+    """Ask questions, then the same questions in other words."""
     for i, (messages, fields) in enumerate(questions()):
         ask(messages, fields, "first time" if i < len(_QUESTIONS) else "again")
 
 
 def subjects(ask: Ask) -> None:
-    """Six subjects that have little in common, of the conversations of tests/data/questions.jsonl,
-    four of each: the session changes its subject five times."""
+    """Ask about six different subjects, with four conversations each from
+    tests/data/questions.jsonl. The session changes its subject five times."""
     lines = map(json.loads, (_DATA / "questions.jsonl").read_text().splitlines())
     asked: dict[str, list[Any]] = {}
     for one in lines:

@@ -1,4 +1,4 @@
-"""A hybrid model of real size, with random weights: the layers of a Qwen3.5 with 0.8 B weights."""
+"""A hybrid model of real size with random weights: the layers of Qwen3.5 0.8B."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WIDTH, N_INNER, N_LAYERS, ATTENTION_EVERY = 1024, 3584, 24, 4
 N_HEADS, N_KV_HEADS, HEAD_SIZE = 8, 2, 256
 DELTA_HEADS, DELTA_SIZE, KERNEL = 16, 128, 4
 N_VOCAB, EOS = 2048, 2
-"""The vocabulary is small: a real one would only make the file larger."""
+"""The vocabulary is small, because a real one would only make the file larger."""
 
 
 def write(path: Path) -> Path:

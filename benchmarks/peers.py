@@ -1,6 +1,6 @@
 """Ways to continue a prompt greedily, each with a fixed setting: this package, llama-cpp-python,
-and llama.cpp's own programs. All have as many layers on the GPU, the same type of KV memory, and
-the same attention."""
+and llama.cpp's own programs. All have the same number of layers on the GPU, type of KV memory, and
+attention."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from specllama import SpecSession
 from specllama.bench.llama_server import draft_lengths, model_flags, serving, spec_types
 
 PROGRAMS = ("llama-server", "llama-speculative-simple")
-"""Those of llama.cpp's that take part."""
+"""Programs of llama.cpp that take part."""
 
 KV_TYPES = {"f16": llama_cpp.GGML_TYPE_F16, "q8_0": llama_cpp.GGML_TYPE_Q8_0}
 
 _LOOKUPS = (2, 10)
 _N_ATTEMPTS = 5
-"""Of llama-speculative-simple, which ends now and then without having said how long it took."""
+"""Attempts with llama-speculative-simple, which sometimes ends without printing its time."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What all have in common.
+    """The common settings.
 
     Attributes:
         model, draft_model: GGUF files; None: no draft model.
-        n_threads: Threads, of both models.
-        n_gpu_layers: Layers of both on the GPU; 0: no GPU takes part, -1: all that fit.
+        n_threads: Threads of both models.
+        n_gpu_layers: Layers of both models on the GPU; 0: do not use a GPU, -1: all that fit.
         n_ctx: Tokens of context.
         kv_type: Type of the KV memory, a key of KV_TYPES.
-        flash: Whether attention is flash attention.
-        programs: Where llama.cpp's programs are; None: without them.
+        flash: Whether to use flash attention.
+        programs: Folder of llama.cpp's programs; None: without them.
     """
 
     model: str
@@ -65,10 +65,10 @@ class Run:
     """A continuation.
 
     Attributes:
-        tokens: Its token ids; None where the program does not tell.
-        n_timed: Tokens that took `seconds`: those that came later than the first token.
-        seconds: Their time.
-        whole_seconds: Time of all tokens and of the prompt; None where the program does not tell.
+        tokens: Its token ids; None if the program does not tell them.
+        n_timed: Tokens after the first.
+        seconds: Time of the timed tokens.
+        whole_seconds: Time of the prompt and all tokens; None if the program does not tell it.
     """
 
     tokens: list[int] | None
@@ -86,9 +86,9 @@ class Setting:
     """One way to continue prompts.
 
     Attributes:
-        peer: Whose it is.
-        name: The setting, among those of this peer.
-        open: Makes ready, and cleans up afterwards.
+        peer: Name of the peer.
+        name: Name of the setting, unique for the peer.
+        open: Opens it, and cleans up afterwards.
     """
 
     peer: str
@@ -97,7 +97,7 @@ class Setting:
 
 
 def ours(job: Job) -> list[Setting]:
-    """Return this package: plain, and planned over n-grams, or over these and the draft model."""
+    """Return this package's settings: plain, with n-grams, and with n-grams and the draft model."""
     drafts = {"plain": None, "ngram": "ngram"}
     if job.draft_model is not None:
         drafts["cascade"] = job.draft_model
@@ -108,7 +108,7 @@ def ours(job: Job) -> list[Setting]:
 
 
 def peers(job: Job) -> list[Setting]:
-    """Return all settings of all peers that can be had."""
+    """Return all settings of all available peers."""
     lookup = "llama-cpp-python lookup"
     settings = [Setting("llama-cpp-python plain", "", lambda: _llama(job, 0))]
     settings += [Setting(lookup, str(n), lambda n=n: _llama(job, n)) for n in _LOOKUPS]
@@ -129,7 +129,7 @@ def peers(job: Job) -> list[Setting]:
 
 
 def _timed(tokens: Iterable[int]) -> Run:
-    """Take all tokens, by a clock on the wall from the first to the last: Python's time counts."""
+    """Time all tokens by the wall clock, so that Python's time counts."""
     taken: list[int] = []
     start = time.perf_counter()
     first = 0.0
@@ -171,13 +171,13 @@ def _llama(job: Job, n_draft: int) -> Iterator[Continue]:
         type_k=KV_TYPES[job.kv_type],
         type_v=KV_TYPES[job.kv_type],
         draft_model=LlamaPromptLookupDecoding(num_pred_tokens=n_draft) if n_draft else None,
-        logits_all=n_draft > 0,  # or a prompt of more than n_batch tokens does not fit with drafts
+        logits_all=n_draft > 0,  # drafts need this for prompts of more than n_batch tokens
         verbose=False,
     )
 
     def run(prompt: Prompt, n_tokens: int) -> Run:
         def tokens() -> Iterator[int]:
-            generated = llama.generate([*prompt.tokens], temp=0.0)  # it clears what it is given
+            generated = llama.generate([*prompt.tokens], temp=0.0)  # it clears the list
             for token in itertools.islice(generated, n_tokens):
                 yield token
                 if token == llama.token_eos():
@@ -200,13 +200,13 @@ def _flags(job: Job) -> list[str]:
 
 @contextmanager
 def _server(job: Job, flags: Iterable[str]) -> Iterator[Continue]:
-    """llama-server, started anew: some of its drafters remember earlier requests."""
+    """Start a new llama-server, because some of its drafters remember earlier requests."""
     assert job.programs is not None
     with serving(job.programs / "llama-server", [*_flags(job), *flags], n_slots=1) as server:
 
         def run(prompt: Prompt, n_tokens: int) -> Run:
             start = time.perf_counter()
-            # What begins like the prompt before is taken from there, as everybody else does.
+            # The prompt cache stays on, as in all other peers.
             answer = server.complete(prompt.tokens, n_tokens)
             whole_seconds = time.perf_counter() - start
             return Run(answer.tokens, answer.n_timed, answer.seconds, whole_seconds)
@@ -216,7 +216,7 @@ def _server(job: Job, flags: Iterable[str]) -> Iterator[Continue]:
 
 @contextmanager
 def _simple(job: Job, flags: Iterable[str]) -> Iterator[Continue]:
-    """llama-speculative-simple, once for every prompt; it does not tell its tokens."""
+    """Run llama-speculative-simple once for every prompt. It does not tell its token ids."""
     assert job.programs is not None
     assert job.draft_model is not None
     command = [str(job.programs / "llama-speculative-simple"), *_flags(job), *flags]

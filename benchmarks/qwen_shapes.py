@@ -1,5 +1,5 @@
-"""Models of Qwen2.5's shapes and of Q4_K_M's weight types, with random weights and no vocabulary:
-decodes take as long as those of the real files, whose weights are many gigabytes to fetch.
+"""Models with Qwen2.5's shapes and Q4_K_M's weight types, random weights and no vocabulary.
+Decodes take as long as with the real files, whose weights are many gigabytes to download.
 
     python benchmarks/qwen_shapes.py 7b|1.5b OUT.gguf
 """
@@ -20,9 +20,9 @@ N_VOCAB = 151936
 HEAD_SIZE = 128
 BLOCK_BYTES = {Type.Q4_K: 144, Type.Q6_K: 210}
 SCALES_AT = {Type.Q4_K: (0, 2), Type.Q6_K: (208,)}
-"""Where a block's float scales are; other bytes may be any."""
+"""Byte offsets of a block's float scales; the other bytes may have any value."""
 N_BLOCKS = 4096
-"""That are drawn; they come again and again."""
+"""Number of random blocks, which are repeated to fill a matrix."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class QwenShape:
         return path
 
     def _weights(self, kind: Type) -> NDArray[np.uint8]:
-        """Bytes for the largest matrix; the scales keep sums in the range of half floats."""
+        """Return bytes for the largest matrix. The scales keep sums in the range of half floats."""
         drawn = np.random.default_rng(0).integers(
             0, 256, (N_BLOCKS, BLOCK_BYTES[kind]), dtype=np.uint8
         )
@@ -97,7 +97,7 @@ QWEN_SHAPES = {
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="Writes a model of a shape.")
+    parser = argparse.ArgumentParser(description="Write a model of a given shape.")
     parser.add_argument("shape", choices=QWEN_SHAPES)
     parser.add_argument("file", type=Path)
     arguments = parser.parse_args(argv)

@@ -1,4 +1,4 @@
-"""Models of a shape, with random weights: a layer takes as long to decode as a real one's."""
+"""Models of given shapes with random weights. A layer takes as long to decode as a real one."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from gguf import GGMLQuantizationType as Type
 N_VOCAB = 2048
 N_CTX = 8192
 MOST_WEIGHTS = 700_000_000
-"""Of all layers: as many as a real model has take long to write, and no kernel knows the others."""
+"""Weights of all layers at most. A file with all layers of a real model would take long to write,
+and the time of a layer does not depend on the others."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes of a llama's layers.
+    """Sizes of a Llama model's layers.
 
     Attributes:
         n_heads: Attention heads.
         n_kv_heads: Heads of keys and values.
-        head_size: Numbers of a head.
-        width: Numbers of a token's state.
-        n_inner: Numbers inside the feed-forward part.
+        head_size: Numbers in a head.
+        width: Numbers in a token's state (embedding length).
+        n_inner: Inner width of the feed-forward network.
     """
 
     n_heads: int

@@ -1,5 +1,5 @@
-"""Rounds in which trees of drafts are verified, by arithmetic: what a text will be is known, and
-what drafters would say at each of its positions."""
+"""Simulated rounds that verify trees of drafts. The text is known, and so are the drafters' guesses
+at each of its positions."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from specllama._core import Source
 from specllama._core.plan import Evidence, NGramFollower, PlannedRound, Planner
 from specllama.simulate import MAX_DRAFT, Curve
 
-SECOND = 0.05  # of a plain decode, as the planner is told
-WRONG = -1  # a token that is in no text
+SECOND = 0.05  # seconds of a plain decode, as the planner sees it
+WRONG = -1  # a token that no text contains
 
 
 class Guess(NamedTuple):
-    """A token that a drafter proposes, and what it says of it."""
+    """A token that a drafter proposes, and its evidence."""
 
     token: int
     evidence: Evidence
 
 
 class Node(NamedTuple):
-    """A guess, and behind which node of its tree it stands; -1: behind the text so far."""
+    """A guess, and its parent in the tree; -1: it follows the text so far."""
 
     token: int
     evidence: Evidence
@@ -33,7 +33,7 @@ class Node(NamedTuple):
 
 @dataclass
 class Tree:
-    """Nodes of which the first n_trunk are a chain."""
+    """Nodes. The first n_trunk of them are a chain."""
 
     nodes: list[Node]
     n_trunk: int
@@ -61,7 +61,7 @@ class Tree:
         )
 
     def join(self, other: Tree, siblings: int) -> None:
-        """Add what another has that leaves this one, as far as so many siblings allow."""
+        """Add the other tree's nodes that this one lacks, up to so many siblings per position."""
         where = {-1: -1}
         for at, node in enumerate(other.nodes):
             if node.parent not in where:
@@ -76,7 +76,7 @@ class Tree:
             where[at] = same
 
     def walk(self, text: Sequence[int], rows: set[int]) -> list[int]:
-        """Those of the rows that are right, each the child of the one before."""
+        """Return the rows that are right, each the child of the one before."""
         path: list[int] = []
         for token in text:
             at = self.child(path[-1] if path else -1, token)
@@ -86,8 +86,8 @@ class Tree:
         return path
 
     def hear(self, planned: PlannedRound, offer: int, heard: Sequence[int]) -> int:
-        """Notify a round of what the target made of the alternatives; return how many tokens of the
-        trunk are right."""
+        """Tell a round which alternatives were right. Return how many tokens of the trunk are
+        right."""
         last, n_right = -1, 0
         for token in heard:
             right = self.child(last, token)
@@ -103,13 +103,13 @@ class Tree:
 
 @dataclass
 class Script:
-    """A text and what its drafters say.
+    """A text and its drafters' guesses.
 
     Attributes:
-        matches: [i]: what the n-gram drafter has at position i; empty trees without one.
-        model: [i]: a draft model's guesses at position i when all before it is right, the likeliest
-            first; empty without one.
-        step: What a step of the draft model takes, in plain decodes.
+        matches: [i]: The n-gram drafter's tree at position i; empty trees: without this drafter.
+        model: [i]: A draft model's guesses at position i if all tokens before it are right, the
+            likeliest first; empty: without a draft model.
+        step: Time of a step of the draft model, in plain decodes.
     """
 
     n_prompt: int
@@ -120,8 +120,8 @@ class Script:
 
 
 def catching_up(curve: Curve, n: int) -> float:
-    """What n tokens that a draft model has not seen add to its step, in steps: as wide decodes cost
-    on this machine, and beyond the curve as its last rows do."""
+    """Return the cost that n unseen tokens add to a draft model's step, in steps: from the curve,
+    and beyond it at the average cost of a row of its widest decode."""
     widest = len(curve) - 1
     wide = float(curve[min(n, widest)] - curve[0])
     return wide + max(n - widest, 0) * float(curve[widest]) / (widest + 1)
@@ -140,9 +140,9 @@ def n_gram_trees(prompt: list[int], text: list[int], siblings: int, longest: int
 
 
 def drawn_script(n: int, edges: Sequence[float], step: float, rng: np.random.Generator) -> Script:
-    """A text for whose tokens a draft model's first, second and third guess is right so often: on
-    average, since it is sure of some (its probabilities are right, and vary as Beta(3 e, 3 (1 - e))
-    does)."""
+    """Draw a text for which a draft model's first, second and third guess are right at the rates
+    `edges` on average. Its probabilities are exact, and that of the first guess varies as
+    Beta(3 e, 3 (1 - e))."""
     first = rng.beta(3 * edges[0], 3 * (1 - edges[0]), n)
     later = np.array(edges[1:]) / (1 - edges[0])
     chances = np.column_stack([first, (1 - first)[:, None] * later])
@@ -159,7 +159,7 @@ def drawn_script(n: int, edges: Sequence[float], step: float, rng: np.random.Gen
 
 
 def planned_time(script: Script, planner: Planner, curve: Curve, siblings: int) -> float:
-    """What rounds take in which the planner decides, in plain decodes; 1 sibling: chains."""
+    """Return the time of a text's planned rounds, in plain decodes; 1 sibling: chains."""
     regime = planner.begin(0.0, script.n_prompt)
     text = script.text
     time, i, again, seen = 0.0, 0, 0, -script.n_prompt
@@ -199,7 +199,7 @@ def planned_time(script: Script, planner: Planner, curve: Curve, siblings: int) 
                 seen = i + len(chain)
             n_own = len(chain)
             if n_own and _tokens(trunk[:n_own]) == _tokens(chain):
-                chain += trunk[n_own:]  # what the copy has behind the same tokens
+                chain += trunk[n_own:]  # the copy's tokens after these
             rest = len(chain) - n_own
             if n_own:
                 own = Tree.around(chain)
@@ -243,7 +243,7 @@ def _tokens(guesses: Sequence[Guess]) -> list[int]:
 
 
 def fixed_rounds(script: Script, most: int) -> int:
-    """How many rounds verify the text with the n-gram drafter's first nodes, so many."""
+    """Count the rounds that verify the text with at most `most` nodes of the n-gram drafter."""
     rounds = i = 0
     while i < len(script.text):
         tree = script.matches[i]
