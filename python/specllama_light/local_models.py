@@ -1,5 +1,5 @@
-"""The GGUF files that are on this machine already, in the caches of huggingface_hub, llama.cpp and
-LM Studio. Nothing is said of what is in them: see `specllama.model.found`."""
+"""The GGUF files in this machine's caches of huggingface_hub, llama.cpp and LM Studio, and Ollama's
+models. `specllama.model.found` reads their contents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-# Next to models there are files that are no models: image encoders, statistics, and heads.
+# Folders of models also contain image encoders, statistics, and heads.
 _HEADS = ("mtp-", "eagle3-", "dflash-", "dspark-")
 _PROJECTOR = "mmproj"
 _NOT_MODELS = (_PROJECTOR, "imatrix", *_HEADS)
@@ -21,8 +21,8 @@ PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})(\.gguf)", re.IGNORECASE)
 
 
 def caches() -> list[Path]:
-    """Return where huggingface_hub, llama.cpp and LM Studio keep models, by their own rules. What
-    lies in a home that is not known is left out."""
+    """Return the folders in which huggingface_hub, llama.cpp and LM Studio keep models, by their
+    own rules. Folders in an unknown home directory are left out."""
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     hub = os.path.join(os.environ.get("HF_HOME") or os.path.join(cache, "huggingface"), "hub")
     places = (
@@ -36,7 +36,7 @@ def caches() -> list[Path]:
 
 
 def ollama_folders() -> list[Path]:
-    """Return where Ollama keeps models, by its own rules."""
+    """Return the folders in which Ollama keeps models, by its own rules."""
     places = (os.environ.get("OLLAMA_MODELS") or "~/.ollama/models", _OLLAMA_SERVICE)
     return [Path(one) for one in map(os.path.expanduser, places) if not one.startswith("~")]
 
@@ -63,8 +63,8 @@ def ollama_models(folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:
 
 
 def files(folders: Sequence[Path]) -> Iterator[Path]:
-    """Yield the GGUF files below the folders, each once: of a split model the first part, of a file
-    with several names the first name. What cannot be read is passed over."""
+    """Yield the GGUF files in the folders and their subfolders, each once: the first part of a
+    split model, the first name of a file with several names. Unreadable ones are skipped."""
     seen: set[str] = set()
     for folder in folders:
         for place, below, names in os.walk(folder):
@@ -77,21 +77,21 @@ def files(folders: Sequence[Path]) -> Iterator[Path]:
 
 
 def is_first_gguf(file: str) -> bool:
-    """Whether it is a GGUF file, and the first part if it is split."""
+    """Return whether it is a GGUF file, and the first part if it is split."""
     part = PART.fullmatch(file)
     return file.lower().endswith(".gguf") and (part is None or int(part[2]) == 1)
 
 
 def is_head(file: str) -> bool:
-    """Whether its name says that it only drafts for a model next to it."""
+    """Return whether its name is that of a head, which drafts for a model in the same folder."""
     return any(word in file.rsplit("/", 1)[-1].lower() for word in _HEADS)
 
 
 def is_projector(file: str) -> bool:
-    """Whether its name says that it is the projector with which a model sees or hears."""
+    """Return whether its name is that of a projector (image or sound encoder)."""
     return is_first_gguf(file) and _PROJECTOR in file.rsplit("/", 1)[-1].lower()
 
 
 def is_beside_models(file: str) -> bool:
-    """Whether its name says that it is no model by itself."""
+    """Return whether its name is that of a file which is not a model by itself."""
     return any(word in file.rsplit("/", 1)[-1].lower() for word in _NOT_MODELS)
