@@ -9,8 +9,8 @@ their attention and feed-forward output projections are zeros, and their other w
 With --embedding N, the vector of every token has this length, with zeros at its end, which stay
 zeros. All products are computed, but the new ones do not change a result.
 
-The rows of a small model are short, for which kernels for a single token are slow. To cost as much
-as a real model, it needs all three.
+The rows of a small model are short, and kernels for a single token are slow on short rows. To cost
+as much as a real model, it needs all three.
 
 Weights are stored as --type; those that already have this type are copied bit for bit. Metadata are
 kept, except name, file type and sizes, and, with a longer embedding, values that depend on it. Only

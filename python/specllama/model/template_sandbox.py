@@ -34,7 +34,7 @@ _LEFT_OUT = (
     "batch", "center", "filesizeformat", "pprint", "random", "slice", "striptags", "urlize",
     "wordwrap", "xmlattr",
 )  # fmt: skip
-"""Filters that no chat template needs, and each of which would need a limit of its own."""
+"""Filters that no chat template needs. Each would need its own limit."""
 _OF_ANY_SIZE = frozenset((
     "abs", "attr", "count", "d", "default", "first", "float", "int", "items", "last", "length",
     "list", "map", "reject", "rejectattr", "reverse", "round", "select", "selectattr",

@@ -180,7 +180,7 @@ class _Ending:
 
     Args:
         mark: The text after the value; the blanks at its beginning may be missing.
-        followers: The characters of which one follows the mark.
+        followers: The characters that may follow the mark.
     """
 
     def __init__(self, mark: str, followers: str) -> None:
@@ -223,7 +223,7 @@ class _LooseEnding:
     brackets and quotation marks.
 
     Args:
-        followers: The characters of which one follows the value.
+        followers: The characters that may follow the value.
         quote: A further quotation mark.
     """
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 _LONGEST = 10_000
-"""Most characters of a part of a schema that is checked by itself."""
+"""Longer parts of a schema (in characters) are not checked and count as unsupported."""
 
 
 def complaint(text: str) -> str:

@@ -16,8 +16,8 @@ _MOST = 128
 
 
 def are_disjoint(schemas: Sequence[Any], reader: Reader) -> bool:
-    """Return whether no value can follow two of the schemas, as far as their types, their
-    constants, or the constants of a required property show."""
+    """Return whether no value can follow two of the schemas. Only their types, their constants, and
+    the types and constants of required properties are compared."""
     read = [reader.followed(one) for one in schemas]
     constants = [_constants(one) for one in read]
     if None not in constants:

@@ -46,8 +46,9 @@ def with_named_properties(
 def with_counted_properties(
     schema: Mapping[str, Any], reader: Reader
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return a schema of objects, and alternatives of which one must also hold. Together they allow
-    the numbers of properties given by minProperties and maxProperties.
+    """Return a schema of objects, and alternatives, which may be empty. An object must follow the
+    schema and one of the alternatives. Together they enforce minProperties and maxProperties,
+    unless that needs too many alternatives.
 
     llguidance counts properties only if all listed ones are required. So each alternative requires
     some of the optional properties and forbids others.
