@@ -21,7 +21,7 @@ from folders import ROOT
 from prompts import PROMPTS, most_tokens
 from scripted_model import write_scripted_model
 from serving import serve
-from session_options import EXACT, FIXED
+from session_options import EXACT, FIXED, Open, believe_wide_decodes_are_free
 from specllama import SpecSession
 from specllama.session import BUNDLED_MODEL
 
@@ -68,6 +68,19 @@ def open_session(request: pytest.FixtureRequest) -> Iterator[Callable[..., SpecS
             return opened.enter_context(SpecSession(target=server.url, draft=draft, **given))
 
         yield open_served if getattr(request, "param", "here") == "served" else open_here
+
+
+@pytest.fixture
+def open_planned(open_session: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
+    """Opens planned sessions that draft from the start, whatever decodes cost on this machine."""
+    monkeypatch.setenv("SPECLLAMA_CACHE", str(cache := tmp_path / "cache"))
+
+    def open_one(*models: Any, **options: Any) -> SpecSession:
+        open_session(*models, spec_length="auto", **options).close()
+        believe_wide_decodes_are_free(cache)
+        return open_session(*models, spec_length="auto", **options)
+
+    return open_one
 
 
 SERVERS = {"n_ctx", "n_batch", "kv_type", "flash_attn", "exact", "cache_ram"}

@@ -121,16 +121,6 @@ def test_json_text_follows_its_schema(open_session: Open, schema: Any) -> None:
         assert value["kind"] in ("file", "folder")
 
 
-def test_an_empty_schema_gives_any_json(open_session: Open) -> None:
-    session = open_session()
-    for seed in range(10):
-        generation = session.generate(
-            "x = ", json_schema={}, temperature=1.0, seed=seed, max_tokens=200
-        )
-        if generation.finish_reason == "stop":
-            json.loads(generation.text)
-
-
 def test_a_text_that_the_grammar_cannot_continue_finishes_with_stop(open_session: Open) -> None:
     """Also where the token that ends a text is forbidden."""
     session = open_session()

@@ -190,14 +190,14 @@ def test_a_loaded_state_continues_with_block_drafts(tmp_path: Path, open_session
 
 
 def test_planned_drafts_of_a_perfect_block_drafter_are_all_accepted(
-    tmp_path: Path, open_session: Open
+    tmp_path: Path, open_session: Open, open_planned: Open
 ) -> None:
     target, drafter = counting_pair(tmp_path)
-    session = open_session(target, drafter, spec_length="auto")
+    session = open_planned(target, drafter)
     without = open_session(target, None)
-    for prompt in (PROMPT, [1, 5, 6]):
+    for prompt in ([1, 5, 6], PROMPT):
         generation = session.generate(prompt, max_tokens=150, **NO_END)
         assert generation.tokens == without.generate(prompt, max_tokens=150, **NO_END).tokens
         assert generation.stats.drafter_errors == 0
-    drafted, accepted = generation.stats.by_drafter["model"]
-    assert drafted == accepted
+        drafted, accepted = generation.stats.by_drafter["model"]
+        assert drafted == accepted > 0

@@ -222,16 +222,16 @@ def test_head_states_are_reused_for_the_next_request(
 
 
 def test_planned_drafts_of_a_perfect_head_are_all_accepted(
-    perfect_pair: dict[str, Any], open_session: Open
+    perfect_pair: dict[str, Any], open_session: Open, open_planned: Open
 ) -> None:
     """Next to n-grams, at any draft length: its drafts change no token and are counted as its
     own."""
-    session = open_session(**perfect_pair, spec_length="auto")
+    session = open_planned(**perfect_pair)
     without = open_session(perfect_pair["model"], None)
     generation = session.generate([1, 5, 6], max_tokens=150, **NO_END)
     assert generation.tokens == without.generate([1, 5, 6], max_tokens=150, **NO_END).tokens
     drafted, accepted = generation.stats.by_drafter["model"]
-    assert drafted == accepted
+    assert drafted == accepted > 0
     assert generation.stats.drafter_errors == 0
 
 

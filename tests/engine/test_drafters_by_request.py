@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from prompts import PROMPTS
-from session_options import Open, believe_wide_decodes_are_free
+from session_options import Open
 from specllama import ArgumentError, SpecSession
 from specllama.session import BUNDLED_DRAFT
 
@@ -21,22 +20,12 @@ ALLOWED: dict[str, set[str]] = {
 
 
 @pytest.fixture(params=["planned", "fixed", "trees"])
-def session(
-    request: pytest.FixtureRequest,
-    open_session: Open,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> SpecSession:
+def session(request: pytest.FixtureRequest, open_session: Open, open_planned: Open) -> SpecSession:
     """A draft model and n-grams. Only trees use all of them in every round."""
-    options: dict[str, Any] = {"n_seq": 2}
     if request.param == "planned":
-        monkeypatch.setenv("SPECLLAMA_CACHE", str(tmp_path))
-        options["spec_length"] = "auto"
-        open_session(draft=BUNDLED_DRAFT, **options).close()
-        believe_wide_decodes_are_free(tmp_path)
-    if request.param == "trees":
-        options["spec_tree"] = 2
-    return open_session(draft=BUNDLED_DRAFT, **options)
+        return open_planned(draft=BUNDLED_DRAFT, n_seq=2)
+    options = {"spec_tree": 2} if request.param == "trees" else {}
+    return open_session(draft=BUNDLED_DRAFT, n_seq=2, **options)
 
 
 def used(generation: Any) -> set[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,10 @@ import pytest
 from prompts import PROMPTS, most_tokens
 from random_model import write_dense
 from reference_sampler import OFF, kept_probabilities, sampler
-from session_options import believe_wide_decodes_are_free
-from specllama import ArgumentError, ModelError, SpecSession
+from session_options import Open
+from specllama import ArgumentError, ModelError
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
 
-Open = Callable[..., SpecSession]
 SOME = ("module", "english", "json", "counting", "accents", "one token")
 
 
@@ -69,27 +67,12 @@ def test_a_round_of_several_tokens_streams_each_as_a_chunk(open_session: Open) -
     assert generation.stats.rounds < 60
 
 
-@pytest.fixture
-def open_planned(
-    open_session: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[Any], SpecSession]:
-    """Opens a planned session that drafts from the start, whatever decodes cost on this machine."""
-    monkeypatch.setenv("SPECLLAMA_CACHE", str(tmp_path))
-
-    def open_one(draft: Any) -> SpecSession:
-        open_session(draft=draft, spec_length="auto").close()
-        believe_wide_decodes_are_free(tmp_path)
-        return open_session(draft=draft, spec_length="auto")
-
-    return open_one
-
-
 @pytest.mark.parametrize("draft", ["ngram", BUNDLED_DRAFT])
 def test_planned_drafts_change_no_greedy_token(
-    open_session: Open, open_planned: Callable[[Any], SpecSession], draft: Any
+    open_session: Open, open_planned: Open, draft: Any
 ) -> None:
     """Measured times decide how much is drafted."""
-    plain, planned = open_session(draft=None), open_planned(draft)
+    plain, planned = open_session(draft=None), open_planned(draft=draft)
     drafted = 0
     for name, prompt in PROMPTS.items():
         n = most_tokens(plain, prompt, 150)
@@ -113,9 +96,9 @@ def test_planned_drafts_change_no_sampled_token_and_stats_add_up(open_session: O
         assert sum(accepted for _, accepted in stats.by_drafter.values()) == stats.accepted
 
 
-def test_matches_draft_next_to_a_draft_model(open_planned: Callable[[Any], SpecSession]) -> None:
+def test_matches_draft_next_to_a_draft_model(open_planned: Open) -> None:
     """The draft model is the target itself, which never pays. Matches and n-grams still draft."""
-    session = open_planned(BUNDLED_MODEL)
+    session = open_planned(draft=BUNDLED_MODEL)
     drafted = 0
     for prompt in itertools.islice(PROMPTS.values(), 12):
         by_drafter = session.generate(prompt, max_tokens=120).stats.by_drafter

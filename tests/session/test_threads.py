@@ -57,11 +57,14 @@ def test_a_stream_of_another_thread_is_not_replaced(open_session: Open) -> None:
 
 def test_a_dropped_stream_of_another_thread_has_ended(open_session: Open) -> None:
     session = open_session()
-    thread = threading.Thread(target=lambda: next(session.stream(PROMPT)))
+    expected = session.generate(PROMPT, max_tokens=5).tokens
+    begun = []
+    thread = threading.Thread(target=lambda: begun.append(next(session.stream(PROMPT)).token))
     thread.start()
     thread.join()
     gc.collect()
-    assert len(session.generate("x", max_tokens=5).tokens) == 5
+    assert begun == expected[:1]
+    assert session.generate(PROMPT, max_tokens=5).tokens == expected  # not BusyError
 
 
 def test_a_stream_can_be_closed_while_another_thread_works(open_session: Open) -> None:

@@ -7,12 +7,21 @@ import random
 import re
 from typing import Any
 
-from llguidance import LLMatcher, LLTokenizer
+from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 from specllama import ArgumentError
 from specllama.requests.schema.grammar import schema_grammar
 from specllama.requests.schema.schema_grammar import SchemaGrammar
 
 _TOKENIZER = LLTokenizer("byte")
+_LIMITS = LLParserLimits(
+    max_items_in_row=5000,
+    initial_lexer_fuel=1_000_000,
+    step_lexer_fuel=200_000,
+    step_max_items=200_000,
+    max_lexer_states=250_000,
+    max_grammar_size=500_000,
+)
+"""Those of the core."""
 _ENDS = [ord(one) for one in '"}]0e,:t']
 """Bytes that lead to an end sooner, the best first."""
 
@@ -40,17 +49,23 @@ def of_lark(text: str) -> str:
     return LLMatcher.grammar_from_lark(text)
 
 
+def matcher_of(grammar: str) -> LLMatcher:
+    matcher = LLMatcher(_TOKENIZER, grammar, log_level=0, limits=_LIMITS)
+    assert not matcher.is_error(), matcher.get_error()
+    return matcher
+
+
 def accepts(grammar: str, text: str) -> bool:
     """Return whether a grammar allows a whole text."""
-    matcher, tokens = LLMatcher(_TOKENIZER, grammar, log_level=0), list(text.encode())
+    matcher, tokens = matcher_of(grammar), list(text.encode())
+    n = matcher.try_consume_tokens(tokens)
     assert not matcher.is_error(), matcher.get_error()
-    return matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting()
+    return n == len(tokens) and matcher.is_accepting()
 
 
 def longest(grammar: str, text: str) -> int:
     """Return how many bytes of a text a grammar accepts as a whole text (-1: not even 0)."""
-    matcher, data = LLMatcher(_TOKENIZER, grammar, log_level=0), text.encode()
-    assert not matcher.is_error(), matcher.get_error()
+    matcher, data = matcher_of(grammar), text.encode()
     n = matcher.try_consume_tokens(list(data))
     while n >= 0:
         matcher.reset()
@@ -68,7 +83,7 @@ def allows(schema: Any, value: Any) -> bool:
 def drawn(grammar: str, seed: int, most: int = 3000) -> bytes | None:
     """Return a random text that a grammar allows; a long one ends as soon as possible. None if it
     has not ended after `most` bytes."""
-    rng, matcher, text = random.Random(seed), LLMatcher(_TOKENIZER, grammar, log_level=0), b""
+    rng, matcher, text = random.Random(seed), matcher_of(grammar), b""
     while len(text) < most and not matcher.is_stopped():
         is_long = len(text) > 150
         mask = matcher.compute_logit_bias()
@@ -84,6 +99,7 @@ def drawn(grammar: str, seed: int, most: int = 3000) -> bytes | None:
             byte = ord('"')
         matcher.consume_token(byte)
         text += bytes([byte])
+    assert not matcher.is_error(), matcher.get_error()
     return text if matcher.is_stopped() else None
 
 

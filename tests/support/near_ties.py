@@ -48,6 +48,14 @@ def tie(plain: Generation, tokens: list[int], temperature: float = 0.0) -> float
     return abs(distance)
 
 
+def logprob_differences(a: Generation, b: Generation) -> list[float]:
+    """Return the differences of the log-probabilities of two runs' tokens, up to their first
+    different token."""
+    n = first_difference(a.tokens, b.tokens)
+    pairs = zip(a.logprobs[:n], b.logprobs[:n], strict=n is not None)
+    return [abs(one.logprob - other.logprob) for one, other in pairs]
+
+
 WIDTHS = (1, 2, 4, 5)
 """Tokens of a decode: rounds of up to four drafted tokens."""
 
