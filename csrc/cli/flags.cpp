@@ -84,6 +84,12 @@ std::vector<Flag> own_flags() {
              set(&Options::file)),
         flag("-sys --system-prompt", "TEXT", "system message, for models with a chat template",
              set(&Options::system)),
+        flag("--image --audio", "FILE",
+             "image or sound to put before the prompt, for a vision or audio model (-mm) with a "
+             "chat template; may be repeated",
+             [](Options& o, const std::string& v) {
+                 read_value({"image"}, v, o.media.emplace_back());
+             }),
         flag("-no-cnv --no-conversation --raw",
              "continue the prompt as it is, even if the model has a chat template", &Options::raw),
         flag("-e --escape", R"(replace \n, \t, \\, \" and \x41 in prompt, stop texts and breakers)",

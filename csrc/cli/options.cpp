@@ -88,6 +88,10 @@ Options parse(int argc, const char* const* argv) {
         throw UsageError("Give the prompt with -p or with -f, not both.");
     if (options.system && options.raw)
         throw UsageError("-sys is for chats; leave out -no-cnv, or put its text into the prompt.");
+    if (!options.media.empty() && options.raw)
+        throw UsageError("--image is for chats; leave out -no-cnv.");
+    if (!options.media.empty() && options.session.media.mmproj.empty())
+        throw UsageError("--image needs the model's projector; give it with -mm.");
     if (options.grammar_file && !options.generate.sampling.grammar.empty())
         throw UsageError("Give the grammar as a text or in a file, not both.");
     if (options.escapes) {

@@ -3,11 +3,13 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "specllama/generate_options.h"
+#include "specllama/media.h"
 #include "specllama/session_options.h"
 #include "specllama/types.h"
 
@@ -20,9 +22,11 @@ class Session;
 namespace specllama::cli {
 
 // Formats a message, after the system message if there is one, with the chat template of the
-// session's model. nullopt: the template is not supported.
-using ChatRenderer = std::function<std::optional<std::vector<Token>>(
-    const Session&, const std::optional<std::string>& system, const std::string& message)>;
+// session's model. media: paths of images and sounds, which come before the text of the message.
+// nullopt: the template is not supported.
+using ChatRenderer = std::function<std::optional<MediaPrompt>(
+    const Session&, const std::optional<std::string>& system, const std::string& message,
+    std::span<const std::string> media)>;
 
 // Thrown for an invalid command line. The message is one sentence for the user.
 class UsageError : public std::runtime_error {
@@ -34,6 +38,7 @@ struct Options {
     std::optional<std::string> prompt;  // -p
     std::optional<std::string> file;    // -f; "-" for standard input
     std::optional<std::string> system;  // -sys
+    std::vector<std::string> media;     // --image
     std::optional<std::string> grammar_file;
     ChatRenderer chat;       // for models with a chat template
     bool raw = false;        // whether the prompt is continued without a chat template

@@ -40,12 +40,8 @@ std::string read_all(const std::string& what, std::istream& stream) {
 
 // what: name of the file in error messages, e.g. "prompt".
 std::string read_file(const std::string& what, const std::string& path) {
-    std::error_code error;
-    const fs::file_status status = fs::status(path, error);
+    check_file(what, path);
     const std::string named = what + " file " + path;
-    if (status.type() == fs::file_type::not_found) throw UsageError("There is no " + named + ".");
-    if (error) throw UsageError("The " + named + " cannot be read: " + error.message() + ".");
-    if (fs::is_directory(status)) throw UsageError("The " + named + " is a directory.");
     std::ifstream file(path, std::ios::binary);
     if (!file) throw UsageError("The " + named + " cannot be read.");
     return read_all(named, file);
@@ -72,6 +68,15 @@ std::string read_any(const Options& options) {
 }
 
 }  // namespace
+
+void check_file(const std::string& what, const std::string& path) {
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    const std::string named = what + " file " + path;
+    if (status.type() == fs::file_type::not_found) throw UsageError("There is no " + named + ".");
+    if (error) throw UsageError("The " + named + " cannot be read: " + error.message() + ".");
+    if (fs::is_directory(status)) throw UsageError("The " + named + " is a directory.");
+}
 
 std::string read_prompt(const Options& options) {
     std::string prompt = read_any(options);

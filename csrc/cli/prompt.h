@@ -15,6 +15,9 @@ extern const char* const kBuiltinPrompt;
 // given, the built-in one. Throws UsageError.
 std::string read_prompt(const Options& options);
 
+// Throws UsageError if there is no file at a path. what: names it in the error, e.g. "prompt".
+void check_file(const std::string& what, const std::string& path);
+
 // Reads the file of --grammar-file. Throws UsageError.
 std::string read_grammar(const std::string& path);
 

@@ -50,6 +50,7 @@ int run(Options options, bool (*interrupted)()) {
         throw;
     }
     if (interrupted()) return kInterrupted;
+    for (const std::string& path : options.media) check_file("image", path);
     if (options.grammar_file) set_grammar(options, read_grammar(*options.grammar_file));
     name_models(options);
     if (options.draft != "none") options.session.ngram.emplace();
@@ -67,8 +68,8 @@ int run(Options options, bool (*interrupted)()) {
         return kInterrupted;
     }
     bar.emplace("reading the prompt", 1.0);
-    const std::vector<Token> tokens = prompt_tokens(*session, prompt, options);
-    Stream stream = session->start(tokens, options.generate);
+    const MediaPrompt made = make_prompt(*session, prompt, options);
+    Stream stream = session->start(made, options.generate);
     Printer printer(options);
     if (prompt == kBuiltinPrompt) printer.prompt(prompt);
     std::vector<Chunk> chunks;
@@ -89,7 +90,7 @@ int run(Options options, bool (*interrupted)()) {
     while (next()) {
         if (stream.in_prompt())
             bar->show(static_cast<double>(stream.n_prefilled()) /
-                      static_cast<double>(tokens.size()));
+                      static_cast<double>(made.tokens.size()));
         else
             bar->clear();
         print();

@@ -67,6 +67,11 @@ MediaPrompt Scheduler::media_prompt(std::span<const PromptPart> parts) const {
     return vision->prompt(parts, info().n_ctx, context_plan_.n_batch);
 }
 
+int Scheduler::n_encoded() const {
+    const std::lock_guard lock(model_mutex_);
+    return vision_ ? vision_->n_encoded() : 0;
+}
+
 // A remote target has the masks of its texts.
 std::unique_ptr<Mask> Scheduler::make_mask(const SamplingOptions& options) const {
     const std::shared_ptr<const Model> model = this->model();

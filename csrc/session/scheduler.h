@@ -52,6 +52,7 @@ class Scheduler {
 
     // Throws InvalidArgument if the session has no projector.
     MediaPrompt media_prompt(std::span<const PromptPart> parts) const;
+    int n_encoded() const;
     void check(TokenSpan prompt, const MediaChunks& media, const GenerateOptions& options) const;
     std::shared_ptr<Sequence> start(TokenSpan prompt, const MediaChunks& media,
                                     const GenerateOptions& options);

@@ -40,6 +40,8 @@ MediaPrompt Session::media_prompt(std::span<const PromptPart> parts) const {
     return scheduler_->media_prompt(parts);
 }
 
+int Session::n_encoded() const { return scheduler_->n_encoded(); }
+
 void Session::check(TokenSpan prompt, const GenerateOptions& options) const {
     scheduler_->check(prompt, {}, options);
 }

@@ -11,9 +11,8 @@ namespace {
 
 // Negative numbers below kNoToken: all bits except the last are a part of a hash of the content;
 // the last bit marks the first id of the chunk. So chunks differ in every id.
-std::vector<Token> make_ids(const std::string& id, int part, int n) {
-    const std::string text = id + ":" + std::to_string(part);
-    const Sha256 hash = sha256({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+std::vector<Token> make_ids(const std::string& key, int n) {
+    const Sha256 hash = sha256({reinterpret_cast<const std::uint8_t*>(key.data()), key.size()});
     std::vector<Token> ids;
     ids.reserve(n);
     for (int i = 0; i < n; ++i) {
@@ -30,8 +29,9 @@ std::vector<Token> make_ids(const std::string& id, int part, int n) {
 
 MediaChunk::MediaChunk(mtmd_input_chunk* chunk, const std::string& id, int part)
     : chunk_(chunk),
+      key_(id + ":" + std::to_string(part)),
       n_rows_(static_cast<int>(mtmd_input_chunk_get_n_tokens(chunk))),
-      ids_(make_ids(id, part, mtmd_input_chunk_get_n_pos(chunk))) {}
+      ids_(make_ids(key_, mtmd_input_chunk_get_n_pos(chunk))) {}
 
 MediaChunk::~MediaChunk() { mtmd_input_chunk_free(chunk_); }
 

@@ -26,11 +26,15 @@ class MediaChunk {
     // Its ids among the tokens of a prompt, [n_positions].
     TokenSpan ids() const { return ids_; }
 
+    // Identifies the content.
+    const std::string& key() const { return key_; }
+
     // For the rest of this folder.
     const mtmd_input_chunk* get() const { return chunk_; }
 
  private:
     mtmd_input_chunk* chunk_;
+    std::string key_;
     int n_rows_;
     std::vector<Token> ids_;
 };

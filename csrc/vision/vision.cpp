@@ -19,9 +19,11 @@ namespace specllama {
 
 namespace {
 
+// About 50 images of Gemma 3, or a dozen screenshots in a model of Qwen.
+constexpr std::size_t kMostEncodedBytes = 128U << 20;
+
 mtmd_context_params make_params(const MediaOptions& options, const ModelOptions& model) {
-    static std::once_flag once;
-    std::call_once(once, [] { mtmd_helper_log_set(log_callback(), nullptr); });
+    ensure_mtmd();
     mtmd_context_params params = mtmd_context_params_default();
     const std::vector<ggml_backend_dev_t> devices = offload_devices(model);
     params.use_gpu = options.mmproj_offload && !devices.empty();
@@ -52,6 +54,11 @@ mtmd::bitmap make_bitmap(const Media& media) {
 
 }  // namespace
 
+void ensure_mtmd() {
+    static std::once_flag once;
+    std::call_once(once, [] { mtmd_helper_log_set(log_callback(), nullptr); });
+}
+
 std::size_t projector_bytes(const MediaOptions& options, const ModelOptions& model) {
     const mtmd_context_params params = make_params(options, model);
     const ErrorLog errors(ErrorLog::Warnings::dropped);
@@ -59,7 +66,7 @@ std::size_t projector_bytes(const MediaOptions& options, const ModelOptions& mod
     std::size_t n_bytes = 0;
     for (const auto& [device, bytes] : mtmd_get_memory_usage(options.mmproj.c_str(), params))
         n_bytes += bytes;
-    if (n_bytes > 0) return n_bytes;
+    if (n_bytes > 0) return n_bytes + (params.use_gpu ? 0 : kMostEncodedBytes);
     // It gives no reason for a failure.
     const ErrorLog why(ErrorLog::Warnings::dropped);
     if (assertions.failed().empty())
@@ -69,7 +76,7 @@ std::size_t projector_bytes(const MediaOptions& options, const ModelOptions& mod
 
 Vision::Vision(std::shared_ptr<const Model> model, const MediaOptions& options, int n_threads,
                Switch flash_attn, const ProgressFunction& progress)
-    : model_(std::move(model)) {
+    : model_(std::move(model)), encoded_(kMostEncodedBytes) {
     mtmd_context_params params = make_params(options, model_->options());
     params.n_threads = n_threads;
     params.flash_attn_type = flash_attn == Switch::off  ? LLAMA_FLASH_ATTN_TYPE_DISABLED
@@ -144,20 +151,29 @@ void Vision::add(const Media& media, int n_at_once, MediaPrompt& prompt) const {
     }
 }
 
+// Returns the encoding of a chunk, [rows * width], valid until the next call.
+std::span<float> Vision::encode(const MediaChunk& chunk) {
+    const ErrorLog errors(ErrorLog::Warnings::dropped);
+    const AssertGuard assertions(AssertGuard::Scope::graphs);
+    if (mtmd_encode_chunk(context_, chunk.get()) != 0)
+        throw DecodeError("The projector could not encode an image or a sound: " +
+                          reason(assertions, errors) + ".");
+    ++n_encoded_;
+    const auto width = static_cast<std::size_t>(llama_model_n_embd_inp(model_->get()));
+    return {mtmd_get_output_embd(context_), static_cast<std::size_t>(chunk.n_rows()) * width};
+}
+
 void Vision::decode(const MediaChunk& chunk, Context& context, SequenceId sequence,
                     Position first) {
-    {
-        const ErrorLog errors(ErrorLog::Warnings::dropped);
-        const AssertGuard assertions(AssertGuard::Scope::graphs);
-        if (mtmd_encode_chunk(context_, chunk.get()) != 0)
-            throw DecodeError("The projector could not encode an image or a sound: " +
-                              reason(assertions, errors) + ".");
+    std::span<float> states = encoded_.find(chunk.key());
+    if (states.empty()) {
+        states = encode(chunk);
+        encoded_.keep(chunk.key(), states);
     }
     const auto decode = [&](llama_context* target) {
         llama_pos end = 0;
-        return mtmd_helper_decode_image_chunk(context_, target, chunk.get(),
-                                              mtmd_get_output_embd(context_), first, sequence,
-                                              context.n_batch(), &end, nullptr, nullptr);
+        return mtmd_helper_decode_image_chunk(context_, target, chunk.get(), states.data(), first,
+                                              sequence, context.n_batch(), &end, nullptr, nullptr);
     };
     context.decode_by(sequence, first, chunk.n_positions(), decode);
 }

@@ -16,6 +16,8 @@ _NOT_MODELS = (_PROJECTOR, "imatrix", *_HEADS)
 _OLLAMA_SERVICE = "/usr/share/ollama/.ollama/models"
 _OLLAMA_HOST = "registry.ollama.ai"
 _OLLAMA_MODEL = "application/vnd.ollama.image.model"
+_OLLAMA_PROJECTOR = "application/vnd.ollama.image.projector"
+_OLLAMA_FILES = "blobs"
 PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})(\.gguf)", re.IGNORECASE)
 """The name of a part of a split model: stem, number, count and suffix."""
 
@@ -45,21 +47,44 @@ def ollama_models(folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:
     """Yield the models of Ollama in its folders: the name there, such as "llama3:latest", and the
     file. What cannot be read is passed over."""
     for folder in folders:
-        manifests = folder / "manifests"
-        for path in sorted(manifests.glob("*/*/*/*")):
-            host, owner, model, tag = path.relative_to(manifests).parts
-            try:
-                layers = json.loads(path.read_bytes())["layers"]
-                digests = [one["digest"] for one in layers if one["mediaType"] == _OLLAMA_MODEL]
-            except (OSError, ValueError, LookupError, TypeError):
-                continue
-            name = f"{model}:{tag}" if owner == "library" else f"{owner}/{model}:{tag}"
-            if host != _OLLAMA_HOST:
-                name = f"{host}/{name}"
-            for digest in digests:
-                file = folder / "blobs" / str(digest).replace(":", "-")
-                if file.is_file():
-                    yield name, file
+        for name, models, _ in _of_ollama(folder):
+            for file in models:
+                yield name, file
+
+
+def ollama_projector(model: Path) -> Path | None:
+    """Return the projector that Ollama keeps with a model in its folder; None: it keeps none, or
+    the model is somewhere else."""
+    if model.parent.name != _OLLAMA_FILES:
+        return None
+    found = (one for _, models, one in _of_ollama(model.parent.parent) if model in models and one)
+    return next(found, [None])[0]
+
+
+def _of_ollama(folder: Path) -> Iterator[tuple[str, list[Path], list[Path]]]:
+    """Yield what Ollama keeps in a folder: the name there, the files of models and of projectors.
+    What cannot be read is passed over."""
+    manifests = folder / "manifests"
+    for path in sorted(manifests.glob("*/*/*/*")):
+        host, owner, model, tag = path.relative_to(manifests).parts
+        try:
+            layers = json.loads(path.read_bytes())["layers"]
+            digests = [(one["mediaType"], str(one["digest"])) for one in layers]
+        except (OSError, ValueError, LookupError, TypeError):
+            continue
+        name = f"{model}:{tag}" if owner == "library" else f"{owner}/{model}:{tag}"
+        if host != _OLLAMA_HOST:
+            name = f"{host}/{name}"
+        models, projectors = (
+            [
+                file
+                for of, digest in digests
+                if of == kind
+                and (file := folder / _OLLAMA_FILES / digest.replace(":", "-")).is_file()
+            ]
+            for kind in (_OLLAMA_MODEL, _OLLAMA_PROJECTOR)
+        )
+        yield name, models, projectors
 
 
 def files(folders: Sequence[Path]) -> Iterator[Path]:

@@ -1,12 +1,15 @@
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "bind.h"
+#include "cli/chat.h"
 #include "cli/flags.h"
 #include "cli/options.h"
 #include "cli/spec_cli.h"
 #include "specllama/error.h"
+#include "specllama/media.h"
 #include "specllama/session.h"
 
 namespace specllama {
@@ -16,11 +19,15 @@ namespace {
 // Formats messages in Python. Its errors become errors of the command.
 cli::ChatRenderer chat_renderer(const py::function& chat) {
     return [&chat](const Session& session, const std::optional<std::string>& system,
-                   const std::string& message) {
+                   const std::string& message,
+                   std::span<const std::string> media) -> std::optional<MediaPrompt> {
         const py::gil_scoped_acquire acquire;
         try {
             const py::object backend = py::cast(&session, py::return_value_policy::reference);
-            return std::optional(chat(backend, system, message).cast<std::vector<Token>>());
+            const std::vector<std::string> files(media.begin(), media.end());
+            const py::object prompt = chat(backend, system, message, files);
+            if (py::isinstance<MediaPrompt>(prompt)) return prompt.cast<MediaPrompt>();
+            return cli::text_prompt(prompt.cast<std::vector<Token>>());
         } catch (const py::error_already_set& error) {
             throw cli::UsageError(py::str(error.value()).cast<std::string>());
         }

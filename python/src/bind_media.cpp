@@ -6,6 +6,7 @@
 
 #include "bind.h"
 #include "specllama/error.h"
+#include "specllama/image_file.h"
 #include "specllama/media.h"
 #include "token_array.h"
 
@@ -43,6 +44,10 @@ void bind_media(py::module_& m) {
             "tokens",
             [](const MediaPrompt& prompt) { return to_array(std::vector<Token>(prompt.tokens)); })
         .def_readonly("n_rows", &MediaPrompt::n_rows);
+    m.attr("MOST_IMAGE_BYTES") = kMostImageBytes;
+    m.attr("MOST_IMAGE_PIXELS") = kMostImagePixels;
+    m.def("check_image_size", &check_image_size, py::arg("name"), py::arg("width"),
+          py::arg("height"));
 }
 
 }  // namespace specllama

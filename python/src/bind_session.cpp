@@ -95,6 +95,7 @@ void bind_session(py::module_& m) {
                 session.check(prompt, options);
             },
             py::arg("prompt"), py::arg("options"))
+        .def_property_readonly("n_encoded", &Session::n_encoded)
         .def(
             "media_prompt",
             [](const Session& session, const py::iterable& parts) {

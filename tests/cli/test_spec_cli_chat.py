@@ -71,7 +71,7 @@ def test_a_system_message_without_a_chat_template_is_refused(program: str, tmp_p
     model = write(tmp_path / "m.gguf", None, ["Hi", "!"])
     process = run(program, "-m", model, "-p", "Hi", "-sys", "x")
     assert process.returncode == 2
-    assert "-sys needs a chat template" in process.stderr
+    assert "-sys needs a model with a chat template" in process.stderr
     process = run(program, "-m", model, "-p", "Hi", "-sys", "x", "-no-cnv")
     assert process.returncode == 2
     assert "-sys is for chats" in process.stderr

@@ -9,9 +9,9 @@ import warnings
 import numpy as np
 import pytest
 from PIL import Image
+from specllama._core import MOST_IMAGE_PIXELS
 from specllama.errors import ArgumentError
 from specllama.media.image import load_image
-from specllama.media.image_size import MOST_PIXELS
 
 
 def files() -> dict[str, bytes]:
@@ -82,5 +82,5 @@ def test_a_damaged_image_is_read_or_refused_with_one_sentence(name: str) -> None
             continue
         assert pixels.dtype == np.uint8
         assert pixels.ndim == 3
-        assert 0 < pixels.shape[0] * pixels.shape[1] <= MOST_PIXELS
+        assert 0 < pixels.shape[0] * pixels.shape[1] <= MOST_IMAGE_PIXELS
     assert n_refused > 0

@@ -1,15 +1,18 @@
-"""Sounds from WAV files."""
+"""Sounds from WAV, MP3 and FLAC files."""
 
 from __future__ import annotations
 
 import io
 import random
+import sys
+import tracemalloc
 import wave
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import soundfile
 from specllama.errors import ArgumentError
 from specllama.media.sound import load_sound
 
@@ -30,6 +33,13 @@ def wav(samples: Any, rate: int = 16_000, width: int = 2) -> bytes:
         out.setsampwidth(width)
         out.setframerate(rate)
         out.writeframes(wide.view(np.uint8)[:, :width].tobytes())
+    return file.getvalue()
+
+
+def packed(kind: str, samples: Any, rate: int = 16_000) -> bytes:
+    """An MP3 or FLAC file."""
+    file = io.BytesIO()
+    soundfile.write(file, np.asarray(samples, np.float32), rate, format=kind)
     return file.getvalue()
 
 
@@ -63,14 +73,75 @@ def test_resampling_removes_a_tone_above_half_of_the_rate() -> None:
     assert np.abs(read[500:-500]).max() < 0.01
 
 
+@pytest.mark.parametrize("rate", [8_000, 16_000, 44_100])
+@pytest.mark.parametrize("kind", ["MP3", "FLAC"])
+def test_the_tone_of_an_mp3_or_flac_file_is_read(kind: str, rate: int, tmp_path: Path) -> None:
+    path = tmp_path / "sound"
+    path.write_bytes(packed(kind, np.stack([tone(440, rate), 0.5 * tone(440, rate)], axis=1), rate))
+    read = load_sound(path, 16_000)
+    assert read.dtype == np.float32
+    assert len(read) == pytest.approx(8_000, abs=0 if kind == "FLAC" else 1_500)
+    spectrum = np.abs(np.fft.rfft(read[2_000:6_000]))
+    assert spectrum.argmax() == 440 * 4_000 // 16_000
+    assert np.abs(read).max() == pytest.approx(0.375, abs=0.05)
+
+
+@pytest.mark.parametrize("kind", ["MP3", "FLAC"])
+def test_a_small_file_of_a_long_sound_is_refused_before_all_is_decoded(kind: str) -> None:
+    data = packed(kind, np.zeros((8_000 * 3_600, 1)), 8_000)
+    assert len(data) < 32_000_000
+    tracemalloc.start()
+    with pytest.raises(ArgumentError, match="longer than 600 seconds"):
+        load_sound(data, 16_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * 8_000 * 700  # float32 of the first ten minutes
+
+
+def test_a_flac_file_of_a_high_rate_is_bounded_by_its_samples() -> None:
+    data = packed("FLAC", np.zeros((192_000 * 160, 1)), 192_000)
+    with pytest.raises(ArgumentError, match="longer than 150 seconds"):
+        load_sound(data, 16_000)
+
+
+def test_a_flac_file_that_claims_more_samples_than_it_has_is_refused() -> None:
+    data = bytearray(packed("FLAC", tone(440, 16_000)))
+    data[21] |= 0x0F  # the highest of the 36 bits of the number of samples
+    with pytest.raises(ArgumentError, match="damaged FLAC file"):
+        load_sound(bytes(data), 16_000)
+
+
+@pytest.mark.parametrize("kind", ["MP3", "FLAC"])
+def test_a_damaged_mp3_or_flac_file_is_a_sound_or_refused(kind: str) -> None:
+    data = packed(kind, tone(440, 16_000, 0.3))
+    draws = random.Random(1)
+    for _ in range(150):
+        changed = bytearray(data[: draws.randint(4, len(data))])
+        for _ in range(draws.randint(1, 6)):
+            changed[draws.randrange(len(changed))] = draws.randrange(256)
+        try:
+            read = load_sound(bytes(changed), 16_000)
+        except ArgumentError:
+            continue
+        assert 0 < len(read) <= 16_000 * 600
+        assert np.isfinite(read).all()
+
+
+def test_an_mp3_file_without_soundfile_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "soundfile", None)
+    with pytest.raises(ArgumentError, match=r"pip install 'specllama\[audio\]'"):
+        load_sound(b"ID3\4", 16_000)
+
+
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        (b"", "not a WAV file"),
-        (b"ID3\4", "MP3 and FLAC are not supported"),
+        (b"", "not a WAV, MP3 or FLAC file"),
+        (b"ID3\4", "damaged MP3 file"),
+        (b"fLaC\0\0\0\x22", "damaged FLAC file"),
         (b"RIFF\x04\0\0\0WAVE", "not a WAV file of PCM"),
         (wav([]), "no samples"),
-        (wav([0.0], rate=1), "1 channels, 1 Hz"),
+        (wav([0.0], rate=1), "1 channels and 1 Hz"),
         (wav(np.zeros(4001 * 600), rate=4000, width=1), "longer than 600 seconds"),
         (7, "must be a path"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,30 @@ def test_parent_folders_are_searched_only_in_the_hubs_cache(tmp_path: Path) -> N
 
 def test_a_missing_folder_has_no_projector(tmp_path: Path) -> None:
     assert projector_beside(str(tmp_path / "nothing" / "a.gguf")) is None
+
+
+def manifest(**digests: str) -> str:
+    """What Ollama writes of a model: the files of its parts."""
+    layers = [
+        {"mediaType": f"application/vnd.ollama.image.{kind}", "digest": f"sha256:{digest}"}
+        for kind, digest in digests.items()
+    ]
+    return json.dumps({"layers": layers})
+
+
+def test_ollamas_projector_is_that_of_the_models_manifest(tmp_path: Path) -> None:
+    folder(tmp_path, *(f"blobs/sha256-{digest}" for digest in ("0a", "0b", "0c", "0d")))
+    manifests = {
+        "blind": manifest(model="0a"),
+        "seeing": manifest(model="0b", license="0a", projector="0c"),
+        "gone": manifest(model="0d", projector="0e"),
+        "broken": "{",
+    }
+    for name, text in manifests.items():
+        path = tmp_path / "manifests/registry.ollama.ai/library" / name / "latest"
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    found = {one: found_for(tmp_path / f"blobs/sha256-{one}") for one in ("0a", "0b", "0d")}
+    assert found == {"0a": None, "0b": "sha256-0c", "0d": None}
+    (tmp_path / "blobs/sha256-0c").write_bytes(b"another width")
+    assert found_for(tmp_path / "blobs/sha256-0b") is None

@@ -87,7 +87,7 @@ MAY_INCLUDE = {
         "text/utf8.h",
         "text/vocabulary.h",
     },
-    "csrc/vision": {"device", "files/sha256.h", "llama", "runtime", "vision"},
+    "csrc/vision": {"device", "files", "llama", "runtime", "vision"},
     "csrc/api": {"files/sha256.h", "runtime", "session"},
     "csrc/runtime/drafting": {
         "device",
@@ -121,6 +121,7 @@ MAY_INCLUDE = {
     # Python also uses the pure rooms and spec-cli, and settings of the process: whether AMX works,
     # where llguidance is, and the cache folder.
     "python/src": {
+        "cli/chat.h",
         "cli/flags.h",
         "cli/options.h",
         "cli/spec_cli.h",
@@ -137,6 +138,7 @@ MAY_INCLUDE = {
     "tests/cpp/session": {"check.h", "session"},
     "tests/cpp/system": {"check.h", "system"},
     "tests/cpp/text": {"check.h", "text"},
+    "tests/cpp/vision": {"check.h", "vision"},
     "tests/cpp/public": {"check.h"},
     "examples/drafter": set[str](),
 }

@@ -76,6 +76,10 @@ class Session {
     // sounds, or a part cannot be used.
     MediaPrompt media_prompt(std::span<const PromptPart> parts) const;
 
+    // Number of images or tiles and pieces of sounds that the projector has encoded so far. Those
+    // in the KV memory, and the last ones, are not encoded again.
+    int n_encoded() const;
+
     // Makes the checks of `start` without waiting: throws InvalidArgument if the prompt is empty,
     // has ids out of range, or leaves no room in the context for the generation, or if an option
     // cannot be used.

@@ -11,6 +11,7 @@
 #include "specllama/error.h"
 #include "specllama/evidence.h"
 #include "specllama/generate_options.h"
+#include "specllama/image_file.h"
 #include "specllama/media.h"
 #include "specllama/media_options.h"
 #include "specllama/model_file.h"

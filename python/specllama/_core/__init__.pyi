@@ -126,6 +126,14 @@ class MediaPrompt:
     tokens: Final[NDArray[np.int32]]
     n_rows: Final[int]
 
+MOST_IMAGE_BYTES: Final[int]
+MOST_IMAGE_PIXELS: Final[int]
+
+def check_image_size(name: str, width: int, height: int) -> None:
+    """Raise ArgumentError, with a sentence that begins with `name`, if an image of this size in
+    pixels is refused: one without pixels or with more than MOST_IMAGE_PIXELS, or with a side more
+    than 200 times the other."""
+
 def check_head(head: str, target: str) -> None:
     """Raise unless a head can draft for a model."""
 
@@ -530,14 +538,16 @@ def check_spec_cli(arguments: Sequence[str]) -> None:
     opening a model."""
 
 def spec_cli(
-    arguments: Sequence[str | bytes], chat: Callable[[Session, str | None, str], list[int]]
+    arguments: Sequence[str | bytes],
+    chat: Callable[[Session, str | None, str, list[str]], list[int] | MediaPrompt],
 ) -> int:
     """Run spec-cli in this process and return its exit code. It handles Ctrl-C itself from then on.
 
     Args:
         arguments: The path of its executable, and its command line.
-        chat: Returns the prompt's tokens for a message, after an optional system message. It is
-            called with a session whose model has a chat template, and must not keep the session.
+        chat: Returns the prompt for a message, after an optional system message; the paths of
+            images and sounds, which come before the message, are the last argument. It is called
+            with a session whose model has a chat template, and must not keep the session.
     """
 
 def set_llguidance_path(path: str) -> None:
@@ -682,6 +692,7 @@ class Session:
     chat_template: Final[str | None]
     sees: Final[bool]
     audio_rate: Final[int]
+    n_encoded: int
     vocabulary: Final[int]
     def decode_seconds(self) -> list[float]: ...
     max_draft_length: Final[int]

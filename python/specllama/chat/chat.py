@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
+from typing import Any
 
 from specllama._color import DIM, GREEN, painted
 from specllama._core import Stats
@@ -54,10 +55,10 @@ class Chat:
         self.past: list[Stats] = []
         self._options = options
         self._files: list[str] = []
-        self._images: list[str] = []  # data URLs
+        self._media: list[dict[str, Any]] = []  # parts of the next message
 
     def ask(self, text: str) -> None:
-        """Send a message, with the attached files and images before it, and show the answer. If the
+        """Send a message, with the attached files and media before it, and show the answer. If the
         answer is interrupted before its first word, the message is removed from the conversation,
         and its files stay attached for the next one. If the message is refused, its files are
         dropped.
@@ -66,11 +67,11 @@ class Chat:
             ArgumentError: The message is refused, e.g. because it does not fit into the context.
             DecodeError: llama.cpp failed; the answer so far is kept.
         """
-        self.conversation.ask("\n".join([*self._files, text]), self._images)
+        self.conversation.ask("\n".join([*self._files, text]), self._media)
         try:
             self._answer()
         except ArgumentError:  # with the same files, the next message would be refused, too
-            if (self._files or self._images) and self.interactive:
+            if (self._files or self._media) and self.interactive:
                 self.say("The message is refused, and its files are dropped.")
             self._drop_files()
             raise
@@ -99,14 +100,13 @@ class Chat:
             self.put_before(text)
         return paths
 
-    def attach_image(self, name: str) -> list[str]:
-        """Attach an image file, or all files that match a pattern, to the next message, and return
-        their paths. Raises ArgumentError if the model does not accept images, or one cannot be
-        used; then none is attached."""
+    def attach_medium(self, name: str) -> list[str]:
+        """Attach the file of an image or a sound, or all files that match a pattern, to the next
+        message, and return their paths. Raises ArgumentError if the model does not accept them, or
+        one cannot be used; then none is attached."""
         paths = files.found(name)
-        for path in paths:
-            self.model.session.media_reader().check_sees(path)
-        self._images += [files.image_url(path) for path in paths]
+        reader = self.model.session.media_reader()
+        self._media += [files.medium(path, reader) for path in paths]
         return paths
 
     def put_before(self, text: str) -> None:
@@ -120,7 +120,7 @@ class Chat:
 
     def _drop_files(self) -> None:
         self._files.clear()
-        self._images.clear()
+        self._media.clear()
 
     def say(self, text: str) -> None:
         """Print a text that is not part of the conversation."""

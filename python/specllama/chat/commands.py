@@ -75,9 +75,9 @@ def _file(chat: Chat, name: str) -> None:
         chat.say(f"Attached to the next message: {path}")
 
 
-def _image(chat: Chat, name: str) -> None:
+def _medium(chat: Chat, name: str) -> None:
     _check_named(name)
-    for path in chat.attach_image(name):
+    for path in chat.attach_medium(name):
         chat.say(f"Attached to the next message: {path}")
 
 
@@ -162,9 +162,10 @@ COMMANDS = (
         ("/file", "/read", "/glob"), "PATH", "attach a file, or all that match a pattern, to the "
         "next message", _file,
     ),
-    Command(("/image",), "PATH", "attach an image, or all that match a pattern, to the next "
-            "message",
-            _image),
+    Command(
+        ("/image", "/audio"), "PATH", "attach an image or a sound, or all that match a pattern, to "
+        "the next message", _medium,
+    ),
     Command(("/regen",), "", "answer the last message again", _regenerate),
     Command(("/clear", "/reset"), "", "forget all but the system message", _clear),
     Command(("/system",), "[TEXT]", "show or set the system message (none: remove it)", _system),

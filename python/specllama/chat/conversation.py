@@ -13,6 +13,8 @@ from specllama.errors import ArgumentError
 from specllama.model.chat_template import Message
 
 _ROLES = ("user", "assistant")
+_MEDIA = {"image_url": "url", "input_audio": "data"}
+"""Parts of messages that are images or sounds, with the field that has their content."""
 
 
 class Conversation:
@@ -40,12 +42,11 @@ class Conversation:
         """Whether the last message is the user's."""
         return bool(self._turns) and self._turns[-1]["role"] == "user"
 
-    def ask(self, text: str, images: Sequence[str] = ()) -> None:
-        """Add a message of the user, with images (data URLs) before its text."""
+    def ask(self, text: str, media: Sequence[dict[str, Any]] = ()) -> None:
+        """Add a message of the user, with images and sounds, as parts of it, before its text."""
         content: str | list[dict[str, Any]] = text
-        if images:
-            shown = [{"type": "image_url", "image_url": {"url": one}} for one in images]
-            content = [*shown, {"type": "text", "text": text}]
+        if media:
+            content = [*media, {"type": "text", "text": text}]
         self._turns.append({"role": "user", "content": content})
 
     def answer(self, text: str) -> None:
@@ -123,17 +124,20 @@ def _read(path: str) -> list[dict[str, Any]]:
 
 
 def _content(content: Any) -> str | list[Any] | None:
-    """Return the content of a message: its parts if it has images, else one text; None if it has
-    other parts."""
+    """Return the content of a message: its parts if it has images or sounds, else one text; None if
+    it has other parts."""
     parts = content if isinstance(content, list) else [{"text": content}]
     if not all(isinstance(part, dict) for part in parts):
         return None
-    texts = [part.get("text") for part in parts if not _is_image(part)]
+    texts = [part.get("text") for part in parts if not _is_medium(part)]
     if not all(isinstance(text, str) for text in texts):
         return None
     return parts if len(texts) < len(parts) else "\n".join(map(str, texts))
 
 
-def _is_image(part: dict[str, Any]) -> bool:
-    held = part.get("image_url") if part.get("type") == "image_url" else None
-    return isinstance(held, dict) and isinstance(held.get("url"), str)
+def _is_medium(part: dict[str, Any]) -> bool:
+    kind = part.get("type")
+    if not isinstance(kind, str) or kind not in _MEDIA:
+        return False
+    held = part.get(kind)
+    return isinstance(held, dict) and isinstance(held.get(_MEDIA[kind]), str)

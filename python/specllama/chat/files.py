@@ -6,9 +6,11 @@ import base64
 import glob
 import os
 import re
+from typing import Any
 
 from specllama import _files
 from specllama.errors import ArgumentError
+from specllama.model.media_reader import MediaReader
 
 
 def found(name: str) -> list[str]:
@@ -23,15 +25,20 @@ def found(name: str) -> list[str]:
     return fitting
 
 
-def image_url(path: str) -> str:
-    """Return an image file as a data URL. Raises the errors of `_files.read`, and ArgumentError if
-    it is not an image, or is too large."""
-    from specllama.media.image import load_image
+def medium(path: str, reader: MediaReader) -> dict[str, Any]:
+    """Return an image or a sound in a file as a part of a message. Raises the errors of
+    `_files.read` and of `reader`, which checks it."""
     from specllama.media.image_file import kind_of
+    from specllama.media.sound import is_sound
 
     data = _files.read(path)
-    load_image(data, path)
-    return f"data:image/{(kind_of(data) or '').lower()};base64,{base64.b64encode(data).decode()}"
+    encoded = base64.b64encode(data).decode()
+    if is_sound(data):
+        reader.sound(path, data)
+        return {"type": "input_audio", "input_audio": {"data": encoded}}
+    reader.image(path, data)
+    kind = (kind_of(data) or "").lower()
+    return {"type": "image_url", "image_url": {"url": f"data:image/{kind};base64,{encoded}"}}
 
 
 def quoted(path: str) -> str:

@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     options |= _arguments.target_options(arguments) | _arguments.template_options(arguments)
     sampling = _arguments.generate_options(arguments)
     sampling["max_tokens"] = arguments.n_predict
-    if once and not (arguments.prompt or arguments.file or arguments.image):
+    if once and not (arguments.prompt or arguments.file or arguments.media):
         raise ArgumentError("The prompt is empty; give at least one character.")
     if piped and not once:
         raise ArgumentError(
@@ -58,8 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
         model.session.stream([0], **sampling).close()
         for text in before:
             chat.put_before(text)
-        for name in arguments.image:
-            chat.attach_image(name)
+        for name in arguments.media:
+            chat.attach_medium(name)
         if once:
             chat.ask(arguments.prompt)
             return 0
@@ -108,9 +108,9 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "standard input; may be repeated",
     )  # fmt: skip
     parser.add_argument(
-        "--image", action="append", default=[], metavar="FILE",
-        help="attach an image, or all that match a pattern, to the first message, for a vision "
-        "model (--mmproj); may be repeated",
+        "--image", "--audio", action="append", default=[], dest="media", metavar="FILE",
+        help="attach an image or a sound, or all that match a pattern, to the first message, for a "
+        "vision or audio model (--mmproj); may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "-sys", "--system", "--system-prompt", type=_arguments.text, help="system message"

@@ -86,7 +86,7 @@ _THINK = """use --chat-template-kwargs '{"enable_thinking": false}'"""
 _AFFINITY = "start the program with taskset or numactl to pin threads"
 _CONVERSES = "spec-cli answers once, specllama chat converses; leave it out"
 _EMBEDDINGS = "there are no embeddings and no reranking"
-_IMAGES = "use specllama chat --image FILE, or send images and sounds to specllama serve"
+_IMAGES = "use specllama chat or spec-cli, or send images and sounds to specllama serve"
 _TLS = "put a proxy with TLS, such as Caddy, before the server"
 
 REFUSED: dict[str, tuple[bool, str]] = {

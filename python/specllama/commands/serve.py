@@ -358,7 +358,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )  # fmt: skip
     parser.add_argument(
         "--max-body", type=whole(1), metavar="N",
-        help="most bytes of a request (default: 1048576; for a vision model 33554432)",
+        help="most bytes of a request (default: 1048576; for a vision or audio model 33554432)",
     )  # fmt: skip
     parser.add_argument(
         "--allow-image-urls", action="store_true",

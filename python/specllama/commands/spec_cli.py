@@ -8,22 +8,25 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from specllama.commands.foreign_options import Given, read
 
 if TYPE_CHECKING:
-    from specllama._core import Session
+    from specllama._core import MediaPrompt, Session
 
 _NAMES = {"-hf": "-m", "--hf-repo": "-m", "-hfd": "-md", "--hf-repo-draft": "-md"}
 """Options for a name on the Hub, each with the option for a file."""
 
 _PROMPTS = ("-p", "--prompt", "-f", "--file", "-")
 
-_FILES = ("-m", "--model", "-md", "--draft-model", "--model-draft")
+_PROJECTORS = ("-mm", "--mmproj")
+_FILES = ("-m", "--model", "-md", "--draft-model", "--model-draft", *_PROJECTORS)
 
 _TARGETS = ("-m", "--model", "-hf", "--hf-repo")
 _DRAFTS = ("-md", "--draft-model", "--model-draft", "-hfd", "--hf-repo-draft")
+
+_MEDIA = ("--image", "--audio")
 
 _GRAMMARS = ("--grammar", "--grammar-file")
 _SCHEMAS = ("-j", "--json-schema", "-jf", "--json-schema-file")
@@ -72,6 +75,23 @@ def _is_of_repository(given: Given) -> bool:
     return given.name in _DRAFTS and _is_hub_name(given) and name == DRAFT_OF_THE_REPOSITORY
 
 
+def _needs_projector(given: Sequence[Given]) -> bool:
+    """Whether there are images or sounds, but no projector is named."""
+    options = {one.name for one in given}
+    return bool(options.intersection(_MEDIA)) and not options.intersection(_PROJECTORS)
+
+
+def with_projector(arguments: Sequence[str]) -> list[str]:
+    """Return command-line arguments with the projector added that is next to the model, if there
+    are images or sounds and none is named."""
+    from specllama.model.projector import projector_beside
+
+    given = list(read(arguments, _known()))
+    models = [one.value for one in given if one.name in _TARGETS and one.value]
+    found = projector_beside(models[-1]) if models and _needs_projector(given) else None
+    return [*arguments, *([_PROJECTORS[0], found] if found else [])]
+
+
 def with_files(arguments: Sequence[str]) -> list[str]:
     """Return command-line arguments with names on the Hub replaced by their downloaded files.
     Raises the errors of `hub.local_path`, and ArgumentError if a model is given in both ways."""
@@ -97,7 +117,11 @@ def with_files(arguments: Sequence[str]) -> list[str]:
             continue
         if value and (option in _NAMES or option in _FILES):
             if _is_hub_name(one) and not options & _ABOUT:
-                value = fetch(value, heads if option in _TARGETS else "none")
+                value = (
+                    fetch(value, heads, projector=_needs_projector(given))
+                    if option in _TARGETS
+                    else fetch(value)
+                )
             elif not options & _ABOUT:
                 value = local_path(option, value)
             result += [_NAMES.get(option, option), value]
@@ -194,16 +218,31 @@ def _options_of_commands() -> dict[str, dict[str, bool]]:
     return options_of_commands()
 
 
-def _chat(backend: Session, system: str | None, message: str) -> list[int]:
-    """Return the prompt for a session's model to answer a message."""
-    from specllama.chat.conversation import Conversation
+def _chat(
+    backend: Session, system: str | None, message: str, media: Sequence[str]
+) -> list[int] | MediaPrompt:
+    """Return the prompt for a session's model to answer a message after images and sounds."""
+    from specllama.model import media_prompt
     from specllama.model.loaded_model import LoadedModel
     from specllama.model.template_options import TemplateOptions
 
-    conversation = Conversation(system)
-    conversation.ask(message)
+    messages: list[dict[str, Any]] = []
+    if system is not None:
+        messages.append({"role": "system", "content": system})
+    content = [*map(_part, media), {"type": "text", "text": message}] if media else message
+    messages.append({"role": "user", "content": content})
     model = LoadedModel(backend, "", TemplateOptions.checked(None, None))
-    return model.render_chat(conversation.messages)
+    prompt = model.render_chat(messages)
+    return prompt.core if isinstance(prompt, media_prompt.MediaPrompt) else prompt
+
+
+def _part(path: str) -> dict[str, Any]:
+    """Return an image or a sound in a file as a part of a message."""
+    from specllama import _files
+    from specllama.media.sound import is_sound
+
+    kind = "audio" if is_sound(_files.read(path)) else "image"
+    return {"type": kind, kind: path}
 
 
 def main() -> NoReturn:
@@ -215,7 +254,7 @@ def main() -> NoReturn:
     check_version()
     try:
         given = with_own_options(sys.argv[1:])
-        arguments = with_files(with_grammar(given))
+        arguments = with_projector(with_files(with_grammar(given)))
         _core.check_spec_cli(arguments)
         arguments = with_default_model(arguments)
     except SpecllamaError as error:

@@ -37,7 +37,8 @@ class Chats(AsyncRequests):
                 list of parts: {"type": "text", "text": "..."}, and for models that see or hear
                 {"type": "image", "image": a path, bytes, a Pillow image or an array},
                 {"type": "image_url", "image_url": {"url": "data:image/png;base64,..."}},
-                {"type": "audio", "audio": path or bytes of a WAV file} or OpenAI's "input_audio".
+                {"type": "audio", "audio": path or bytes of a WAV, MP3 or FLAC file} or OpenAI's
+                "input_audio".
             tools: Functions that the model may call, as in the OpenAI API: {"type": "function",
                 "function": {"name": "...", "description": "...", "parameters": a JSON schema}}.
                 Calls must follow the schemas. Append the result's `message` to the conversation,

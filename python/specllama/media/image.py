@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specllama import _check, _files
+from specllama._core import check_image_size
 from specllama.errors import ArgumentError
 from specllama.media import data_url
 from specllama.media.image_file import decoded, rgb
-from specllama.media.image_size import check_size
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -65,7 +65,7 @@ def _of_array(name: str, array: NDArray[Any]) -> NDArray[np.uint8]:
             f"{name} must be an array of uint8 of shape (height, width, 3), not of "
             f"{array.dtype} {array.shape}."
         )
-    check_size(name, array.shape[1], array.shape[0])
+    check_image_size(name, array.shape[1], array.shape[0])
     if channels == 1:
         return np.repeat(array.reshape(*array.shape[:2], 1), 3, axis=2)
     if channels == 3:
@@ -82,7 +82,7 @@ def _is_of_pillow(source: object) -> bool:
 
 
 def _of_pillow(name: str, image: Image) -> NDArray[np.uint8]:
-    check_size(name, *image.size)
+    check_image_size(name, *image.size)
     try:
         return rgb(image)
     except Exception as error:  # Pillow decodes files only here, and decoders may raise anything

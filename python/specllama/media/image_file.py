@@ -11,18 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from specllama._core import MOST_IMAGE_BYTES, MOST_IMAGE_PIXELS, check_image_size
 from specllama.errors import ArgumentError
-from specllama.media.image_size import MOST_PIXELS, check_size
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-MOST_BYTES = 50_000_000
-"""Most bytes of a file."""
-
 _MOST_SCANS = 20
-"""Most scans of a JPEG of MOST_PIXELS pixels. Each scan passes over all pixels, even if it has few
-bytes; real files have about ten."""
+"""Most scans of a JPEG of MOST_IMAGE_PIXELS pixels. Each scan passes over all pixels, even if it
+has few bytes; real files have about ten."""
 
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "PNG"),
@@ -51,23 +48,24 @@ def decoded(name: str, data: bytes) -> NDArray[np.uint8]:
         ArgumentError: It is too large, damaged, or not such a file; or Pillow is not installed. The
             size in the header is checked before anything is decoded.
     """
-    if len(data) > MOST_BYTES:
+    if len(data) > MOST_IMAGE_BYTES:
         raise ArgumentError(
-            f"{name} has {len(data)} bytes, more than {MOST_BYTES}; make the image smaller."
+            f"{name} has {len(data)} bytes, more than {MOST_IMAGE_BYTES}; make the image smaller."
         )
     kind = kind_of(data)
     if kind is None:
         raise ArgumentError(f"{name} is not a PNG, JPEG, WebP, GIF or BMP file; convert it.")
     if kind == "WebP":  # opening it allocates the memory for all pixels at once
-        check_size(name, *_webp_size(name, data))
+        check_image_size(name, *_webp_size(name, data))
     opener = _opener(kind)
     try:
         image = opener(io.BytesIO(data))
         width, height = image.size
     except Exception as error:  # decoders may raise anything
         raise _damaged(name, kind, error) from None
-    check_size(name, width, height)
-    if kind == "JPEG" and data.count(b"\xff\xda") * width * height > _MOST_SCANS * MOST_PIXELS:
+    check_image_size(name, width, height)
+    n_scans = data.count(b"\xff\xda") if kind == "JPEG" else 1
+    if n_scans * width * height > _MOST_SCANS * MOST_IMAGE_PIXELS:
         raise ArgumentError(f"{name} is a JPEG file with too many scans; save it again.")
     try:
         image.load()

@@ -7,7 +7,13 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
-from specllama_light.local_models import PART, is_beside_models, is_first_gguf, is_projector
+from specllama_light.local_models import (
+    PART,
+    is_beside_models,
+    is_first_gguf,
+    is_projector,
+    ollama_projector,
+)
 
 from specllama import _core
 from specllama.errors import SpecllamaError
@@ -38,9 +44,13 @@ def best_projector(files: Iterable[str], model: str) -> str | None:
 
 def projector_beside(model: str) -> str | None:
     """Return the projector next to a model's file, or, in huggingface_hub's cache, in a folder
-    above it in the same repository; None if none fits. A projector fits if it has the model's width
-    and the model's name. One without a name fits if the folder has no other model."""
+    above it in the same repository, or in the manifest of a model of Ollama; None if none fits. A
+    projector fits if it has the model's width and the model's name. One without a name fits if the
+    folder has no other model."""
     path = Path(model)
+    kept = ollama_projector(path)
+    if kept is not None and _fits(kept, path):
+        return str(kept)
     folders = [path.parent]
     if _SNAPSHOTS in path.parts:
         folders += [one for one in path.parent.parents if _SNAPSHOTS in one.parts[:-1]]

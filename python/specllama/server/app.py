@@ -47,7 +47,8 @@ class App:
         self._metrics = Metrics()
         self._answers: weakref.WeakSet[Answer] = weakref.WeakSet()
         self._body_reader = BodyReader(
-            settings.most_bytes(sees=session.sees), allow_image_urls=settings.allow_image_urls
+            settings.most_bytes(media=session.sees or session.hears),
+            allow_image_urls=settings.allow_image_urls,
         )
         self._verify = Verify(session, settings, self._body_reader, self._metrics)
         self._began = int(time.time())

@@ -8,7 +8,7 @@ from pathlib import Path
 from specllama import GenerateOptions
 
 _BODY = 1 << 20
-_BODY_WITH_IMAGES = 32 << 20
+_BODY_WITH_MEDIA = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Settings:
         host: Address or name at which the server listens.
         api_keys: Keys of which every request must carry one; empty: no key is needed.
         cors_origins: Origins of web pages that may use the server, besides its own page.
-        max_body: Maximum bytes of a request; None: 1 MiB, or 32 MiB if the model sees images.
+        max_body: Maximum bytes of a request; None: 1 MiB, or 32 MiB for a vision or audio model.
         allow_image_urls: Whether the server downloads images that requests name by URL.
         max_prompt: Maximum number of prompt tokens; None: as many as the context holds.
         timeout: Maximum seconds from a request's arrival to the end of its generation.
@@ -44,6 +44,7 @@ class Settings:
     log_texts: bool = False
     sampling: GenerateOptions = field(default_factory=lambda: GenerateOptions(temperature=1.0))
 
-    def most_bytes(self, *, sees: bool) -> int:
-        """Return the maximum bytes of a request. sees: Whether the model sees images."""
-        return self.max_body or (_BODY_WITH_IMAGES if sees else _BODY)
+    def most_bytes(self, *, media: bool) -> int:
+        """Return the maximum bytes of a request. media: Whether the model accepts images or
+        sounds."""
+        return self.max_body or (_BODY_WITH_MEDIA if media else _BODY)

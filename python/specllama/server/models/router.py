@@ -57,7 +57,7 @@ class Router:
     def __init__(self, models: LoadedModels, settings: Settings) -> None:
         self._models = models
         self._settings = settings
-        self._body_reader = BodyReader(settings.most_bytes(sees=True))
+        self._body_reader = BodyReader(settings.most_bytes(media=True))
         self._began = int(time.time())
         self._listed: dict[str, dict[str, Any]] = {}  # by name: models that were never loaded
         by_body = [

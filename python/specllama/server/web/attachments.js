@@ -5,7 +5,7 @@ import {at, icon, iconButton, make} from "./dom.js";
 /** @typedef {import("./turn.js").Attachment} Attachment */
 
 const MOST_BYTES = 512 * 1024;  // of a text file; a request has 1 MiB unless the server allows more
-const LARGEST_SIDE = 1024;  // pixels of an image; models do not use more
+const LARGEST_SIDE = 2048;  // pixels of an image; few models use more
 const QUALITY = 0.85;
 
 /** @type {Attachment[]} */
@@ -64,7 +64,10 @@ async function image(file) {
   const scale = Math.min(1, LARGEST_SIDE / Math.max(bitmap.width, bitmap.height));
   const canvas = make("canvas", {width: Math.max(1, Math.round(bitmap.width * scale)),
     height: Math.max(1, Math.round(bitmap.height * scale))});
-  canvas.getContext("2d").drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+  const context = canvas.getContext("2d");
+  context.fillStyle = "white";  // as the server does, where the image is transparent
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
   bitmap.close();
   const kind = file.type === "image/png" && file.size < MOST_BYTES && scale === 1
     ? "image/png" : "image/jpeg";
