@@ -7,8 +7,8 @@ The projector has the shape of Gemma 3's encoder (SigLIP So400m/14: 27 layers of
 meaningless, but all times are those of a real one. It prints medians of the repeats: seconds until
 the first token of a prompt with as many text tokens, with an image, and with the same image again
 with other text after or before it; then tokens per second of the answers, plain and with drafts,
-and whether their tokens agree. The tokens agree with Q8_0 weights and --kv-type q8_0, because decodes
-of every width then give the same bits. With other types they may differ at near-ties: a random
+and whether their tokens agree. They agree with Q8_0 weights and --kv-type q8_0, because decodes of
+every width then give the same bits. With other types they may differ at near-ties: a random
 projector magnifies rounding.
 """
 
