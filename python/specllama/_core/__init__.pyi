@@ -692,7 +692,7 @@ class Session:
     chat_template: Final[str | None]
     sees: Final[bool]
     audio_rate: Final[int]
-    n_encoded: int
+    n_encoded: Final[int]
     vocabulary: Final[int]
     def decode_seconds(self) -> list[float]: ...
     max_draft_length: Final[int]
