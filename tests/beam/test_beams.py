@@ -186,7 +186,7 @@ def test_beams_share_the_remaining_context_evenly(open_session: Open) -> None:
     assert {len(beam.tokens) for beam in beams if beam.finish_reason == "length"} == {n_room}
     plain = open_session(draft=None, n_ctx=256)
     assert found(beams) == found(plain.beam_search(PROMPT, n_beams=8, max_tokens=n_room))
-    with pytest.raises(ArgumentError, match=f"room for {n_room} of each of 8 beams"):
+    with pytest.raises(ArgumentError, match=f"room for {n_room} tokens of each of 8 beams"):
         session.beam_search(PROMPT, n_beams=8, max_tokens=n_room + 1)
     with pytest.raises(ArgumentError, match="at least one token"):
         session.beam_search([5] * 250, n_beams=8)
