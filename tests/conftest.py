@@ -76,9 +76,10 @@ def open_planned(open_session: Open, tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("SPECLLAMA_CACHE", str(cache := tmp_path / "cache"))
 
     def open_one(*models: Any, **options: Any) -> SpecSession:
-        open_session(*models, spec_length="auto", **options).close()
+        options["spec_length"] = "auto"
+        open_session(*models, **options).close()
         believe_wide_decodes_are_free(cache)
-        return open_session(*models, spec_length="auto", **options)
+        return open_session(*models, **options)
 
     return open_one
 

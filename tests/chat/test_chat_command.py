@@ -206,9 +206,7 @@ def test_chat_refuses_files_whose_names_are_not_utf_8(
         assert said.out == ""
 
 
-def test_chat_draft_command_changes_the_drafter(
-    chat: Run, model: Path, smollm2: Path, tmp_path: Path
-) -> None:
+def test_chat_draft_command_changes_the_drafter(chat: Run, model: Path, smollm2: Path) -> None:
     lines = "u\n/draft none\n/regen\n/stats\n/draft ngram\n/regen\n/draft\n"
     said = chat("-m", str(model), lines=lines)
     assert said.out == ":abcd\n" * 3

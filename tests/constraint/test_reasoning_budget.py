@@ -169,6 +169,7 @@ def test_drafts_change_no_token_of_a_limited_thought(
 ) -> None:
     plain = open_session(BUNDLED_MODEL, None, **REAL)
     rng = random.Random(7)
+    n_drafted = 0
     for draft in ("ngram", BUNDLED_DRAFT):
         session = open_session(BUNDLED_MODEL, draft, spec_tree=tree, **REAL)
         for name in ("module", "json", "function"):
@@ -178,7 +179,10 @@ def test_drafts_change_no_token_of_a_limited_thought(
             budget = rng.randrange(1, 30)
             tokens = expected(plain, prompt, budget, options)
             options |= {"max_tokens": len(tokens), "reasoning_budget": budget}
-            assert session.generate(text, **options).tokens == tokens
+            found = session.generate(text, **options)
+            assert found.tokens == tokens
+            n_drafted += found.stats.drafted
+    assert n_drafted > 0
 
 
 def test_budget_closes_the_thought_under_rejection_sampling(open_session: Open) -> None:

@@ -31,12 +31,12 @@ def pair(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> dict[str,
 
 
 def compare_with_plain(
-    open_session: Open, pair: dict[str, Any], n_tokens: int, n_seq: int, **options: Any
+    open_session: Open, pair: dict[str, Any], n_tokens: int, **options: Any
 ) -> None:
-    """Compare `n` tokens at each of three temperatures with plain decoding."""
-    exact = {"exact": EXACT_HERE, "n_seq": n_seq}
-    session = open_session(**pair, **exact, **options)
+    """Compare so many tokens at each of three temperatures with plain decoding."""
+    session = open_session(**pair, exact=EXACT_HERE, **options)
     without = open_session(pair["model"], None, exact=EXACT_HERE)
+    n_seq = options.get("n_seq", 1)
     for temperature in (0.0, 0.7, 1.0):
         for i in itertools.count():
             if i * n_seq * 100 >= n_tokens:
@@ -46,16 +46,17 @@ def compare_with_plain(
             for prompt, found in zip(prompts, session.generate(prompts, **how), strict=True):
                 assert found.stats.drafter_errors == 0, found.stats.last_drafter_error
                 assert found.tokens == without.generate(prompt, **how).tokens
+                # A plan drafts hardly any of their tokens, which are nearly always wrong.
                 if options["spec_length"] != "auto":
                     assert found.stats.by_drafter["model"][0] > 90
 
 
 @pytest.mark.parametrize("n_seq", [1, 4])
-@pytest.mark.parametrize("options", [{"spec_length": 64}, {"spec_length": "auto"}])
+@pytest.mark.parametrize("spec_length", [64, "auto"])
 def test_random_block_drafters_change_no_token(
-    pair: dict[str, Any], open_session: Open, n_seq: int, options: dict[str, Any]
+    pair: dict[str, Any], open_session: Open, n_seq: int, spec_length: Any
 ) -> None:
-    compare_with_plain(open_session, pair, 100 * n_seq, n_seq, **options)
+    compare_with_plain(open_session, pair, 100 * n_seq, n_seq=n_seq, spec_length=spec_length)
 
 
 @pytest.mark.slow
@@ -63,7 +64,7 @@ def test_random_block_drafters_change_no_token(
 def test_random_block_drafters_change_no_token_of_long_texts(
     pair: dict[str, Any], open_session: Open, n_seq: int
 ) -> None:
-    compare_with_plain(open_session, pair, 20_000, n_seq, spec_length=64)
+    compare_with_plain(open_session, pair, 20_000, n_seq=n_seq, spec_length=64)
 
 
 @pytest.mark.parametrize("target", ["experts", "hybrid with snapshots", "delta net"])
@@ -74,7 +75,7 @@ def test_block_drafts_change_no_token_of_other_architectures(
     sections = {"rope.dimension_sections": [32, 0, 0, 0]} if target == "delta net" else {}
     drafter = write_block(tmp_path / "draft.gguf", kind, **sections)
     pair = {"model": model, "draft": drafter}
-    compare_with_plain(open_session, pair, 100, 1, spec_length=4)
+    compare_with_plain(open_session, pair, 100, spec_length=4)
 
 
 def test_trees_of_block_drafts_change_no_token(pair: dict[str, Any], open_session: Open) -> None:
@@ -89,25 +90,27 @@ def test_trees_of_block_drafts_change_no_token(pair: dict[str, Any], open_sessio
 
 
 def test_block_drafts_drawn_from_distributions_are_verified_by_rejection(
-    pair: dict[str, Any], open_session: Open
+    pair: dict[str, Any], open_session: Open, open_planned: Open
 ) -> None:
-    for spec_length in (3, "auto"):
-        session = open_session(**pair, spec_length=spec_length)
-        how = NO_END | {"temperature": 1.0, "acceptance": "rejection", "seed": 2}
+    how = NO_END | {"temperature": 1.0, "acceptance": "rejection", "seed": 2}
+    for session, n_drafted in (
+        (open_session(**pair, spec_length=3), 100),
+        (open_planned(**pair), 0),
+    ):
         stats = session.generate(PROMPT, max_tokens=80, **how).stats
         assert stats.drafter_errors == 0, stats.last_drafter_error
-        assert stats.drafted > 100 or spec_length == "auto"
+        assert stats.by_drafter["model"][0] > n_drafted
 
 
 def test_block_drafts_change_no_token_under_a_grammar(
-    pair: dict[str, Any], open_session: Open
+    pair: dict[str, Any], open_session: Open, open_planned: Open
 ) -> None:
-    how: dict[str, Any] = {"grammar": 'root ::= (" w5" | " w6" " w7"){9}', "max_tokens": 40}
+    how: dict[str, Any] = {"grammar": 'root ::= (" w" [0-5] [0-9]?)+', "max_tokens": 40}
     without = open_session(pair["model"], None, exact=EXACT_HERE).generate(PROMPT, **how)
-    for spec_length in (4, "auto"):
-        session = open_session(**pair, exact=EXACT_HERE, spec_length=spec_length)
-        found = session.generate(PROMPT, **how)
+    for open_one in (open_session, open_planned):
+        found = open_one(**pair, exact=EXACT_HERE).generate(PROMPT, **how)
         assert found.tokens == without.tokens
+        assert found.stats.by_drafter["model"][0] > 0
         assert found.stats.drafter_errors == 0, found.stats.last_drafter_error
 
 
@@ -195,9 +198,12 @@ def test_planned_drafts_of_a_perfect_block_drafter_are_all_accepted(
     target, drafter = counting_pair(tmp_path)
     session = open_planned(target, drafter)
     without = open_session(target, None)
+    n_drafted = 0
     for prompt in ([1, 5, 6], PROMPT):
         generation = session.generate(prompt, max_tokens=150, **NO_END)
         assert generation.tokens == without.generate(prompt, max_tokens=150, **NO_END).tokens
         assert generation.stats.drafter_errors == 0
         drafted, accepted = generation.stats.by_drafter["model"]
-        assert drafted == accepted > 0
+        assert drafted == accepted
+        n_drafted += drafted
+    assert n_drafted > 0

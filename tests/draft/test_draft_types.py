@@ -113,7 +113,7 @@ def test_a_damaged_converted_copy_is_made_again(
 
 
 def test_a_split_draft_is_converted_to_one_file(
-    open_session: Open, cache: Path, tmp_path: Path, bundled_model: Path
+    open_session: Open, cache: Path, tmp_path: Path
 ) -> None:
     first, *_ = split(BUNDLED_DRAFT, tmp_path / "parts" / "draft.gguf", "llama", 5)
     session = open_session(draft=first, draft_type="q4_0")

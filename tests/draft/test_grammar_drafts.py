@@ -14,7 +14,7 @@ from rewriting import write_quantized
 from schemas import NUMBER, SCHEMAS, record
 from scripted_model import BOS, FIRST
 from serving import serve
-from session_options import EXACT, Open
+from session_options import Open
 from specllama import Drafter, Generation, SpecSession
 from specllama.session import BUNDLED_DRAFT
 
@@ -278,10 +278,9 @@ def test_ambiguous_grammars_are_followed_with_drafts(open_session: Open) -> None
     """The number of parses of forced text doubles with each character: the lookahead stays
     short."""
     grammar = 'root ::= "a" root "b" | "a" root "c" | "a" root "d"'
-    with SpecSession(draft="ngram", spec_length=4, **EXACT) as session:
-        found = session.generate("x", grammar=grammar, max_tokens=4)
-        assert set(found.text) == {"a"}
-        assert found.finish_reason == "length"
+    found = open_session().generate("x", grammar=grammar, max_tokens=4)
+    assert set(found.text) == {"a"}
+    assert found.finish_reason == "length"
 
 
 def test_ngram_draw_works_next_to_a_request_with_forced_tokens(open_session: Open) -> None:

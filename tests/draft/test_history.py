@@ -130,6 +130,7 @@ def test_history_copies_nothing_from_another_owner() -> None:
 
 def test_a_history_copy_does_not_continue_in_the_text_that_replaces_its_own() -> None:
     rng = random.Random(3)
+    n_drafted = 0
     for _ in range(30):
         history = History(1024)
         mine = list(range(600))
@@ -138,9 +139,11 @@ def test_a_history_copy_does_not_continue_in_the_text_that_replaces_its_own() ->
         for at in range(100, 500, 50):
             drafted = [token for token, _ in follower.draft(N_MOST)]
             assert drafted == mine[at : at + len(drafted)]
+            n_drafted += len(drafted)
             follower.append_batch(mine[at : at + 50])
             history.append(words(rng, rng.randrange(300), 5000, 9000), owner=1)
         assert all(token < 600 for token, _ in follower.draft(N_MOST))
+    assert n_drafted > 0
 
 
 def test_history_stores_a_conversation_that_grows_only_once() -> None:

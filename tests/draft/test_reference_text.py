@@ -52,6 +52,7 @@ def test_misleading_references_change_no_token(
 ) -> None:
     session = open_session(spec_length=8)
     tokens = session.tokenize(PROMPT)
+    n_rejected = 0
     for reference in (
         [],
         [5],
@@ -65,6 +66,8 @@ def test_misleading_references_change_no_token(
         generation = session.generate(PROMPT, max_tokens=60, reference=reference)
         assert generation.tokens == plain_tokens["module"][:60]
         assert generation.stats.drafter_errors == 0
+        n_rejected += generation.stats.drafted - generation.stats.accepted
+    assert n_rejected > 0
 
 
 def test_a_reference_changes_no_sampled_token(open_session: Open) -> None:

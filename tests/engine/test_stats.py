@@ -134,7 +134,7 @@ def test_a_generation_can_be_copied_and_pickled(open_session: Open) -> None:
     assert copy.copy(chunks[-1]).finish_reason == chunks[-1].finish_reason
 
 
-def test_tampered_pickles_are_refused(open_session: Open) -> None:
+def test_tampered_pickles_are_refused() -> None:
     """Such a state is not read as another object."""
     drafted = _core.DraftedToken
     whole = (1, Source.match, 1, 0.5, 0, True)

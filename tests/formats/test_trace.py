@@ -42,17 +42,16 @@ def test_rounds_of_a_trace_rebuild_the_generation(
     assert session.generate(PROMPT, max_tokens=10).trace is None
 
 
-def test_replay_gives_the_text_with_every_drafter(open_session: Open) -> None:
+def test_replay_gives_the_text_with_every_drafter(open_session: Open, open_planned: Open) -> None:
     text = "    # nothing that the model would say\n    self.x = 7\n" * 4
     for draft in (None, "ngram", BUNDLED_DRAFT):
-        for spec_length in ("auto", 4):
-            session = open_session(draft=draft, spec_length=spec_length)
+        for open_one in (open_planned, open_session):
+            session = open_one(draft=draft)
             generation = session.replay(PROMPT, text)
             assert generation.text == text
             assert generation.finish_reason == "length"
             assert generation.tokens == session.tokenize(text, add_special=False)
-            if draft is not None:
-                assert spec_length == "auto" or generation.stats.accepted > 10  # repetitive
+            assert (generation.stats.accepted > 0) == (draft is not None)  # it repeats itself
             # The replayed text does not stay in the session.
             assert session.generate(PROMPT, max_tokens=5).tokens != generation.tokens[:5]
 

@@ -222,7 +222,7 @@ def test_alpha_matches_the_acceptance_of_a_session(
     assert abs(accepted / drafted - one.alpha.mean) < 4 * error
 
 
-def test_unigram_and_bigram_drafters_count_tokens(target: LogitsModel) -> None:
+def test_unigram_and_bigram_drafters_count_tokens() -> None:
     tokens = [5, 7, 5, 8, 5, 7, 5]
     unigram = Unigram().distributions(tokens, 6, 1.0, 10)
     assert unigram[0].tolist() == [0, 0, 0, 0, 0, 3 / 6, 0, 2 / 6, 1 / 6, 0]
@@ -341,7 +341,7 @@ def test_alpha_command_measures_every_draft_of_a_folder(
 
 
 def test_alpha_command_compares_weight_types_of_a_draft(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], write: Callable[[str, str], str]
+    capsys: pytest.CaptureFixture[str], write: Callable[[str, str], str]
 ) -> None:
     text = write("a.txt", "\n".join(packaged_prompts(["code"])))
     types = ["--draft-type", "keep", "q4_0", "q8_0"]  # the bundled draft is in q8_0

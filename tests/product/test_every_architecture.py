@@ -113,7 +113,7 @@ def test_drafts_next_to_other_requests_change_no_token_of_any_architecture(
 
 
 def test_a_model_drafts_for_itself_or_is_refused_if_recurrent(
-    model: Path, opened: Open, check: Check, name: str, expected: list[Generation]
+    model: Path, opened: Open, check: Check, name: str
 ) -> None:
     if has_states(name):
         with pytest.raises(ModelError, match="cannot draft: its memory"):

@@ -68,7 +68,10 @@ def test_slow_and_narrow_connections_change_no_token(
         slow_link(server.url, **line) as link,
         SpecSession(target=link.url, draft=draft, n_threads=1) as remote,
     ):
-        same(remote.generate(MODULE, **OPTIONS), expected)
+        found = remote.generate(MODULE, **OPTIONS)
+        same(found, expected)
+        if "delay" in line:  # drafts pay
+            assert (found.stats.drafted > 0) == (draft is not None)
         assert link.n_bytes > 1000
 
 
@@ -87,7 +90,9 @@ def test_broken_connections_change_no_token(
             spec_length=3,
         ) as remote:
             link.cut(2500)
-            same(remote.generate(MODULE, **options), expected)
+            found = remote.generate(MODULE, **options)
+            same(found, expected)
+            assert found.stats.accepted > 0
             assert link.n_connections > 1
 
 

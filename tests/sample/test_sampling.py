@@ -340,5 +340,6 @@ def test_extreme_penalties_give_finite_logprobs(
         )
         assert generation.stats.generated_tokens == 30
         assert 61 not in generation.tokens
-        for one in generation.logprobs:
-            assert all(math.isfinite(logprob) for _, logprob in one.top)
+        tops = [logprob for one in generation.logprobs for _, logprob in one.top]
+        assert len(tops) >= 30
+        assert all(map(math.isfinite, tops))

@@ -57,7 +57,7 @@ def test_a_streamed_completion_equals_the_whole_one(server: Server) -> None:
     assert offsets == whole.choices[0].logprobs.text_offset
     assert sum(getattr(choice, "from_draft", False) for choice in choices) > 0
     # Usage is not sent unless it is requested.
-    assert all(event.usage is None for event in complete(server, stream=True, max_tokens=3))
+    assert {event.usage for event in complete(server, stream=True, max_tokens=3)} == {None}
 
 
 def test_completions_sample_16_tokens_by_default(server: Server) -> None:
@@ -171,7 +171,7 @@ def test_logprobs_name_parts_of_a_character_by_bytes(tmp_path: Path) -> None:
     parts = [r"bytes:\xf0", r"bytes:\x9f", r"bytes:\x98", r"bytes:\x80"]
     assert found.tokens == ["a", *parts, "!"]
     assert found.text_offset == offsets == [0, 1, 1, 1, 1, 2]
-    assert all(len(top) == 20 for top in found.top_logprobs)
+    assert [len(top) for top in found.top_logprobs] == [20] * 6
 
 
 @pytest.mark.parametrize("prompt", [PROMPT, "a <|end|> b", "x = 'some' , y ?"])

@@ -165,9 +165,7 @@ def test_forged_positions_in_a_state_are_refused_and_change_nothing(
     session.load_state(saved)
 
 
-def test_states_that_do_not_fit_are_refused(
-    open_session: Open, saved: Path, tmp_path: Path
-) -> None:
+def test_states_that_do_not_fit_are_refused(open_session: Open, saved: Path) -> None:
     content = saved.read_bytes()
     session = open_session()
     expected = session.generate(PROMPT, max_tokens=20).tokens

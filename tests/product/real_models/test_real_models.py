@@ -73,7 +73,6 @@ def test_real_models_hold_a_conversation(open_real: Open, name: str) -> None:
     assert second.stats.reused_tokens >= first.stats.prompt_tokens
     if name != "smollm2":  # it does not know the answer
         assert "Rome" in second.text
-    assert second.finish_reason in ("stop", "length")
 
 
 def test_a_base_model_cannot_chat(open_real: Open) -> None:

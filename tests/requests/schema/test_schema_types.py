@@ -150,7 +150,9 @@ PARTS: list[Any] = [
 
 @pytest.mark.parametrize("kind", PARTS, ids=str)
 def test_types_with_a_partial_schema_generate_json(kind: Any) -> None:
-    assert all(json.loads(text) is not None for text in texts(kind))
+    found = texts(kind)
+    assert found
+    assert all(json.loads(text) is not None for text in found)
 
 
 def test_a_type_without_a_schema_is_refused() -> None:

@@ -160,6 +160,7 @@ def test_chat_logprobs_name_parts_of_a_character_by_bytes(tmp_path: Path) -> Non
     assert bytes(b for token in found for b in token.bytes) == "\U0001f600!".encode()
     names = [r"bytes:\xf0", r"bytes:\x9f", r"bytes:\x98", r"bytes:\x80", "!"]
     assert [token.token for token in found] == names
+    assert [len(token.top_logprobs) for token in found] == [3] * len(pieces)
     assert all(other.bytes is not None for token in found for other in token.top_logprobs)
 
 
