@@ -50,14 +50,14 @@ void quantize(const std::string& from, const std::string& to, ggml_type type, in
         if (thrown || !progress || std::sscanf(text, "[%d/%d]", &done, &all) != 2 || all <= 0)
             return;
         const AssertGuard::Suspend off;
-        const Interrupted interrupted("Converting " + from + " was interrupted.");
         try {
             if (!progress(static_cast<float>(done - 1) / static_cast<float>(all)))
-                throw interrupted;
+                throw Interrupted("Converting " + from + " was interrupted.");
         } catch (...) {
             thrown = std::current_exception();
         }
-        if (thrown) throw interrupted;  // llama.cpp reports it like its own errors
+        if (thrown)
+            throw Error("interrupted");  // ends llama.cpp's loop; `thrown` is what callers see
     };
     const ErrorLog errors(ErrorLog::Warnings::dropped);
     const AssertGuard assertions;

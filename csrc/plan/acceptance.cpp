@@ -138,7 +138,7 @@ void Acceptance::Bin::observe(const TextRegime::Weights& posterior, bool right) 
     double gradient = 0;
     double gained = 0;
     for (int i = 0; i < kRegimes; ++i) {
-        gradient += posterior[i] * (right - in_regime[i]);
+        gradient += posterior[i] * (static_cast<float>(right) - in_regime[i]);
         gained += posterior[i] * in_regime[i] * (1 - in_regime[i]);
     }
     constexpr double kKeep = 1 - 1 / tuning::kLongText;

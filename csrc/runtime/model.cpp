@@ -88,6 +88,7 @@ void Model::apply_adapters(llama_context* context) const {
     if (adapters_.empty()) return;
     std::vector<llama_adapter_lora*> adapters = adapters_;
     std::vector<float> scales;
+    scales.reserve(options_.lora.size());
     for (const LoraAdapter& one : options_.lora) scales.push_back(one.scale);
     llama_set_adapters_lora(context, adapters.data(), adapters.size(), scales.data());
 }

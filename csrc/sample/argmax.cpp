@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -42,7 +43,7 @@ Token argmax(std::span<const float> logits, std::span<float> peaks) {
                     Lanes x;
                     std::memcpy(&x, &logits[i + a * kLanes], sizeof(x));
                     best[a] = x > best[a] ? x : best[a];
-                    nans[a] |= x != x;
+                    nans[a] |= x != x;  // NOLINT(misc-redundant-expression): lanes have no isnan
                 }
             }
             best[0] = best[0] > best[1] ? best[0] : best[1];
@@ -52,7 +53,7 @@ Token argmax(std::span<const float> logits, std::span<float> peaks) {
         } else {
             for (const float x : logits.subspan(first)) {
                 peak = std::max(peak, x);
-                nan |= x != x;
+                nan |= std::isnan(x);
             }
         }
         if (!peaks.empty()) peaks[first / kPartLogits] = peak;

@@ -1,6 +1,7 @@
 #include "draft/head/head_drafter.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "gguf/head_file.h"
@@ -188,7 +189,7 @@ void HeadDrafter::draft() {
             if (is_chain()) {
                 one.proposal->n_decoded += step + 1;
                 std::copy_n(context_->state(one.row), context_->n_state(),
-                            follower.chain.begin() + step * context_->n_state());
+                            follower.chain.begin() + std::ptrdiff_t{step} * context_->n_state());
             } else {
                 one.proposal->n_decoded += step == 0 ? follower.n_known : 1;
                 if (step == 0) waiting_decoded(follower);
@@ -219,7 +220,7 @@ void HeadDrafter::add_step(Drafting& one, int step) {
     one.row = add_waiting(sequence, follower, follower.n_known, step == 0);
     for (int i = 0; i < step; ++i)
         one.row = context_->add(follower.tokens[follower.n_seen + 1 + i],
-                                follower.chain.data() + i * context_->n_state(),
+                                follower.chain.data() + std::ptrdiff_t{i} * context_->n_state(),
                                 follower.n_pairs() + 1 + i, sequence, i == step - 1);
 }
 
