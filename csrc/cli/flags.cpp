@@ -53,26 +53,31 @@ constexpr OptionInfo kColor = {.name = "color", .choices = "auto on off"};
 
 std::vector<Flag> own_flags() {
     return {
-        flag("-m --model", "MODEL",
-             "GGUF file (default: the variable SPECLLAMA_MODEL, SmolLM2, or the bundled model)",
-             [](Options& o, const std::string& v) {
-                 read_value({"model"}, v, o.session.model.path);
-             }),
+        flag(
+            "-m --model", "MODEL",
+            "model, a GGUF file (default: $SPECLLAMA_MODEL; else SmolLM2-135M, if it is installed; "
+            "else the bundled model)",
+            [](Options& o, const std::string& v) {
+                read_value({"model"}, v, o.session.model.path);
+            }),
         flag("-hf --hf-repo", "NAME",
-             "model user/repo[:quant] of the Hugging Face Hub, instead of -m (default: Q4_K_M)",
+             "model user/repo[:quant] from the Hugging Face Hub, instead of -m (quant: Q4_K_M "
+             "unless "
+             "it is given)",
              refuse(kFiles)),
         flag("-md --draft-model --model-draft", "MODEL",
-             "GGUF file of a smaller model or a head that drafts",
+             "draft model: GGUF file of a smaller model or a head",
              [](Options& o, const std::string& v) {
                  read_value({"draft"}, v, o.session.draft.path);
              }),
-        flag("-hfd --hf-repo-draft", "NAME",
-             "draft model of the Hub, instead of -md; auto: the head in the repository of -hf, "
-             "whatever its size (default: one of less than a tenth of the model)",
-             refuse(kFiles)),
-        flag("--draft", "WHO",
-             "drafter used without -md: auto, mtp, ngram or none; \"none\" disables speculation "
-             "(default: auto)",
+        flag(
+            "-hfd --hf-repo-draft", "NAME",
+            "draft model from the Hub, instead of -md; auto: the head in the repository of -hf, of "
+            "any size (default: only if it is smaller than a tenth of the model)",
+            refuse(kFiles)),
+        flag("--draft", "{auto,mtp,ngram,none}",
+             "drafter used without -md: multi-token prediction by the model (mtp), copies from the "
+             "text (ngram), or no speculation (none) (default: auto)",
              [](Options& o, const std::string& v) {
                  read_choice(kDraft, v);
                  o.draft = v;
@@ -80,9 +85,9 @@ std::vector<Flag> own_flags() {
         flag("--speculative-decoding", "", "same as --draft auto", set_draft("auto")),
         flag("--no-spec", "", "same as --draft none", set_draft("none")),
         flag("-p --prompt", "TEXT", "prompt", set(&Options::prompt)),
-        flag("-f --file", "FILE", "prompt file; - is standard input; a last newline is removed",
+        flag("-f --file", "FILE", "prompt file; -: standard input; a newline at its end is dropped",
              set(&Options::file)),
-        flag("-sys --system-prompt", "TEXT", "system message, for models with a chat template",
+        flag("-sys --system-prompt", "TEXT", "system message (for models with a chat template)",
              set(&Options::system)),
         flag("--image --audio", "FILE",
              "image or sound to put before the prompt, for a vision or audio model (-mm) with a "
@@ -91,22 +96,25 @@ std::vector<Flag> own_flags() {
                  read_value({"image"}, v, o.media.emplace_back());
              }),
         flag("-no-cnv --no-conversation --raw",
-             "continue the prompt as it is, even if the model has a chat template", &Options::raw),
-        flag("-e --escape", R"(replace \n, \t, \\, \" and \x41 in prompt, stop texts and breakers)",
-             &Options::escapes),
-        flag("--grammar", "GRAMMAR", "grammar of the output: GBNF, or llguidance's Lark",
+             "continue the prompt as it is, without the chat template", &Options::raw),
+        flag(
+            "-e --escape",
+            R"(read \n, \t, \\, \" and \x41 as escapes in prompt, stop texts and sequence breakers)",
+            &Options::escapes),
+        flag("--grammar", "GRAMMAR", "grammar of the output, in GBNF or llguidance's Lark",
              set_grammar),
         flag("--grammar-file", "FILE", "file with the grammar", set(&Options::grammar_file)),
         flag("-j --json-schema", "JSON", "JSON schema of the output", refuse(kGbnf)),
         flag("-jf --json-schema-file", "FILE", "file with the schema", refuse(kGbnf)),
         flag("--regex", "REGEX", "regular expression of the whole output", refuse(kGbnf)),
-        flag("--lora-scaled", "FILE:SCALE,...", "LoRA adapters with a scale each (1: as trained)",
+        flag("--lora-scaled", "FILE:SCALE,...", "LoRA adapters, each with a scale (1: as trained)",
              [](Options& o, const std::string& v) {
                  read_scaled_adapters(v, o.session.model.lora);
              }),
         flag("--stats", "print statistics at the end", &Options::stats),
         flag("--json", "print a JSON object per line: chunks, then the result", &Options::json),
-        flag("--color", "WHEN", "colour accepted drafts: auto, on or off (default: auto)",
+        flag("--color", "{auto,on,off}",
+             "show accepted drafts in green (default: auto, in a terminal)",
              [](Options& o, const std::string& v) {
                  o.color = static_cast<Switch>(read_choice(kColor, v));
              }),
@@ -117,15 +125,27 @@ std::vector<Flag> own_flags() {
     };
 }
 
-// The first sentence of an option's help, in lower case unless it begins with a name.
-std::string brief(const OptionInfo& info, const std::string& by_default) {
+// The first sentence of an option's help, in lower case unless it begins with a name. repeats: the
+// flag may be given several times.
+std::string brief(const OptionInfo& info, const std::string& by_default, bool repeats) {
     std::string text = info.help;
     text.erase(std::min(text.find(". "), text.size() - 1));
     const auto is_small = [](unsigned char c) { return std::isupper(c) == 0; };
     const std::string_view word = std::string_view(text).substr(0, text.find(' '));
     if (std::ranges::all_of(word.substr(1), is_small))
         text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
-    return text + " (default: " + by_default + ")";
+    // The flag of a switch that is on turns it off.
+    if (by_default == "on" && std::string_view(info.flags).starts_with("--no-"))
+        return "do not " + text;
+    return text + (repeats ? "; may be repeated" : "") + " (default: " + by_default + ")";
+}
+
+// How the help shows what a flag takes.
+std::string value_name(const OptionInfo& info) {
+    std::string names = info.choices;
+    if (names.empty()) return info.value;
+    std::ranges::replace(names, ' ', ',');
+    return "{" + names + "}";
 }
 
 // Adds the flags of a struct of options. part: its member in the program's options.
@@ -138,8 +158,9 @@ void add_options(Struct Options::*part, std::vector<Flag>& all) {
         if (*info.flags == '\0' || name == "reasoning_budget" || name == "n_seq") return;
         using Value = std::remove_cvref_t<decltype(get(defaults))>;
         constexpr bool kSwitch = std::is_same_v<Value, bool>;
-        all.push_back({words(info.flags), kSwitch ? "" : info.value,
-                       brief(info, default_text(info, get(defaults))), info.name,
+        constexpr bool kRepeats = std::is_same_v<Value, std::vector<std::string>>;
+        all.push_back({words(info.flags), kSwitch ? "" : value_name(info),
+                       brief(info, default_text(info, get(defaults)), kRepeats), info.name,
                        [=](Options& options, const std::string& text) {
                            read_any(info, text, get(options.*part));
                        }});

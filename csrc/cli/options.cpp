@@ -60,9 +60,9 @@ Options parse(int argc, const char* const* argv) {
             continue;
         }
         if (name.empty() || name[0] != '-')
-            throw UsageError("What is \"" + name + "\" for? " +
-                             (name.ends_with(".gguf") ? "A model is named with -m."
-                                                      : "A prompt is given with -p."));
+            throw UsageError(
+                "\"" + name + "\" is not an option; " +
+                (name.ends_with(".gguf") ? "name a model with -m." : "give a prompt with -p."));
         // --name=value, or -n=value
         std::optional<std::string> value;
         if (const auto equals = name.find('='); equals != std::string::npos) {
@@ -87,9 +87,11 @@ Options parse(int argc, const char* const* argv) {
     if (options.prompt && options.file)
         throw UsageError("Give the prompt with -p or with -f, not both.");
     if (options.system && options.raw)
-        throw UsageError("-sys is for chats; leave out -no-cnv, or put its text into the prompt.");
+        throw UsageError(
+            "-sys needs the chat template, which -no-cnv turns off; leave out one of them.");
     if (!options.media.empty() && options.raw)
-        throw UsageError("--image is for chats; leave out -no-cnv.");
+        throw UsageError(
+            "--image needs the chat template, which -no-cnv turns off; leave out one of them.");
     if (!options.media.empty() && options.session.media.mmproj.empty())
         throw UsageError("--image needs the model's projector; give it with -mm.");
     if (options.grammar_file && !options.generate.sampling.grammar.empty())
@@ -128,10 +130,17 @@ std::string help_text() {
     std::string text =
         "usage: spec-cli [-m MODEL] [-p TEXT | -f FILE | -] [options]\n"
         "\n"
-        "Answers a prompt, speculating with n-grams or a draft model: the same text, sooner.\n"
-        "A model without a chat template continues the prompt, and so does any with -no-cnv.\n"
-        "Without a prompt and a model, the bundled model continues a built-in prompt.\n"
-        "\n";
+        "Answers one prompt, with speculation. Models without a chat template continue the "
+        "prompt;\n"
+        "with -no-cnv, all models do. Without -p, -f and -m, the bundled model continues a "
+        "built-in\n"
+        "prompt.\n"
+        "\n"
+        "examples:\n"
+        "  spec-cli -m model.gguf -p \"Why is the sky blue?\"\n"
+        "  spec-cli -m model.gguf -f question.txt -n 200 --stats\n"
+        "\n"
+        "options:\n";
     for (const Flag& flag : flags()) {
         std::string line = "  ";
         for (const std::string& name : flag.names) line += (line.size() > 2 ? ", " : "") + name;

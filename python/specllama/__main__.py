@@ -18,8 +18,8 @@ from specllama.commands.default_model import default_model
 from specllama.commands.foreign_options import advice, read, translated
 from specllama.errors import SpecllamaError
 
-_COMMANDS = ("alpha", "bench", "chat", "corpus", "demo", "models", "divergence", "serve", "trace")
-"""In the order of `--help`. Each is a module."""
+_COMMANDS = ("chat", "serve", "models", "demo", "bench", "trace", "corpus", "alpha", "divergence")
+"""In the order of `--help`; each is a module."""
 
 
 _PIPE_CLOSED = 128 + signal.SIGPIPE
@@ -32,6 +32,12 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False)
+
+    def format_help(self) -> str:
+        """With a usage of one line, since all options are listed below it."""
+        places = (one.metavar or one.dest for one in self._get_positional_actions())
+        self.usage = " ".join(["%(prog)s [options]", *map(str, places)])
+        return super().format_help()
 
     def _get_option_tuples(self, option_string: str) -> list[Any]:
         return []  # otherwise argparse would read -ctk as -c with the value "tk"
@@ -48,7 +54,7 @@ class _Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
             alike = difflib.get_close_matches(str(value), action.choices, n=1)
-            meant = f"did you mean {alike[0]}" if alike else f"one of {', '.join(action.choices)}"
+            meant = f"did you mean {alike[0]}?" if alike else f"one of {', '.join(action.choices)}"
             self.error(f"there is no command {value!r:.80}; {meant}")
         super()._check_value(action, value)
 
@@ -60,7 +66,10 @@ def _make_parser(names: Sequence[str] = _COMMANDS) -> _Parser:
     """Return a parser for these commands. Only their modules are imported."""
     parser = _Parser(
         prog="specllama",
-        description="Lossless speculative decoding for GGUF models. Plain generation: spec-cli.",
+        description="Lossless speculative decoding for GGUF models. (To answer a single prompt in "
+        "a script, use spec-cli.)",
+        epilog="Example: specllama chat -m model.gguf. Options of a command: specllama chat "
+        "--help.",
     )
     parser.add_argument("--version", action="version", version=f"specllama {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

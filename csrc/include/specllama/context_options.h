@@ -45,12 +45,12 @@ void list_options(const RopeOptions*, Visit&& option) {
                                  .high = 1e12,
                                  .unset = "from the model file",
                                  .flags = "--rope-freq-base"});
-    option(&Options::yarn_orig_ctx, {.name = "yarn_orig_ctx",
-                                     .help = "Tokens of context that the model was trained with, "
-                                             "for yarn.",
-                                     .low = 1,
-                                     .unset = "from the model file",
-                                     .flags = "--yarn-orig-ctx"});
+    option(&Options::yarn_orig_ctx,
+           {.name = "yarn_orig_ctx",
+            .help = "Context length that the model was trained with, in tokens, for yarn.",
+            .low = 1,
+            .unset = "from the model file",
+            .flags = "--yarn-orig-ctx"});
 }
 
 // The memory of a model, and how it decodes.
@@ -71,8 +71,8 @@ void list_options(const ContextOptions*, Visit&& option) {
     using Options = ContextOptions;
     option(&Options::n_ctx,
            {.name = "n_ctx",
-            .help = "Tokens of context per request, for prompt and generation together. Unless it "
-                    "is set, it is reduced, with a notice, when memory is short.",
+            .help = "Context length of each request in tokens, prompt and answer together. Unless "
+                    "it is set, it is reduced, with a notice, when memory is short.",
             .low = -1,
             .high = 1 << 30,
             .special = "0: the model's own",
@@ -83,12 +83,12 @@ void list_options(const ContextOptions*, Visit&& option) {
                              .low = 1,
                              .high = 64,
                              .flags = "-np --parallel --n-seq"});
-    option(&Options::n_batch,
-           {.name = "n_batch",
-            .help = "Most tokens decoded at once, at least n_seq; also the chunk of a prefill.",
-            .low = 1,
-            .high = 8192,
-            .flags = "-b --batch-size"});
+    option(&Options::n_batch, {.name = "n_batch",
+                               .help = "Maximum number of tokens per decode; long prompts are "
+                                       "decoded in chunks of it. At least n_seq.",
+                               .low = 1,
+                               .high = 8192,
+                               .flags = "-b --batch-size"});
     option(&Options::n_threads, {.name = "n_threads",
                                  .help = "Number of threads. Unless it is set, fewer are used "
                                          "while other programs use the processor.",
@@ -98,15 +98,15 @@ void list_options(const ContextOptions*, Visit&& option) {
                                  .flags = "-t --threads"});
     option(&Options::flash_attn,
            {.name = "flash_attn",
-            .help = "Flash attention. auto: on if the device supports it, except on a CPU for head "
-                    "sizes with which it is much slower (docs/internals/attention.md).",
+            .help = "Flash attention. auto: where the device supports it, except on a CPU for "
+                    "heads with which it is much slower (docs/internals/attention.md).",
             .choices = "auto on off",
             .flags = "-fa --flash-attn",
             .value = "WHEN"});
     option(&Options::kv_type,
            {.name = "kv_type",
-            .help = "Type of the KV memory, or KEYS/VALUES, like q8_0/q5_1. Types: f32, f16, bf16, "
-                    "q8_0, q5_1, q5_0, q4_1, q4_0 and iq4_nl.",
+            .help = "Type of the KV cache: f16, q8_0 or another; or KEYS/VALUES, like q8_0/q5_1. "
+                    "One of f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 and iq4_nl.",
             .unset = "f16, or bf16/f16 with exact",
             .flags = "-kv --kv-type",
             .value = "TYPE"});
@@ -114,10 +114,10 @@ void list_options(const ContextOptions*, Visit&& option) {
         &Options::ctx_checkpoints,
         {.name = "ctx_checkpoints",
          .help =
-             "Most checkpoints per request, for memories that cannot be cut back. With recurrent, "
-             "hybrid and sliding-window models, a prompt that differs from the memory's content is "
-             "decoded from the last checkpoint before the difference. Checkpoints are made at ends "
-             "of messages. Above the limit, those closest to each other are dropped.",
+             "Maximum number of checkpoints per request, for recurrent, hybrid and sliding-window "
+             "models. Their memory cannot be cut back: a prompt that differs from what it holds is "
+             "decoded again from the last checkpoint before the difference. Checkpoints are at "
+             "ends of messages; the more there are, the more evenly they are spread over the text.",
          .low = 0,
          .high = 1024,
          .special = "0: none",

@@ -63,14 +63,14 @@ void list_options(const GenerateOptions*, Visit&& option) {
     using Options = GenerateOptions;
     option(&Options::max_tokens,
            {.name = "max_tokens",
-            .help = "Most tokens to generate. The context must have room for them.",
+            .help = "Maximum number of tokens to generate. The context must have room for them.",
             .low = -1,
             .special = "-1: until the context is full",
             .unset = "256, or until the context is full",
             .flags = "-n --n-predict --predict",
             .aliases = "max_new_tokens n_predict"});
     option(&Options::stop, {.name = "stop",
-                            .help = "Stop strings: the generation ends before the first of them.",
+                            .help = "Stop before any of these texts.",
                             .unset = "none",
                             .flags = "-r --stop",
                             .value = "TEXT"});
@@ -101,12 +101,13 @@ void list_options(const GenerateOptions*, Visit&& option) {
          .help = "Numbers of prompt tokens after which a message ends, in order. Checkpoints are "
                  "made there (`ctx_checkpoints`).",
          .unset = "after each token that ends a message"});
-    option(&Options::spec_length, {.name = "spec_length",
-                                   .help = "Most tokens drafted per round for this request.",
-                                   .low = 0,
-                                   .special = "0: plain decoding",
-                                   .unset = "the session's",
-                                   .field = "speculative.n_max"});
+    option(&Options::spec_length,
+           {.name = "spec_length",
+            .help = "Maximum number of tokens drafted per round for this request.",
+            .low = 0,
+            .special = "0: no speculation",
+            .unset = "the session's",
+            .field = "speculative.n_max"});
     option(&Options::spec_type,
            {.name = "spec_type",
             .help = "Drafters used for this request. model: a draft model or head; ngram: copies "

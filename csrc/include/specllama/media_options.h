@@ -22,28 +22,27 @@ void list_options(const MediaOptions*, Visit&& option) {
     using Options = MediaOptions;
     option(&Options::mmproj,
            {.name = "mmproj",
-            .help = "Multimodal projector of the model: a GGUF file that encodes images or sounds. "
-                    "A session with one is not exact (docs/guides/images.md).",
+            .help = "Multimodal projector, a GGUF file that lets the model see or hear. A session "
+                    "with one is not exact (docs/guides/images.md).",
             .unset = "none",
             .flags = "-mm --mmproj",
             .value = "FILE"});
-    option(
-        &Options::mmproj_offload,
-        {.name = "mmproj_offload",
-         .help = "Run the projector on a GPU if the model has layers there; the flag turns it off.",
-         .flags = "--no-mmproj-offload"});
+    option(&Options::mmproj_offload,
+           {.name = "mmproj_offload",
+            .help = "Run the projector on a GPU, if the model has layers there.",
+            .flags = "--no-mmproj-offload"});
     option(&Options::image_min_tokens,
            {.name = "image_min_tokens",
-            .help = "Minimum number of tokens of an image, for models that read images of any "
-                    "size. Smaller images are enlarged.",
+            .help = "Minimum number of tokens per image, for models that read images of any size. "
+                    "Smaller images are enlarged.",
             .low = 1,
             .high = 1 << 20,
             .unset = "from the projector's file",
             .flags = "--image-min-tokens"});
     option(&Options::image_max_tokens,
            {.name = "image_max_tokens",
-            .help = "Maximum number of tokens of an image, for models that read images of any "
-                    "size. Larger images are reduced.",
+            .help = "Maximum number of tokens per image, for models that read images of any size. "
+                    "Larger images are reduced.",
             .low = 1,
             .high = 1 << 20,
             .unset = "from the projector's file",

@@ -36,8 +36,8 @@ void list_options(const ModelOptions*, Visit&& option) {
     option(&Options::path, {.name = "model"});
     option(&Options::n_gpu_layers,
            {.name = "n_gpu_layers",
-            .help = "Number of layers on GPUs: the last ones, with the output as one more layer. A "
-                    "notice says if not all fit. With 0, no device is used at all.",
+            .help = "Number of layers on GPUs. They are the last ones, and the output counts as "
+                    "one more. A notice says if not all fit. 0: no device is used at all.",
             .low = -1,
             .special = "-1: all that fit",
             .unset = "-1, or 0 with exact",
@@ -45,49 +45,47 @@ void list_options(const ModelOptions*, Visit&& option) {
             .flags = "-ngl --n-gpu-layers --gpu-layers"});
     option(&Options::n_cpu_moe,
            {.name = "n_cpu_moe",
-            .help = "Number of layers, from the first, whose expert weights stay in main memory.",
+            .help = "Keep the experts' weights of the first N layers in main memory.",
             .low = 0,
             .unset = "the minimum needed to fit all layers",
             .flags = "-ncmoe --n-cpu-moe"});
     option(&Options::tensor_split,
            {.name = "tensor_split",
-            .help = "Proportions in which the GPUs get layers. One number for each GPU, in the "
-                    "order of `list_devices` or `device`.",
+            .help = "Proportions in which layers are divided among the GPUs. One number for each "
+                    "GPU, in the order of `list_devices` or `device`.",
             .unset = "by free memory",
             .flags = "-ts --tensor-split",
             .value = "N,N,..."});
     option(&Options::device, {.name = "device",
-                              .help = "GPUs that hold the layers (names from `spec-cli "
-                                      "--list-devices`), or none. Separated by commas.",
+                              .help = "GPUs to use, by their names in `spec-cli --list-devices`; "
+                                      "none: no GPU. Names are separated by commas.",
                               .unset = "all",
                               .flags = "-dev --device",
                               .value = "NAME,..."});
     option(&Options::rpc,
            {.name = "rpc",
-            .help = "RPC servers that hold layers, too; not encrypted (docs/guides/rpc.md). Their "
-                    "devices come before this machine's GPUs; layers are divided by free memory. "
-                    "There is no authentication. The process ends if a server is lost. A draft "
-                    "model stays on this machine.",
+            .help = "llama.cpp's RPC servers that also hold layers; not encrypted "
+                    "(docs/guides/rpc.md). Their devices come before this machine's GPUs, and "
+                    "layers are divided by free memory. Nothing is authenticated, and the process "
+                    "ends if a server is lost. A draft model stays on this machine.",
             .unset = "none",
             .flags = "--rpc",
             .value = "HOST:PORT,..."});
-    option(
-        &Options::lora,
-        {.name = "lora",
-         .help = "LoRA adapters of the model. GGUF files by llama.cpp's convert_lora_to_gguf.py, "
-                 "at most 8. A session with adapters is not exact. A draft model gets none.",
-         .unset = "none",
-         .flags = "--lora",
-         .value = "FILE,..."});
-    option(
-        &Options::load_mode,
-        {.name = "load_mode",
-         .help = "Loading of weights into main memory. mmap: mapped from the file; none: read from "
-                 "it; mlock: read and locked, so that they are never swapped out; dio: read "
-                 "without the system's cache; auto: mapped, unless a GPU does not support it.",
-         .choices = "auto none mmap mlock mmap+mlock dio",
-         .flags = "-lm --load-mode",
-         .value = "MODE"});
+    option(&Options::lora, {.name = "lora",
+                            .help = "LoRA adapters of the model, GGUF files. Made by "
+                                    "convert_lora_to_gguf.py of llama.cpp; 8 at most. A session "
+                                    "with adapters is not exact, and a draft model has none.",
+                            .unset = "none",
+                            .flags = "--lora",
+                            .value = "FILE,..."});
+    option(&Options::load_mode,
+           {.name = "load_mode",
+            .help = "How weights are loaded; mmap: mapped from the file, none: read, mlock: also "
+                    "locked in RAM, dio: read by direct I/O. auto: mapped, unless a GPU does not "
+                    "support it. Locked memory is never swapped out.",
+            .choices = "auto none mmap mlock mmap+mlock dio",
+            .flags = "-lm --load-mode",
+            .value = "MODE"});
 }
 
 }  // namespace specllama

@@ -77,25 +77,26 @@ struct SamplingOptions {
 template <typename Visit>
 void list_options(const SamplingOptions*, Visit&& option) {
     using Options = SamplingOptions;
-    option(&Options::temperature,
-           {.name = "temperature",
-            .help = "Randomness of the choice: higher values choose less likely tokens more often. "
-                    "0: always the most likely token.",
-            .low = 0,
-            .special = "0: greedy",
-            .flags = "--temp --temperature",
-            .value = "T",
-            .field = "temperature",
-            .aliases = "temp"});
     option(
-        &Options::top_n_sigma,
-        {.name = "top_n_sigma",
-         .help = "Keep tokens whose logits are at most N standard deviations below the highest. "
-                 "The deviation is that of the logits after the steps before (Tang et al. 2024).",
-         .low = -1,
-         .special = "0: off",
-         .flags = "--top-nsigma --top-n-sigma",
-         .field = "top_n_sigma"});
+        &Options::temperature,
+        {.name = "temperature",
+         .help =
+             "Sampling temperature: higher is more random. 0 always takes the most likely token.",
+         .low = 0,
+         .special = "0: greedy",
+         .flags = "--temp --temperature",
+         .value = "T",
+         .field = "temperature",
+         .aliases = "temp"});
+    option(&Options::top_n_sigma,
+           {.name = "top_n_sigma",
+            .help =
+                "Keep the tokens whose logits are at most N standard deviations below the highest. "
+                "The deviation is of the logits after the steps before (Tang et al. 2024).",
+            .low = -1,
+            .special = "0: off",
+            .flags = "--top-nsigma --top-n-sigma",
+            .field = "top_n_sigma"});
     option(&Options::top_k, {.name = "top_k",
                              .help = "Keep the K most likely tokens.",
                              .low = -1,
@@ -105,27 +106,27 @@ void list_options(const SamplingOptions*, Visit&& option) {
                              .field = "top_k"});
     option(&Options::typical_p,
            {.name = "typical_p",
-            .help = "Keep the most typical tokens, with a total probability of P. Their "
-                    "information is closest to the average (locally typical sampling, Meister et "
-                    "al. 2023); the likeliest token may be dropped.",
+            .help = "Locally typical sampling: keep the most typical tokens, with total "
+                    "probability P. Typical tokens have nearly average information; the most "
+                    "likely token may be left out (Meister et al. 2023).",
             .low = 0,
             .high = 1,
             .special = "1: off",
             .flags = "--typical --typical-p",
             .value = "P",
             .field = "typical_p"});
-    option(&Options::top_p,
-           {.name = "top_p",
-            .help = "Keep the most likely tokens, at least one, with a total probability of P.",
-            .low = 0,
-            .high = 1,
-            .special = "1: off",
-            .flags = "--top-p",
-            .value = "P",
-            .field = "top_p"});
+    option(&Options::top_p, {.name = "top_p",
+                             .help = "Nucleus sampling: keep the most likely tokens, with total "
+                                     "probability P. At least one token is kept.",
+                             .low = 0,
+                             .high = 1,
+                             .special = "1: off",
+                             .flags = "--top-p",
+                             .value = "P",
+                             .field = "top_p"});
     option(&Options::min_p,
            {.name = "min_p",
-            .help = "Keep tokens at least P times as likely as the most likely one.",
+            .help = "Keep the tokens that are at least P times as likely as the most likely one.",
             .low = 0,
             .high = 1,
             .special = "0: off",
@@ -134,9 +135,9 @@ void list_options(const SamplingOptions*, Visit&& option) {
             .field = "min_p"});
     option(&Options::xtc_probability,
            {.name = "xtc_probability",
-            .help = "Probability that the top choices are excluded. Of the tokens with at least "
-                    "probability xtc_threshold, only the least likely one is then kept (XTC, by "
-                    "p-e-w, 2024). Seed and position decide whether it happens.",
+            .help = "XTC: probability that the top choices are removed. Of the tokens with at "
+                    "least the probability xtc_threshold, only the least likely one is then left "
+                    "(p-e-w, 2024). Seed and position decide whether they are removed.",
             .low = 0,
             .high = 1,
             .special = "0: off",
@@ -145,83 +146,85 @@ void list_options(const SamplingOptions*, Visit&& option) {
             .field = "xtc_probability"});
     option(&Options::xtc_threshold,
            {.name = "xtc_threshold",
-            .help = "Minimum probability of a top choice; above 0.5 nothing is excluded.",
+            .help = "XTC: minimum probability of a top choice; above 0.5 nothing is removed.",
             .low = 0,
             .high = 1,
             .flags = "--xtc-threshold",
             .value = "P",
             .field = "xtc_threshold"});
-    option(&Options::repeat_penalty,
-           {.name = "repeat_penalty",
-            .help = "Repetition penalty: divides positive and multiplies negative logits of recent "
-                    "tokens.",
-            .low = 0,
-            .above_low = true,
-            .special = "1: off",
-            .flags = "--repeat-penalty",
-            .value = "X",
-            .field = "repeat_penalty",
-            .aliases = "repetition_penalty"});
+    option(&Options::repeat_penalty, {.name = "repeat_penalty",
+                                      .help = "Repetition penalty: divides the positive and "
+                                              "multiplies the negative logits of recent tokens.",
+                                      .low = 0,
+                                      .above_low = true,
+                                      .special = "1: off",
+                                      .flags = "--repeat-penalty",
+                                      .value = "X",
+                                      .field = "repeat_penalty",
+                                      .aliases = "repetition_penalty"});
     option(
         &Options::frequency_penalty,
         {.name = "frequency_penalty",
-         .help = "Frequency penalty: subtracted from a recent token's logit for each occurrence.",
+         .help =
+             "Frequency penalty: subtracted from the logit of a recent token once per occurrence.",
          .special = "0: off",
          .flags = "--frequency-penalty",
          .value = "X",
          .field = "frequency_penalty"});
     option(&Options::presence_penalty,
            {.name = "presence_penalty",
-            .help = "Presence penalty: subtracted once from a recent token's logit.",
+            .help = "Presence penalty: subtracted once from the logit of a recent token.",
             .special = "0: off",
             .flags = "--presence-penalty",
             .value = "X",
             .field = "presence_penalty"});
     option(&Options::repeat_last_n,
            {.name = "repeat_last_n",
-            .help = "Number of recent tokens for these penalties, including those of the prompt.",
+            .help = "Number of recent tokens that these penalties consider, including the prompt.",
             .low = -1,
             .special = "-1: all; 0: off",
             .flags = "--repeat-last-n",
             .field = "repeat_last_n",
             .aliases = "penalty_last_n"});
-    option(&Options::dry_multiplier,
-           {.name = "dry_multiplier",
-            .help = "DRY penalty of tokens that lengthen a repetition. DRY, \"don't repeat "
-                    "yourself\" (p-e-w, 2024): a token that already followed the last `length` "
-                    "tokens loses dry_multiplier * dry_base ** (length - dry_allowed_length).",
-            .low = 0,
-            .special = "0: off",
-            .flags = "--dry-multiplier",
+    option(
+        &Options::dry_multiplier,
+        {.name = "dry_multiplier",
+         .help = "DRY: strength of the penalty on tokens that extend a repetition. DRY, \"don't "
+                 "repeat yourself\" (p-e-w, 2024): a token that followed the last `length` tokens "
+                 "before loses dry_multiplier * dry_base ** (length - dry_allowed_length).",
+         .low = 0,
+         .special = "0: off",
+         .flags = "--dry-multiplier",
+         .value = "X",
+         .field = "dry_multiplier"});
+    option(&Options::dry_base,
+           {.name = "dry_base",
+            .help = "DRY: base of the penalty, which grows with the length of the repetition.",
+            .low = 1,
+            .flags = "--dry-base",
             .value = "X",
-            .field = "dry_multiplier"});
-    option(&Options::dry_base, {.name = "dry_base",
-                                .help = "Growth of the DRY penalty with the repetition's length.",
-                                .low = 1,
-                                .flags = "--dry-base",
-                                .value = "X",
-                                .field = "dry_base"});
+            .field = "dry_base"});
     option(&Options::dry_allowed_length,
            {.name = "dry_allowed_length",
-            .help = "Minimum length of a repetition that DRY penalises, in tokens.",
+            .help = "DRY: length from which a repetition is penalised, in tokens.",
             .low = 1,
             .flags = "--dry-allowed-length",
             .field = "dry_allowed_length"});
     option(&Options::dry_penalty_last_n,
            {.name = "dry_penalty_last_n",
-            .help = "Number of recent tokens that DRY considers, including those of the prompt.",
+            .help = "DRY: number of recent tokens considered, including the prompt.",
             .low = -1,
             .special = "-1: all; 0: off",
             .flags = "--dry-penalty-last-n",
             .field = "dry_penalty_last_n"});
-    option(&Options::dry_sequence_breakers,
-           {.name = "dry_sequence_breakers",
-            .help = "Texts that end a repetition for DRY: nothing before them is compared. At most "
-                    "64 texts, each of 1 to 64 bytes.",
-            .unset = "newline, colon, quotation mark, asterisk",
-            .flags = "--dry-sequence-breaker",
-            .value = "TEXT",
-            .field = "dry_sequence_breakers"});
+    option(
+        &Options::dry_sequence_breakers,
+        {.name = "dry_sequence_breakers",
+         .help = "DRY: texts at which a repetition ends. At most 64 texts, each of 1 to 64 bytes.",
+         .unset = "newline, colon, quotation mark, asterisk",
+         .flags = "--dry-sequence-breaker",
+         .value = "TEXT",
+         .field = "dry_sequence_breakers"});
     option(&Options::logit_bias,
            {.name = "logit_bias",
             .help = "Numbers added to the logits of token ids; minus infinity forbids a token.",
@@ -232,43 +235,42 @@ void list_options(const SamplingOptions*, Visit&& option) {
                                           "where a grammar allows nothing else.",
                                   .flags = "--ignore-eos",
                                   .field = "ignore_eos"});
-    option(&Options::logprobs,
-           {.name = "logprobs",
-            .help = "Log-probabilities of each token and of the K most likely ones at its "
-                    "position.",
-            .low = -1,
-            .high = 100,
-            .special = "-1: none",
-            .unset = "none",
-            .flags = "--logprobs",
-            .value = "K"});
+    option(&Options::logprobs, {.name = "logprobs",
+                                .help = "Return the log-probabilities of each token and of the K "
+                                        "most likely tokens at its position.",
+                                .low = -1,
+                                .high = 100,
+                                .special = "-1: none",
+                                .unset = "none",
+                                .flags = "--logprobs",
+                                .value = "K"});
     option(&Options::processed_logprobs,
            {.name = "processed_logprobs",
             .help = "Return log-probabilities after the steps above instead of the model's own."});
     option(&Options::seed, {.name = "seed",
-                            .help = "Random seed: the same seed gives the same tokens with every "
-                                    "drafter. It is reported in `Generation.stats.seed`.",
+                            .help = "Random seed; the drafter does not change what a seed gives. "
+                                    "`Generation.stats.seed` reports it.",
                             .low = -1,
-                            .special = "-1: a fresh one",
-                            .unset = "a fresh one",
+                            .special = "-1: a new one each time",
+                            .unset = "a new one each time",
                             .flags = "-s --seed",
                             .field = "seed"});
     option(&Options::acceptance,
            {.name = "acceptance",
-            .help = "Rule by which drafts are accepted above temperature 0. coupled: a draft token "
-                    "is kept if the model chooses the same with this seed, so the same seed gives "
-                    "the same tokens with every drafter. rejection: it is kept with probability p "
-                    "/ q (Leviathan et al. 2023, algorithm 1), which is more often; the output has "
-                    "the same distribution, but the text of a seed depends on the drafter.",
+            .help = "Rule for accepting drafts above temperature 0; coupled: if the model chooses "
+                    "the same token, rejection: with probability p / q, which accepts more. With "
+                    "coupled, a seed gives the same tokens with any drafter. With rejection "
+                    "(Leviathan et al. 2023, algorithm 1), the output has the same distribution, "
+                    "but the text of a seed also depends on the drafter.",
             .choices = "coupled rejection",
             .flags = "--acceptance",
             .value = "RULE"});
     option(&Options::lenience,
            {.name = "lenience",
-            .help = "Lenience of rejection: below 1, more is accepted and the output changes. It "
-                    "scales q in p / q, so a token's probability is at most p / lenience "
-                    "(Leviathan et al. 2023, appendix A.5). At temperature 0, a draft token is "
-                    "kept if it is at least this fraction as likely as the likeliest one.",
+            .help = "With rejection only: below 1, more drafts are accepted, and the output "
+                    "changes. q is scaled by it in the test of p / q: no token comes more often "
+                    "than with p / lenience (Leviathan et al. 2023, appendix A.5). At temperature "
+                    "0, a draft token at least this fraction as likely as the likeliest is kept.",
             .low = 0,
             .high = 1,
             .above_low = true,
@@ -289,19 +291,18 @@ void list_options(const SamplingOptions*, Visit&& option) {
                     "token in which it ends does not fit the grammar. Without triggers, the "
                     "grammar applies from the start.",
             .unset = "none"});
-    option(
-        &Options::reasoning_budget,
-        {.name = "reasoning_budget",
-         .help =
-             "Most tokens that a thinking model thinks before it answers. Then the text that ends "
-             "a thought, such as \"</think>\", is inserted. A thought is limited if the prompt "
-             "ends with its opening or the text begins with it, and only before a grammar begins.",
-         .low = -1,
-         .special = "-1: any number; 0: no thoughts",
-         .unset = "any number",
-         .flags = "--reasoning-budget",
-         .field = "reasoning_budget_tokens",
-         .aliases = "thinking_budget_tokens"});
+    option(&Options::reasoning_budget,
+           {.name = "reasoning_budget",
+            .help = "Maximum number of reasoning tokens before the answer. After these comes the "
+                    "text that ends a thought, such as \"</think>\". A thought is limited if the "
+                    "prompt ends with its opening, or the text begins with it; there is no limit "
+                    "where a grammar has begun.",
+            .low = -1,
+            .special = "-1: unlimited; 0: no reasoning",
+            .unset = "unlimited",
+            .flags = "--reasoning-budget",
+            .field = "reasoning_budget_tokens",
+            .aliases = "thinking_budget_tokens"});
     option(&Options::reasoning_opening, {.name = "reasoning_opening"});
     option(&Options::reasoning_closing, {.name = "reasoning_closing"});
 }

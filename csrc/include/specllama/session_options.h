@@ -43,27 +43,26 @@ void list_options(const DraftModelOptions*, Visit&& option) {
     using Options = DraftModelOptions;
     option(&Options::path, {.name = "draft_model"});
     option(&Options::mtp, {.name = "draft_mtp"});
-    option(
-        &Options::type,
-        {.name = "draft_type",
-         .help =
-             "Type of the draft model's weights. A file in other types is converted once, into the "
-             "cache folder (SPECLLAMA_CACHE), and the copy drafts. Only for a draft model, head or "
-             "block drafter in a separate file, on the CPU (docs/guides/draft-types.md). auto: a "
-             "type that this machine multiplies at least 1.15 times as fast, for files of at most "
-             "a quarter of the model's size; keep: the types of the file.",
-         .choices = "auto keep q4_0 q4_1 q8_0 iq4_nl",
-         .flags = "--draft-type",
-         .value = "TYPE"});
+    option(&Options::type,
+           {.name = "draft_type",
+            .help = "Type to which the draft model's weights are converted; auto: a faster one if "
+                    "this processor has one, keep: none. The file is converted once, into the "
+                    "cache folder (SPECLLAMA_CACHE), and the copy drafts; only for a draft model, "
+                    "head or block drafter in a file of its own, on the CPU "
+                    "(docs/guides/draft-types.md). auto: a type that this machine multiplies at "
+                    "least 1.15 times as fast, for files of at most a quarter of the model's size.",
+            .choices = "auto keep q4_0 q4_1 q8_0 iq4_nl",
+            .flags = "--draft-type",
+            .value = "TYPE"});
     option(&Options::n_gpu_layers, {.name = "draft_n_gpu_layers",
-                                    .help = "Layers of the draft model on GPUs.",
+                                    .help = "Number of the draft model's layers on GPUs.",
                                     .low = -1,
                                     .special = "-1: all that fit",
                                     .unset = "as n_gpu_layers",
                                     .words = "auto=-1 all=-1",
                                     .flags = "-ngld --n-gpu-layers-draft --gpu-layers-draft"});
     option(&Options::device, {.name = "draft_device",
-                              .help = "GPUs that hold the draft model's layers.",
+                              .help = "GPUs for the draft model's layers.",
                               .unset = "as device",
                               .flags = "-devd --device-draft",
                               .value = "NAME,..."});
@@ -74,15 +73,15 @@ void list_options(const DraftModelOptions*, Visit&& option) {
                                  .unset = "as n_threads",
                                  .flags = "-td --threads-draft"});
     option(&Options::kv_type, {.name = "draft_kv_type",
-                               .help = "Type of the draft model's KV memory.",
+                               .help = "Type of the draft model's KV cache.",
                                .unset = "as kv_type",
                                .flags = "-kvd --kv-type-draft",
                                .value = "TYPE"});
     option(&Options::p_min,
            {.name = "draft_p_min",
-            .help = "Minimum probability of a draft token by the draft model; the draft ends "
-                    "before a less likely one. With acceptance=\"rejection\", the likeliest "
-                    "token's probability counts, not the drawn one's.",
+            .help =
+                "Stop a draft where the draft model gives the next token a probability below P. "
+                "With acceptance=\"rejection\", the likeliest token's counts, not the drawn one's.",
             .low = 0,
             .high = 1,
             .special = "0: off",
@@ -156,24 +155,25 @@ void list_options(const SessionOptions*, Visit&& option) {
     option(&Options::model);
     option(&Options::context);
     option(&Options::media);
-    option(&Options::spec_length,
-           {.name = "spec_length",
-            .help =
-                "Most tokens drafted per round, or auto: as many as pay. auto uses measured decode "
-                "times and the acceptance so far; it may draft nothing. Batch widths then depend "
-                "on timing: outside the exact configuration, use a fixed number to repeat a run.",
-            .low = 1,
-            .high = kMaxSpecLength,
-            .unset = "auto",
-            .flags = "--spec-length"});
+    option(
+        &Options::spec_length,
+        {.name = "spec_length",
+         .help = "Maximum number of tokens drafted per round; auto: as many as make it faster. "
+                 "auto goes by the decode times of this machine and by what was accepted so far, "
+                 "and may draft nothing. (The clock then decides which batch widths are decoded: "
+                 "outside the exact configuration, use a fixed number for repeatable runs.)",
+         .low = 1,
+         .high = kMaxSpecLength,
+         .unset = "auto",
+         .flags = "--spec-length"});
     option(&Options::spec_tree,
            {.name = "spec_tree",
-            .help = "Most candidates for one position that are verified at once. They are further "
-                    "choices of a draft model, or proposals of several drafters. With a fixed "
-                    "spec_length all are verified (spec_length * spec_tree is at most 64), "
-                    "otherwise those that pay. auto: 1 (chains), since trees were not faster in "
-                    "any measurement. Drafts are always chains with recurrent and hybrid models, "
-                    "sliding windows, and exact=True with n_seq above 1 (docs/internals/trees.md).",
+            .help = "Maximum number of candidates checked per position (a tree of drafts). These "
+                    "are second and third choices of a draft model, and proposals of several "
+                    "drafters. With a fixed spec_length all are verified (spec_length times "
+                    "spec_tree at most 64), otherwise those that make it faster. auto: 1, a chain. "
+                    "Drafts are always chains with recurrent and hybrid models, sliding windows, "
+                    "and exact=True with n_seq above 1 (docs/internals/trees.md).",
             .low = 1,
             .high = kMaxTreeWidth,
             .special = "1: off",
@@ -182,19 +182,20 @@ void list_options(const SessionOptions*, Visit&& option) {
             .flags = "--spec-tree",
             .value = "K"});
     option(&Options::draft);
-    option(&Options::corpus,
-           {.name = "corpus",
-            .help = "File by `specllama corpus build` to copy from in every call. It must be made "
-                    "with this model's vocabulary. No effect with draft=None, or with a draft "
-                    "model, a fixed spec_length and no trees.",
-            .unset = "none",
-            .flags = "--corpus",
-            .value = "FILE"});
+    option(
+        &Options::corpus,
+        {.name = "corpus",
+         .help = "Corpus file to copy drafts from, made by `specllama corpus build`. It must have "
+                 "been made with this model's vocabulary. It has no effect with draft=None, and "
+                 "none with a draft model and a fixed spec_length unless spec_tree is above 1.",
+         .unset = "none",
+         .flags = "--corpus",
+         .value = "FILE"});
     option(&Options::memory,
            {.name = "memory",
-            .help = "RAM in MiB for texts of earlier requests to draft from (75,000 tokens per "
-                    "MiB). The oldest are dropped first. It changes the speed, never the output. "
-                    "No effect where a corpus has none.",
+            .help = "RAM in MiB for texts of earlier requests to draft from; 1 MiB holds 75,000 "
+                    "tokens. The oldest are dropped first. It changes how long a request takes, "
+                    "never its output. It has no effect where a corpus has none.",
             .low = 0,
             .high = kMostMemory,
             .special = "0: off",
@@ -204,30 +205,30 @@ void list_options(const SessionOptions*, Visit&& option) {
             .value = "MIB"});
     option(&Options::memory_file,
            {.name = "memory_file",
-            .help = "File that keeps these texts from one session to the next. It is read when the "
-                    "session opens and written when it closes, readable only by its user (mode "
-                    "0600). It fits only the model's vocabulary, and can be used as a corpus.",
+            .help = "File that keeps these texts between sessions. It is read when the session "
+                    "opens and written when it closes, for its user alone (mode 0600). It belongs "
+                    "to the model's vocabulary, and can be used as a corpus.",
             .unset = "none",
             .flags = "--memory-file",
             .value = "FILE"});
     option(&Options::verifies, {.name = "verifies"});
     option(&Options::cache_ram,
            {.name = "cache_ram",
-            .help = "RAM in MiB for copies of prompts evicted from their slot. A prompt that "
-                    "begins like one of them costs only its new tokens. The least recently used "
-                    "are dropped first. They take at most half of the memory that is free without "
-                    "them (on macOS: of all memory).",
+            .help = "RAM in MiB for prompts whose slot another request has taken. A prompt that "
+                    "begins like one of them costs only its new tokens. Entries unused for longest "
+                    "are dropped first. At most half of the memory that is free without them (on "
+                    "macOS, of all memory).",
             .low = -1,
             .special = "0: off; -1: unlimited",
             .flags = "-cram --cache-ram",
             .value = "MIB"});
     option(&Options::exact,
            {.name = "exact",
-            .help = "Exactness: the same tokens with and without speculation, near-ties included. "
-                    "It needs an x86-64 processor and no GPU, a KV memory in bf16/f16 with flash "
-                    "attention, and weights of known types (docs/internals/exactness.md). on: "
-                    "require it; if it is not possible, an error says why. auto: exact where that "
-                    "costs nothing. `Stats.exact` says whether a run was exact.",
+            .help = "Guarantee of the same tokens with and without speculation; on: required, "
+                    "auto: where it costs nothing. It needs an x86-64 processor and no GPU, a KV "
+                    "cache in bf16/f16 with flash attention, and weights of known types "
+                    "(docs/internals/exactness.md). on: an error names the obstacle, if there is "
+                    "one. `Stats.exact` says whether a run was exact.",
             .choices = "auto on off",
             .flags = "--exact",
             .value = "WHEN"});

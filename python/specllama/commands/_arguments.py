@@ -45,6 +45,8 @@ _OF_COMMANDS = {"max_tokens", "logprobs"}
 _SAMPLING = [name for name, field in FIELDS.items() if field.flags and name not in _OF_COMMANDS]
 
 
+_DRAFTING = "Drafting"
+
 _DESTINATIONS = {"max_tokens": "n_predict", "draft": "draft_model"}
 """Names in the parsed arguments that differ from the names in Python."""
 
@@ -70,21 +72,22 @@ def text(value: str) -> str:
     return value
 
 
-def add_session(parser: argparse.ArgumentParser, *, help: str = "GGUF file") -> None:
+def add_session(parser: argparse.ArgumentParser, *, help: str = "model, a GGUF file") -> None:
     """Add the options that `session_options` reads. `help` is as for `add_models`."""
-    draft = add_models(parser, help=help)
+    drafting, draft = add_models(parser, help=help)
     draft.add_argument(
         "--draft", choices=("auto", "mtp", "ngram", "none"), dest="drafter", default="auto",
-        help='drafter used without -md; "none" disables speculation (default: auto)',
+        help="drafter used without -md: multi-token prediction by the model (mtp), copies from the "
+        "text (ngram), or no speculation (none) (default: auto)",
     )  # fmt: skip
     draft.add_argument(
         "--no-spec", action="store_const", const="none", dest="drafter",
         help="same as --draft none",
     )  # fmt: skip
-    _add_grouped(parser, SESSION, SESSION_HEADINGS)
+    _add_grouped(parser, SESSION, SESSION_HEADINGS, {_DRAFTING: drafting})
     parser.add_argument(
         "--no-mmproj", "--no-mmproj-auto", action="store_const", const="none", dest="mmproj",
-        help="same as --mmproj none: leave out a projector that is found",
+        help="same as --mmproj none: ignore a projector next to the model",
     )  # fmt: skip
     parser.add_argument(
         "--lora-scaled", dest="lora", type=_scaled_adapters, action="extend",
@@ -93,14 +96,17 @@ def add_session(parser: argparse.ArgumentParser, *, help: str = "GGUF file") -> 
 
 
 def _add_grouped(
-    parser: argparse.ArgumentParser, names: Iterable[str], headings: Mapping[str, str]
+    parser: argparse.ArgumentParser,
+    names: Iterable[str],
+    headings: Mapping[str, str],
+    groups: Mapping[str, argparse._ArgumentGroup],
 ) -> None:
-    """Add options as `add_options` does. headings: each by the name of the first option below
-    it."""
+    """Add options as `add_options` does. `headings`: each by the name of the option after it.
+    `groups`: those that exist already, by heading."""
     group: argparse._ActionsContainer = parser
     for name in names:
-        if name in headings:
-            group = parser.add_argument_group(headings[name])
+        if heading := headings.get(name):
+            group = groups.get(heading) or parser.add_argument_group(heading)
         add_options(group, name)
 
 
@@ -115,7 +121,7 @@ def add_options(
         field = SESSION_FIELDS.get(name) or FIELDS[name]
         by_default = own.get(name, field.by_default)
         kwargs: dict[str, Any] = {"dest": name, "default": own.get(name)}
-        kwargs["help"] = f"{_small(field.brief)} (default: {by_default})".replace("%", "%%")
+        kwargs["help"] = _help(field, by_default).replace("%", "%%")
         if field.kind == "flag":
             parser.add_argument(
                 *field.flags, action="store_const", const=not field.default, **kwargs
@@ -158,6 +164,15 @@ def _whole(field: Field, has_default: bool) -> Callable[[str], int | None]:
     if math.isinf(field.low):
         return whole(words=words)
     return whole(int(field.low), INT32 if math.isinf(field.high) else int(field.high), words=words)
+
+
+def _help(field: Field, by_default: object) -> str:
+    """Return an option's line of help. The flag of a switch that is on turns it off."""
+    brief = _small(field.brief)
+    if field.kind == "flag" and field.default:
+        return f"do not {brief}"
+    repeats = "; may be repeated" if field.kind == "texts" else ""
+    return f"{brief}{repeats} (default: {by_default})"
 
 
 def _small(text: str) -> str:
@@ -213,11 +228,11 @@ def add_chat_template(parser: argparse.ArgumentParser) -> None:
     """Add the options for a custom chat template; see `template_options`."""
     parser.add_argument(
         "--chat-template-file", dest="chat_template", type=path, metavar="FILE",
-        help="file of a chat template in Jinja, instead of the model's own",
+        help="file with a chat template (Jinja), instead of the model's own",
     )  # fmt: skip
     parser.add_argument(
         "--chat-template-kwargs", dest="template_args", type=_object, metavar="JSON",
-        help="""arguments of the chat template, e.g. '{"enable_thinking": false}'""",
+        help="""variables for the chat template, e.g. '{"enable_thinking": false}'""",
     )  # fmt: skip
 
 
@@ -230,11 +245,11 @@ def add_prompt_form(parser: argparse.ArgumentParser) -> None:
     """Add the options that `prompt_of` uses."""
     parser.add_argument(
         "-sys", "--system-prompt", dest="system", type=text, metavar="TEXT",
-        help="system message, for models with a chat template",
+        help="system message (for models with a chat template)",
     )  # fmt: skip
     parser.add_argument(
         "-no-cnv", "--no-conversation", "--raw", dest="raw", action="store_true",
-        help="continue the prompt as it is, even if the model has a chat template",
+        help="continue the prompt as it is, without the chat template",
     )  # fmt: skip
 
 
@@ -258,11 +273,11 @@ def add_target_url(parser: argparse.ArgumentParser) -> None:
     """Add the options for a target on another machine; see `target_options`."""
     parser.add_argument(
         "-u", "--target-url", metavar="URL",
-        help="specllama server that has the model and verifies drafts made here",
+        help="use the model of this specllama server; only drafts are made on this machine",
     )  # fmt: skip
     parser.add_argument(
         "--target-key", type=filled,
-        help="API key of that server (default: from the variable SPECLLAMA_TARGET_KEY)",
+        help="API key of that server (default: $SPECLLAMA_TARGET_KEY)",
     )  # fmt: skip
 
 
@@ -283,12 +298,13 @@ def target_options(arguments: argparse.Namespace) -> dict[str, Any]:
 def add_models(
     parser: argparse.ArgumentParser,
     *,
-    help: str = "GGUF file",
-    draft_help: str = "GGUF file that drafts (default: n-grams; bundled model: its own draft)",
-) -> argparse._MutuallyExclusiveGroup:
+    help: str = "model, a GGUF file",
+    draft_help: str = "draft model, a GGUF file (default: none; drafts are copied from prompt and "
+    "answer; the bundled model has its own)",
+) -> tuple[argparse._ArgumentGroup, argparse._MutuallyExclusiveGroup]:
     """Add options for the target and the draft model, each a file or a name on the Hub. They are
-    parsed to `model` and `draft_model`, in the form that SpecSession takes. Return the group of
-    options that choose the drafter.
+    parsed to `model` and `draft_model`, as SpecSession takes them. Return the group of options for
+    drafting, and in it the group of those that choose the drafter.
 
     Args:
         parser: The parser to which they are added.
@@ -296,26 +312,28 @@ def add_models(
         draft_help: Help text for the draft model.
     """
     add_target(parser, help=help)
-    draft = parser.add_mutually_exclusive_group()
+    drafting = parser.add_argument_group(_DRAFTING)
+    draft = drafting.add_mutually_exclusive_group()
     draft.add_argument("-md", "--draft-model", "--model-draft", type=filled, help=draft_help)
     draft.add_argument(
         "-hfd", "--hf-repo-draft", dest="draft_model", type=_hub_name, metavar="NAME",
-        help="draft model user/repo[:quant] of the Hub, instead of -md; auto: the head in the "
-        "repository of -hf, whatever its size (default: only if smaller than a tenth of the model)",
+        help="draft model user/repo[:quant] from the Hub, instead of -md; auto: the head in the "
+        "repository of -hf, of any size (default: only if it is smaller than a tenth of the model)",
     )  # fmt: skip
-    return draft
+    return drafting, draft
 
 
 def add_target(parser: argparse.ArgumentParser, *, help: str) -> None:
     """Add only the options for the target; see `add_models`."""
     target = parser.add_mutually_exclusive_group()
     target.add_argument(
-        "-m", "--model", type=filled, help=f"{help} (default: the variable {VARIABLE}, else "
-        "SmolLM2 of specllama[demo], else the bundled model)",
+        "-m", "--model", type=filled, help=f"{help} (default: ${VARIABLE}; else SmolLM2-135M, if "
+        "it is installed; else the bundled model)",
     )  # fmt: skip
     target.add_argument(
         "-hf", "--hf-repo", dest="model", type=_hub_name, metavar="NAME",
-        help="model user/repo[:quant] of the Hugging Face Hub, instead of -m (default: Q4_K_M)",
+        help="model user/repo[:quant] from the Hugging Face Hub, instead of -m (quant: Q4_K_M "
+        "unless it is given)",
     )  # fmt: skip
 
 

@@ -1,16 +1,11 @@
-"""`specllama alpha`: measures the share of a drafter's tokens that a model accepts, and computes
-the speed to expect from it on this machine.
+"""`specllama alpha`: finds the best draft model. It measures how many of a drafter's tokens your
+model accepts, and the speed to expect from that on this machine.
 
-The model continues prompts. At every token of the result, its distribution is compared with those
-of the drafters (with llama-cpp-python, one drafted token at a time). alpha = E[min(p, q)] is the
-acceptance rate of rejection sampling. The expected speed follows from alpha, the measured times of
-decodes and the best draft length, assuming that tokens are accepted independently of each other.
-Drafters that often propose nothing do better: a round without a draft costs no more than plain
-decoding.
-
-Heads and block drafters draft from the states of the model, so they are measured in sessions with
-drafts of 8 tokens: the acceptance rate at each position of a draft, if the tokens before it are
-accepted."""
+-md may be a folder: all files in it that fit are compared. The model continues prompts, and at each
+token its distribution is compared with those of the drafters. alpha = E[min(p, q)] is the share
+that rejection sampling accepts. The expected speed follows from alpha, the measured times of
+decodes and the best draft length; it assumes that tokens are accepted independently. For heads and
+block drafters, sessions measure the acceptance at each position of drafts of 8 tokens."""
 
 from __future__ import annotations
 
@@ -323,20 +318,22 @@ def _bar(values: Any, what: str) -> Iterator[Any]:
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `alpha` to the command line."""
     parser = commands.add_parser(
-        "alpha", help="measure the share of a draft model's tokens that is accepted",
+        "alpha", help="find the best draft model: how many of its tokens are accepted",
         description=__doc__,
     )  # fmt: skip
     _arguments.add_models(
         parser,
-        draft_help="GGUF file of the draft, or a folder: all files in it that could draft",
+        draft_help="draft model (GGUF file), or a folder: all files in it that fit are compared",
     )
     parser.add_argument(
-        "-f", "--file", help="text file for prompts (default: held-out texts of the package)"
+        "-f", "--file", help="text file to cut prompts from (default: texts of the package)"
     )
     parser.add_argument(
         "-n", "--n-predict", type=whole(1), default=128, help="tokens of each answer (default: 128)"
     )
-    parser.add_argument("--count", type=whole(2), default=48, help="most prompts (default: 48)")
+    parser.add_argument(
+        "--count", type=whole(2), default=48, help="maximum number of prompts (default: 48)"
+    )
     parser.add_argument(
         "--prompt-length", type=whole(2), default=96, help="tokens of a prompt (default: 96)"
     )
@@ -349,18 +346,18 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument(
         "--lenience", type=float, nargs="+", default=[1.0], metavar="L",
-        help="lenience of rejection, e.g. 1 0.5 0.3 0.1; below 1 it is lossy (default: 1)",
+        help="values of lenience, e.g. 1 0.5 0.3 0.1; below 1 the output changes (default: 1)",
     )  # fmt: skip
     parser.add_argument(
         "--speed", action="store_true",
-        help="also generate with every draft length, and compare with the computed speeds",
+        help="also measure the speed with each draft length, and compare it with the expected one",
     )  # fmt: skip
-    parser.add_argument("--repeat", type=whole(1), default=3, help="turns of --speed (default: 3)")
+    parser.add_argument("--repeat", type=whole(1), default=3, help="runs of --speed (default: 3)")
     parser.add_argument(
         "--draft-type", nargs="+", choices=FIELDS["draft_type"].choices, default=["keep", "auto"],
         metavar="TYPE",
-        help="types of the draft model's weights to compare; keep: those of its file; auto: the "
-        "type that a session would choose (default: keep auto)",
+        help="types of the draft model's weights to compare; keep: as in the file, auto: as a "
+        "session chooses (default: keep auto)",
     )  # fmt: skip
     _arguments.add_options(parser, "n_threads", "n_gpu_layers", defaults={"n_gpu_layers": -1})
     parser.add_argument("--json", action="store_true", help="print one JSON object")

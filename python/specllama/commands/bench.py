@@ -1,7 +1,8 @@
 """`specllama bench`: measures how much faster speculation is than plain decoding on this machine.
 
-All contestants run in one process and take turns. With --concurrency they serve many requests at
-once. With --simulate the speeds on other machines are computed."""
+Drafters and plain decoding take turns in one process, with texts of the package. It takes some
+minutes. --concurrency compares many requests at once; --simulate computes the speeds on other
+machines."""
 
 from __future__ import annotations
 
@@ -170,24 +171,27 @@ def _about(session: SpecSession, kv_type: str, length: str, repeat: int) -> str:
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `bench` to the command line."""
     parser = commands.add_parser(
-        "bench", help="measure speculation against plain decoding", description=__doc__
+        "bench", help="measure how much faster speculation is on this machine", description=__doc__
     )
     _arguments.add_models(parser)
     names = ", ".join(workload.NAMES)
     parser.add_argument(
         "--workload", metavar="NAME,...",
-        help=f"kinds of text: {names} or all; code: replayed-code and generated-code (default: "
-        "answered if the model has a chat template, else replayed and generated)",
+        help=f"kinds of text: {names} or all; answered: the model's own answers to prompts, "
+        "replayed: given texts, generated: free continuations, code: replayed-code and "
+        "generated-code (default: answered if the model has a chat template, else replayed and "
+        "generated)",
     )  # fmt: skip
     parser.add_argument(
         "--replay", metavar="FILE.jsonl",
-        help='texts to replay: {"prompt": ..., "reference": ...} lines',
+        help='texts to replay, one JSON object per line: {"prompt": ..., "reference": ...}',
     )  # fmt: skip
     parser.add_argument(
         "--contestants", metavar="NAME,...",
-        help="drafters to compare with plain decoding: ngram, match, model, cascade; ngram-N and "
-        "model-N with drafts of N = 1, 2, 4, 8 or 16 tokens; or all (default: ngram, and cascade "
-        "with a draft model)",
+        help="drafters to compare with plain decoding: ngram (copies by frequency), match (copies "
+        "of the longest match), model (draft model), cascade (all of them, as sessions draft); "
+        "ngram-N and model-N draft a fixed 1, 2, 4, 8 or 16 tokens; all (default: ngram, and "
+        "cascade with a draft model)",
     )  # fmt: skip
     _arguments.add_options(parser, "corpus")
     parser.add_argument(
@@ -197,21 +201,23 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument(
         "--half",
         choices=get_args(Half),
-        help="half of the answered texts (default: both)",
+        help="answered texts: those that constants were tuned on, or the others (default: both)",
     )
-    parser.add_argument("--repeat", type=whole(1), default=5, help="runs of each (default: 5)")
+    parser.add_argument(
+        "--repeat", type=whole(1), default=5, help="runs of each drafter (default: 5)"
+    )
     parser.add_argument(
         "--concurrency", metavar="N", type=whole(2, 64), nargs="+",
-        help="compare N requests at once with the same requests one after another",
+        help="compare N concurrent requests with one request at a time",
     )  # fmt: skip
     parser.add_argument(
         "--llama-server", metavar="PATH",
-        help="executable of llama.cpp's server, to measure it as well with --concurrency, as "
+        help="executable of llama.cpp's server, to compare with: in --concurrency, and as the "
         "contestants server and server-TYPE-N",
     )  # fmt: skip
     parser.add_argument(
         "--simulate", metavar="CURVES.json",
-        help="compute speeds on other machines from the times of their decodes, without decoding: "
+        help="compute the speeds on other machines from the relative times of their decodes: "
         '{"name": {"1": 1.0, "2": 1.24, ...}}',
     )  # fmt: skip
     _arguments.add_options(

@@ -1,4 +1,4 @@
-"""`specllama chat`: a conversation in the terminal."""
+"""`specllama chat`: chat with a model in the terminal. /help lists its commands."""
 
 from __future__ import annotations
 
@@ -95,8 +95,10 @@ def _has_editor() -> bool:
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `chat` to the command line."""
-    parser = commands.add_parser("chat", help="converse with a model", description=__doc__)
-    _arguments.add_session(parser, help="GGUF file with a chat template")
+    parser = commands.add_parser(
+        "chat", help="chat with a model in the terminal", description=__doc__
+    )
+    _arguments.add_session(parser, help="chat model, a GGUF file")
     _arguments.add_target_url(parser)
     _arguments.add_chat_template(parser)
     parser.add_argument(
@@ -104,13 +106,13 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument(
         "-f", "--file", action="append", default=[],
-        help="attach a file, or all that match a pattern, to the first message; - (with -p): "
-        "standard input; may be repeated",
+        help="put this file before the first message; a pattern ('*.py'): all that match; - (with "
+        "-p): standard input; may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "--image", "--audio", action="append", default=[], dest="media", metavar="FILE",
-        help="attach an image or a sound, or all that match a pattern, to the first message, for a "
-        "vision or audio model (--mmproj); may be repeated",
+        help="put this image or sound before the first message, for a vision or audio model "
+        "(--mmproj); a pattern: all that match; may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "-sys", "--system", "--system-prompt", type=_arguments.text, help="system message"
@@ -119,11 +121,11 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "-n",
         "--n-predict",
         type=whole(0, words=UNTIL_FULL),
-        help="most tokens of an answer (default: until the context is full)",
+        help="maximum number of tokens per answer (default: until the context is full)",
     )
     parser.add_argument(
         "--color", choices=_COLOR, default="auto",
-        help="show accepted drafts in green (default: auto, only at a terminal)",
+        help="show accepted drafts in green (default: auto, in a terminal)",
     )  # fmt: skip
     _arguments.add_sampling(parser)
     parser.set_defaults(run=run, chats=True)

@@ -43,30 +43,33 @@ def info(arguments: argparse.Namespace) -> int:
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `corpus` to the command line."""
     parser = commands.add_parser(
-        "corpus", help="make a corpus of your texts to draft from", description=__doc__
+        "corpus",
+        help="index your own texts, so that answers that quote them are faster",
+        description=__doc__,
     )
     kinds = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     builder = kinds.add_parser(
         "build",
         help="build a corpus",
-        description="Builds a corpus of text files, the most recently changed first, until it is "
-        "full. Hidden files in folders, and files that are not UTF-8, are skipped.",
+        description="Builds a corpus of text files. The files that changed last are added first, "
+        "until the corpus is full. Hidden files in folders, and files that are not UTF-8, are "
+        "skipped.",
     )
     builder.add_argument(
         "paths", nargs="+", type=_arguments.path, metavar="PATH", help="file or folder"
     )
-    _arguments.add_target(builder, help="GGUF file with the vocabulary")
+    _arguments.add_target(builder, help="model whose vocabulary is used, a GGUF file")
     builder.add_argument(
         "-o", "--output", type=_arguments.filled, required=True, metavar="FILE",
-        help="file to write; an older corpus is replaced",
+        help="file to write; an existing corpus is replaced",
     )  # fmt: skip
     builder.add_argument(
         "--glob", action="append", default=[], metavar="PATTERN",
-        help="only files whose name matches, in folders, e.g. '*.py'; may be repeated",
+        help="in folders, take only files whose name matches, e.g. '*.py'; may be repeated",
     )  # fmt: skip
     builder.add_argument(
         "--max-tokens", type=whole(), default=corpus.MAX_TOKENS, metavar="N",
-        help=f"most tokens, 9 bytes each (default: {corpus.MAX_TOKENS})",
+        help=f"maximum number of tokens; each takes 9 bytes (default: {corpus.MAX_TOKENS})",
     )  # fmt: skip
     builder.set_defaults(run=build)
     shower = kinds.add_parser("info", help="check a corpus and describe it")

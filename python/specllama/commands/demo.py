@@ -1,5 +1,5 @@
-"""`specllama demo`: answers a request with plain decoding and with speculation, in turns, and
-compares their speeds."""
+"""`specllama demo`: answers the same request without and with speculation, twice each in turn, and
+compares the speeds."""
 
 from __future__ import annotations
 
@@ -214,6 +214,6 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "-n",
         "--n-predict",
         type=whole(1),
-        help="most tokens (default: 256, or until the context is full)",
+        help="maximum number of tokens (default: 256, or until the context is full)",
     )
     parser.set_defaults(run=run)

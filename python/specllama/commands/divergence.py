@@ -1,9 +1,8 @@
-"""`specllama divergence`: counts tokens that differ between speculative and plain decoding.
+"""`specllama divergence`: checks how often speculation changes an answer.
 
-In the exact configuration they never differ. In others, a decode of several tokens, or of several
-requests, adds numbers in another order than a decode of one token. Rounding then differs, and if
-two tokens are nearly tied, the other one may win. The report shows how often this happened, and how
-near the tokens were."""
+With --exact on it never does. Without, a decode of several tokens adds numbers in another order
+than a decode of one token, so rounding differs, and where two tokens are almost equally likely the
+other one may win. The report says how often, and how close they were."""
 
 from __future__ import annotations
 
@@ -80,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `divergence` to the command line."""
     parser = commands.add_parser(
-        "divergence", help="count tokens that differ from plain decoding", description=__doc__
+        "divergence", help="check how often speculation changes an answer", description=__doc__
     )
     _arguments.add_models(parser)
     parser.add_argument(
@@ -91,7 +90,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument(
         "-f", "--file", type=_arguments.filled,
-        help='JSON lines with a "prompt" (default: replayed texts of the package)',
+        help='file of JSON lines with a "prompt" (default: texts of the package)',
     )  # fmt: skip
     _arguments.add_options(parser, "temperature", *_OPTIONS, defaults=_DEFAULTS)
     parser.add_argument("--json", action="store_true", help="print one JSON object")

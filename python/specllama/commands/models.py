@@ -1,5 +1,5 @@
-"""`specllama models`: lists the GGUF files in the caches of huggingface_hub, llama.cpp, LM Studio
-and Ollama, and shows which of them could draft for which."""
+"""`specllama models`: lists the models that huggingface_hub, llama.cpp, LM Studio and Ollama have
+downloaded to this machine, and the draft models that fit each of them."""
 
 from __future__ import annotations
 
@@ -120,11 +120,11 @@ def _short(number: float) -> str:
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `models` to the command line."""
     parser = commands.add_parser(
-        "models", help="list the models on this machine", description=__doc__
+        "models", help="list the models that are already on this machine", description=__doc__
     )
     parser.add_argument(
         "folders", nargs="*", type=_arguments.path, metavar="DIR",
-        help="more folders to search for GGUF files",
+        help="another folder to search for GGUF files",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print a JSON object per model")
     parser.set_defaults(run=run)

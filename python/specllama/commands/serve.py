@@ -1,4 +1,5 @@
-"""`specllama serve`: serves the APIs of OpenAI, Anthropic and Ollama over HTTP."""
+"""`specllama serve`: serves a model over HTTP, by the APIs of OpenAI, Anthropic and Ollama, with a
+chat page."""
 
 from __future__ import annotations
 
@@ -274,18 +275,18 @@ def _add_models(parser: argparse.ArgumentParser) -> None:
     """Add the options for several models."""
     parser.add_argument(
         "--models", type=_arguments.path, metavar="FILE",
-        help="file of several models, instead of -m: a section for each, in TOML or in the form of "
-        "llama.cpp's presets; requests name a model",
+        help="file that lists several models, instead of -m; requests choose one by name. A "
+        "section per model, in TOML or as in llama.cpp's preset files",
     )  # fmt: skip
     parser.add_argument(
         "--models-dir",
         type=_arguments.path,
         metavar="DIR",
-        help="folder of GGUF files to serve as well",
+        help="folder whose GGUF files are also served",
     )
     parser.add_argument(
         "--models-max", type=whole(0), default=4, metavar="N",
-        help="most models in memory at once (default: 4; 0: all)",
+        help="maximum number of models in memory (default: 4; 0: all)",
     )  # fmt: skip
     parser.add_argument(
         "--sleep-idle-seconds", type=whole(1, words={"-1": math.inf}), metavar="N",
@@ -298,27 +299,29 @@ def _add_models(parser: argparse.ArgumentParser) -> None:
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `serve` to the command line."""
     parser = commands.add_parser(
-        "serve", help="serve the APIs of OpenAI, Anthropic and Ollama", description=__doc__
+        "serve",
+        help="serve a model over HTTP (APIs of OpenAI, Anthropic, Ollama), with a chat page",
+        description=__doc__,
     )
     _arguments.add_session(parser)
     _arguments.add_chat_template(parser)
     _add_models(parser)
     parser.add_argument(
-        "-a", "--alias", type=_name, help="name of the model in answers (default: from its file)"
+        "-a", "--alias", type=_name, help="model name to report (default: the file name)"
     )
     parser.add_argument(
-        "--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1)"
+        "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)"
     )
     parser.add_argument(
         "--port",
         type=whole(0, 65535),
         default=8080,
-        help="port to listen at; 0: any (default: 8080)",
+        help="port to listen on; 0: any free port (default: 8080)",
     )
     parser.add_argument(
         "--ollama-port", type=whole(0, 65535), metavar="PORT",
-        help="second port, for programs that expect Ollama at 11434; --port also serves /api/* "
-        "(default: none)",
+        help="second port with Ollama's API, for programs that expect it on 11434; --port serves "
+        "it, too (default: none)",
     )  # fmt: skip
     parser.add_argument(
         "-np", "--parallel", "--n-seq", dest="n_seq", type=whole(1, 64), metavar="N",
@@ -329,23 +332,26 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     _arguments.add_options(parser, "memory", "memory_file", defaults={"memory": 64})
     parser.add_argument(
         "--slot-save-path", type=_arguments.path, metavar="FOLDER",
-        help="folder for the files of POST /slots/{id} (default: none)",
+        help="folder for the files that POST /slots/{id} saves and restores (default: none)",
     )  # fmt: skip
-    # Defaults for requests; the temperature is that of the OpenAI API.
-    requests = parser.add_argument_group("Defaults of requests")
+    # Defaults for requests that leave these open; the temperature is that of the OpenAI API.
+    requests = parser.add_argument_group("Defaults for requests")
     _arguments.add_options(requests, *_FOR_REQUESTS, defaults={"temperature": 1.0})
     parser.add_argument(
         "-n", "--n-predict", type=whole(1, words=UNTIL_FULL), metavar="N",
-        help="most tokens of an answer; requests may ask for fewer (default: until the context is "
-        "full; for /v1/completions 16)",
+        help="maximum number of tokens per answer; requests may ask for fewer (default: until the "
+        "context is full; in /v1/completions 16)",
     )  # fmt: skip
     parser.add_argument(
-        "--max-queue", type=whole(0), default=64, help="most waiting requests (default: 64)"
+        "--max-queue",
+        type=whole(0),
+        default=64,
+        help="maximum number of waiting requests (default: 64)",
     )
     parser.add_argument(
         "--api-key", type=_key,
-        help="API keys, separated by commas; requests must have one of them (default: the variable "
-        "SPECLLAMA_API_KEY)",
+        help="API keys, separated by commas; each request must send one of them (default: "
+        "$SPECLLAMA_API_KEY, or none)",
     )  # fmt: skip
     parser.add_argument(
         "--cors-origin", action="append", default=[], metavar="ORIGIN",
@@ -354,41 +360,50 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )  # fmt: skip
     parser.add_argument(
         "--forwarded-allow-ips", type=_addresses, default=[], metavar="ADDRESS,...",
-        help="proxies whose X-Forwarded-For is trusted (default: none)",
+        help="addresses of proxies whose X-Forwarded-For is trusted (default: none)",
     )  # fmt: skip
     parser.add_argument(
         "--max-body", type=whole(1), metavar="N",
-        help="most bytes of a request (default: 1048576; for a vision or audio model 33554432)",
+        help="maximum size of a request in bytes (default: 1048576; for a vision or audio model "
+        "33554432)",
     )  # fmt: skip
     parser.add_argument(
         "--allow-image-urls", action="store_true",
-        help="download images for requests that give a URL in the public internet",
+        help="download images that requests name by a public http(s) address",
     )  # fmt: skip
     parser.add_argument(
-        "--max-prompt", type=whole(1), help="most tokens of a prompt (default: the context)"
+        "--max-prompt",
+        type=whole(1),
+        help="maximum number of prompt tokens (default: the context length)",
     )
     parser.add_argument(
-        "--timeout", type=whole(1), default=600, help="most seconds of an answer (default: 600)"
+        "--timeout",
+        type=whole(1),
+        default=600,
+        help="maximum time for an answer in seconds (default: 600)",
     )
     parser.add_argument(
         "--idle-timeout", type=whole(1), default=60,
-        help="most seconds to wait for the next draft of a remote drafter (default: 60)",
+        help="seconds to wait for the next draft of a client with --target-url (default: 60)",
     )  # fmt: skip
     parser.add_argument(
         "--shutdown-timeout", type=whole(0), default=10,
-        help="most seconds for answers to finish after SIGTERM or Ctrl-C (default: 10)",
+        help="seconds that running answers get to finish after SIGTERM or Ctrl-C (default: 10)",
     )  # fmt: skip
     parser.add_argument(
         "-v",
         "--verbose",
         action="store_true",
-        help="log all requests, not only those that fail or generate",
+        help="log all requests, not only those that generate or fail",
     )
     parser.add_argument(
         "--log-texts", action="store_true",
         help="also log prompts and answers, which may be confidential",
     )  # fmt: skip
     parser.add_argument(
-        "--log-file", type=_arguments.path, metavar="FILE", help="also append the log to this file"
+        "--log-file",
+        type=_arguments.path,
+        metavar="FILE",
+        help="file to which the log is also appended",
     )
     parser.set_defaults(run=run)

@@ -1,4 +1,5 @@
-"""`specllama trace`: shows a generation with the drafter of each token, as text or an HTML page."""
+"""`specllama trace`: shows which drafter proposed each token of an answer, and what was accepted,
+as text or, with -o, as an HTML page."""
 
 from __future__ import annotations
 
@@ -50,17 +51,17 @@ def _show(trace: Trace | None, output: str | None, about: str) -> None:
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `trace` to the command line."""
     parser = commands.add_parser(
-        "trace", help="show the drafter of each token of a generation", description=__doc__
+        "trace", help="show which drafter proposed each token of an answer", description=__doc__
     )
     _arguments.add_session(parser)
     prompt = parser.add_mutually_exclusive_group(required=True)
     prompt.add_argument("-p", "--prompt", help="message to answer, or text to continue")
-    prompt.add_argument("-f", "--file", help="file of the prompt; -: standard input")
+    prompt.add_argument("-f", "--file", help="file with the message; -: standard input")
     _arguments.add_prompt_form(parser)
     parser.add_argument("-o", "--output", help="HTML file to write (default: text on stdout)")
     parser.add_argument(
         "-n", "--n-predict", type=whole(0, words=UNTIL_FULL), default=128,
-        help="most tokens; -1: until the context is full (default: 128)",
+        help="maximum number of tokens; -1: until the context is full (default: 128)",
     )  # fmt: skip
     _arguments.add_sampling(parser)
     parser.set_defaults(run=run)
