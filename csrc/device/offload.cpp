@@ -64,8 +64,8 @@ Devices named_devices(const std::string& names, const Devices& all) {
             std::string known;
             for (ggml_backend_dev_t device : all)
                 known += std::string(ggml_backend_dev_name(device)) + ", ";
-            throw InvalidArgument("There is no device \"" + name + "\"; there are: " + known +
-                                  "and none.");
+            throw InvalidArgument("There is no device \"" + name + "\"; choose from: " + known +
+                                  "none.");
         }
         if (is_gpu(*found)) named.push_back(*found);
     }

@@ -236,7 +236,7 @@ std::string slow_types(const Header& header) {
         if (!seconds || *now_takes < kSlow * *seconds) continue;
         const std::string name = ggml_type_name(type);
         const std::string factor = rounded(*now_takes / *seconds) + " times";
-        faster += faster.empty() ? "in " + name + " the model would decode " + factor + " as fast"
+        faster += faster.empty() ? "a file in " + name + " would decode " + factor + " as fast"
                                  : ", in " + name + " " + factor;
     }
     if (slow.empty() || faster.empty()) return "";
@@ -245,7 +245,7 @@ std::string slow_types(const Header& header) {
     const double percent = 100 * most->second / all;
     return "Its " + std::string(ggml_type_name(most->first)) + " matrices (" +
            std::to_string(static_cast<int>(percent)) +
-           " % of the weights) have no fast kernels on this processor: " + faster + ".";
+           " % of the weights) have no fast kernels on this processor; " + faster + ".";
 }
 
 }  // namespace specllama

@@ -62,7 +62,7 @@ void check(const SamplingOptions& o, std::size_t n_vocab) {
     check_breakers(o.dry_sequence_breakers);
     if (o.lenience < 1 && o.acceptance != AcceptanceRule::rejection)
         throw InvalidArgument(
-            "lenience is for acceptance=\"rejection\"; leave it out, or use that rule.");
+            "lenience requires the acceptance rule \"rejection\"; leave it out, or use that rule.");
     for (const auto& [token, bias] : o.logit_bias) {
         if (token < 0 || static_cast<std::size_t>(token) >= n_vocab)
             throw InvalidArgument("logit_bias names token " + std::to_string(token) +

@@ -74,7 +74,7 @@ def test_a_system_message_without_a_chat_template_is_refused(program: str, tmp_p
     assert "-sys needs a model with a chat template" in process.stderr
     process = run(program, "-m", model, "-p", "Hi", "-sys", "x", "-no-cnv")
     assert process.returncode == 2
-    assert "-sys is for chats" in process.stderr
+    assert "-sys needs the chat template" in process.stderr
 
 
 def test_a_template_unknown_to_llama_cpp_is_rendered_by_the_console_script_alone(

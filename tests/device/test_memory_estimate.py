@@ -174,7 +174,7 @@ def test_estimate_follows_the_sliding_windows_in_the_file(tmp_path: Path) -> Non
 
 def test_unknown_devices_are_refused_and_the_cpu_is_accepted() -> None:
     for options in ({"device": "GPU9"}, {"draft": BUNDLED_DRAFT, "draft_device": "GPU9"}):
-        with pytest.raises(ValueError, match=r'no device "GPU9"; there are: .*CPU, and none'):
+        with pytest.raises(ValueError, match=r'no device "GPU9"; choose from: .*CPU, none'):
             SpecSession(None, **({"draft": "ngram"} | options))
     for name in ("none", "CPU"):
         with SpecSession(

@@ -206,7 +206,7 @@ def test_list_devices_names_the_rpc_servers_given(pair: str) -> None:
     assert all(server in listed for server in pair.split(","))
     with SpecSession(rpc=pair, device=devices[1].name, **REMOTE) as session:
         assert len(session.generate(PROMPT, max_tokens=4).tokens) == 4
-    with pytest.raises(ArgumentError, match='There is no device "RPC99"; there are: RPC'):
+    with pytest.raises(ArgumentError, match='There is no device "RPC99"; choose from: RPC'):
         SpecSession(rpc=pair, device="RPC99")
 
 

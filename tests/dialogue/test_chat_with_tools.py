@@ -119,6 +119,6 @@ def test_bad_tools_are_refused_with_one_sentence(
 def test_a_model_without_a_chat_template_refuses_tools(bundled_model: Path) -> None:
     with (
         SpecSession(bundled_model, n_threads=1, n_gpu_layers=0) as plain,
-        pytest.raises(ModelError, match="no chat template; use generate"),
+        pytest.raises(ModelError, match="no chat template; continue a text"),
     ):
         plain.chat(ASKED, tools=TOOLS)

@@ -172,11 +172,11 @@ def test_damaged_corpora_are_refused(tmp_path: Path) -> None:
         flipped = bytearray(content)
         flipped[place] ^= 1 << rng.randrange(8)
         path.write_bytes(flipped)
-        with pytest.raises(ArgumentError, match="cannot be drafted from"):
+        with pytest.raises(ArgumentError, match="cannot be used for drafts"):
             Corpus(str(path))
     for n in (HEADER.size, len(content) - 1, *(rng.randrange(len(content)) for _ in range(100))):
         path.write_bytes(content[:n])
-        with pytest.raises(ArgumentError, match="cannot be drafted from"):
+        with pytest.raises(ArgumentError, match="cannot be used for drafts"):
             Corpus(str(path))
     path.write_bytes(content + b"\0\0\0\0")
     with pytest.raises(ArgumentError, match="damaged"):

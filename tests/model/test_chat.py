@@ -125,7 +125,7 @@ def test_later_chat_turns_reuse_the_kv_memory(model: Path, open_session: Open) -
 
 
 def test_a_model_without_a_template_cannot_chat(open_session: Open) -> None:
-    with pytest.raises(ModelError, match="has no chat template; use generate"):
+    with pytest.raises(ModelError, match="has no chat template; continue a text"):
         open_session().chat([user("hello")])
 
 

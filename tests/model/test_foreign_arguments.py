@@ -49,7 +49,7 @@ def test_mistyped_commands_get_a_suggestion_and_no_command_prints_the_help(
     with pytest.raises(SystemExit) as ended:
         main(["seve"])
     assert ended.value.code == 2
-    assert "there is no command 'seve'; did you mean serve;" in capsys.readouterr().err
+    assert "there is no command 'seve'; did you mean serve?" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["zzz"])
     assert "one of alpha, bench, chat" in capsys.readouterr().err

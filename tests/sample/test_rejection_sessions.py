@@ -205,7 +205,7 @@ def test_rejection_sampling_is_repeatable_in_a_session(open_session: Open) -> No
     [
         ({"acceptance": "always"}, 'acceptance must be "coupled" or "rejection", not \'always\''),
         ({"acceptance": None}, "acceptance must be"),
-        ({"lenience": 0.5}, 'lenience is for acceptance="rejection"'),
+        ({"lenience": 0.5}, 'lenience requires the acceptance rule "rejection"'),
         ({"acceptance": "rejection", "lenience": 0.0}, "lenience must be more than 0"),
         ({"acceptance": "rejection", "lenience": 1.5}, "lenience must be more than 0"),
         ({"acceptance": "rejection", "lenience": math.nan}, "lenience must be"),

@@ -209,7 +209,7 @@ def test_an_unusable_memory_file_is_refused_and_unchanged(
     other = tmp_path / "notes.txt"
     other.write_text("mine")
     for path, message in (
-        (other, "notes.txt cannot be drafted from: it is not a corpus"),
+        (other, "notes.txt cannot be used for drafts: it is not a corpus"),
         (tmp_path / "none" / "said.memory", "memory_file .*none/said.memory cannot be written"),
         (tmp_path, "cannot be drafted|cannot be read|cannot be written"),
         (Path("/dev/full"), "cannot be"),

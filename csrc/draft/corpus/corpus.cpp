@@ -26,7 +26,7 @@ std::vector<std::byte> content_of(const std::string& path) try {
 
 Header checked(const std::string& path, std::span<const std::byte> bytes) {
     const auto refuse = [&](const std::string& why) {
-        throw InvalidArgument(path + " cannot be drafted from: it is " + why + ".");
+        throw InvalidArgument(path + " cannot be used for drafts: it is " + why + ".");
     };
     Header header;
     if (bytes.size() >= sizeof(header)) std::memcpy(&header, bytes.data(), sizeof(header));
@@ -61,9 +61,10 @@ Corpus::Corpus(const std::string& path)
 
 void Corpus::check_vocabulary(const std::string& path, std::uint64_t vocabulary) const {
     if (header_.vocabulary != vocabulary)
-        throw InvalidArgument(path +
-                              " cannot be drafted from: it was built for another vocabulary than "
-                              "this model's; build one with this model.");
+        throw InvalidArgument(
+            path +
+            " cannot be used for drafts: it was built for another vocabulary than "
+            "this model's; build one with this model.");
 }
 
 TokenSpan Corpus::before(Index entry) const {

@@ -150,6 +150,6 @@ class Chat:
 def _brief(stats: Stats) -> str:
     return (
         f"[{stats.generated_tokens} tokens, {stats.tokens_per_second:.1f} tokens/s, "
-        f"{stats.tokens_per_round:.2f} per round, {stats.reused_tokens} of "
+        f"{stats.tokens_per_round:.2f} tokens per round, {stats.reused_tokens} of "
         f"{stats.prompt_tokens} prompt tokens reused]"
     )

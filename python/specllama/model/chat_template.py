@@ -66,7 +66,7 @@ class ChatTemplate:
     ) -> None:
         if not source:
             raise ModelError(
-                "The model has no chat template; use generate, or a model that was made for chat."
+                "The model has no chat template; continue a text instead, or use a chat model."
             )
         # Imported only here, because it loads all of llama-cpp-python.
         from specllama.model.template_sandbox import TemplateSandbox

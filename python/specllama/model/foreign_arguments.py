@@ -41,4 +41,4 @@ def advice(name: str, known: Collection[str]) -> str:
     if name in {option.name for option in _core.generate_options()}:
         return f"it is an option of each call, as in generate(prompt, {name}=...)"
     alike = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {alike[0]}" if alike else "see help(SpecSession)"
+    return f"did you mean {alike[0]}?" if alike else "see help(SpecSession)"

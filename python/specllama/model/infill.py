@@ -55,8 +55,8 @@ class InfillPrompts:
     ) -> None:
         if min(fim.prefix, fim.suffix, fim.middle) < 0:
             raise ModelError(
-                "The model has no tokens for filling in the middle; use generate, or a model of "
-                "code that was trained for it."
+                "The model has no tokens for filling in the middle; use a code model that was "
+                "trained for it."
             )
         self._fim = fim
         self._bos = list(bos)

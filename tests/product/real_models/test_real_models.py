@@ -78,7 +78,7 @@ def test_real_models_hold_a_conversation(open_real: Open, name: str) -> None:
 def test_a_base_model_cannot_chat(open_real: Open) -> None:
     session = open_real("gemma", "ngram")
     assert not session.has_chat_template
-    with pytest.raises(ModelError, match=r"^The model has no chat template; use generate"):
+    with pytest.raises(ModelError, match=r"^The model has no chat template; continue a text"):
         session.chat(EDIT)
     with pytest.raises(ModelError, match="has no chat template"):
         session.stream_chat(EDIT)
