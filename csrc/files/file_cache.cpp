@@ -55,7 +55,7 @@ std::uint64_t FileCache::free_bytes() const {
 }
 
 fs::path FileCache::find(const std::string& name) const {
-    const fs::path path = folder_ / name;
+    fs::path path = folder_ / name;
     std::error_code error;
     if (!fs::is_regular_file(path, error)) return {};
     fs::last_write_time(path, fs::file_time_type::clock::now(), error);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <numbers>
 
 #include "clones.h"
 
@@ -16,9 +17,9 @@ using Ints __attribute__((vector_size(32))) = int;
 constexpr std::size_t kLanes = sizeof(Lanes) / sizeof(float);
 
 constexpr float kMost = 88;  // largest integer x for which a float can hold e^x
-constexpr float kLog2E = 1.44269504F;
+constexpr auto kLog2E = std::numbers::log2e_v<float>;
 // ln 2 in two parts. The first has so few digits that integer multiples of it are exact.
-constexpr float kLn2 = 0.693359375F;
+constexpr float kLn2 = 0.693359375F;  // NOLINT(modernize-use-std-numbers)
 constexpr float kLn2Rest = -2.12194440e-4F;
 // Adding a number to this rounds it to an integer, which is then in the lowest bits.
 constexpr float kRounding = 0x1.8p23F;

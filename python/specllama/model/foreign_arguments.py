@@ -35,10 +35,11 @@ _SAY_INSTEAD = {
 
 
 def advice(name: str, known: Collection[str]) -> str:
-    """Return advice for an argument that SpecSession does not have."""
+    """Return what to give instead of an argument that SpecSession does not have, as the end of a
+    sentence."""
     if said := _SAY_INSTEAD.get(name):
-        return said
+        return f"{said}."
     if name in {option.name for option in _core.generate_options()}:
-        return f"it is an option of each call, as in generate(prompt, {name}=...)"
+        return f"it is an option of each call, as in generate(prompt, {name}=...)."
     alike = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {alike[0]}?" if alike else "see help(SpecSession)"
+    return f"did you mean {alike[0]}?" if alike else "see help(SpecSession)."

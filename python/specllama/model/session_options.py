@@ -183,5 +183,5 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
     wrong type, and TypeError for an unknown name."""
     for name in options:
         if name not in FIELDS:
-            raise TypeError(f"SpecSession has no argument {name!r:.80}: {advice(name, FIELDS)}.")
+            raise TypeError(f"SpecSession has no argument {name!r:.80}: {advice(name, FIELDS)}")
     return {name: FIELDS[name].check(name, value) for name, value in options.items()}
