@@ -17,7 +17,7 @@ from specllama.__main__ import main
         ("type_k", "give kv_type="),
         ("chat_format", "the model's own template is used"),
         ("seed", r"an option of each call, as in generate\(prompt, seed=...\)"),
-        ("n_ctxx", "did you mean n_ctx?"),
+        ("n_ctxx", r"did you mean n_ctx\?"),
         ("zzz", r"see help\(SpecSession\)"),
     ],
 )
