@@ -104,7 +104,7 @@ void resolve_options(const Headers& headers, TargetPlan& plan, DraftPlan* draft,
     // A head may use its target's embeddings and output, which llama.cpp finds only if both are on
     // the same devices.
     const auto place_head = [&] {
-        if (!headers.draft || !headers.draft->is_head()) return;
+        if (draft == nullptr || !headers.draft || !headers.draft->is_head()) return;
         draft->model.n_gpu_layers = plan.model.n_gpu_layers;
         draft->model.device = plan.model.device;
         draft->model.rpc = plan.model.rpc;
@@ -113,7 +113,7 @@ void resolve_options(const Headers& headers, TargetPlan& plan, DraftPlan* draft,
     // Called for their errors, which name the options. The target's come first, because the draft
     // model's may be copies of them.
     offload_devices(plan.model);
-    if (headers.draft) offload_devices(draft->model, "draft_");
+    if (draft != nullptr && headers.draft) offload_devices(draft->model, "draft_");
     resolve_memory(headers.target, plan, headers.draft ? &*headers.draft : nullptr, n_draft_logits,
                    draft);
     place_head();
@@ -161,7 +161,8 @@ CurveKeys resolve_costs(const SessionOptions& options, const std::optional<Draft
         keys.push_back(curve_key(*headers.draft, draft->model, {draft->context},
                                  draft_model->context().model().kernels()));
     load_curves(keys, curves);
-    if (keys.size() > 1) planner->draft_cost().restore_net_gain(load_net_gain(keys));
+    if (planner != nullptr && keys.size() > 1)
+        planner->draft_cost().restore_net_gain(load_net_gain(keys));
     if (planner != nullptr) planner->set_threads(context.n_threads());
     context.adapt_threads();
     if (planner != nullptr) planner->set_threads(context.n_threads());

@@ -32,7 +32,8 @@ void FreeProcessors::observe(const ProcessorTimes& times) {
 int FreeProcessors::threads(int most) const {
     if (!now_) return most;
     const double free = std::min(*now_, before_.value_or(*now_));
-    return static_cast<int>(std::lround(std::clamp<double>(free, (most + 1) / 2, most)));
+    const int least = (most + 1) / 2;
+    return static_cast<int>(std::lround(std::clamp<double>(free, least, most)));
 }
 
 int free_threads(int most) {

@@ -19,6 +19,7 @@ HugePages::HugePages() : before_(large()) {}
 // address.
 void HugePages::request() const {
     const auto ask = [](std::uintptr_t first, std::uintptr_t last) {
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): the addresses are read from a file
         if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
     };
     for (auto [first, last] : large()) {

@@ -75,9 +75,10 @@ std::vector<std::string_view> SpecialTexts::parts(std::string_view text, std::si
     for (const Occurrence& one : found) longest = std::max(longest, one.length);
     const auto certain = [&](std::size_t i) {
         const Occurrence& one = found[i];
-        for (std::size_t j = i; j-- > 0 && found[j].begin + longest > one.begin;)
-            if (found[j].begin + found[j].length > one.begin && found[j].length >= one.length)
-                return false;
+        for (std::size_t j = i; j > 0 && found[j - 1].begin + longest > one.begin; --j) {
+            const auto& [begin, length] = found[j - 1];
+            if (begin + length > one.begin && length >= one.length) return false;
+        }
         const std::string_view own = text.substr(one.begin, one.length);
         for (std::size_t j = i + 1; j < found.size() && found[j].begin < one.begin + one.length;
              ++j) {
