@@ -62,8 +62,7 @@ std::vector<Flag> own_flags() {
             }),
         flag("-hf --hf-repo", "NAME",
              "model user/repo[:quant] from the Hugging Face Hub, instead of -m (quant: Q4_K_M "
-             "unless "
-             "it is given)",
+             "unless it is given)",
              refuse(kFiles)),
         flag("-md --draft-model --model-draft", "MODEL",
              "draft model: GGUF file of a smaller model or a head",

@@ -162,7 +162,10 @@ def test_a_bad_image_is_refused_with_one_sentence(
     ("options", "said"),
     [
         ([], "--image needs the model's projector; give it with -mm."),
-        (["-mm", "{projector}", "--raw"], "--image is for chats; leave out -no-cnv."),
+        (
+            ["-mm", "{projector}", "--raw"],
+            "--image needs the chat template, which -no-cnv turns off",
+        ),
         (["-mm", "{projector}", "--image", "no.png"], "There is no image file no.png."),
     ],
 )

@@ -205,5 +205,5 @@ def test_prompt_files_lose_their_byte_order_mark_and_last_line_end(
     assert capsys.readouterr().err == ""
     path.write_bytes(b"\xef\xbb\xbfa\r\nb\r\n")
     assert _files.read_prompt(str(path)) == "a\r\nb"
-    assert capsys.readouterr().err.startswith(f"Note: {path} has the line ends of Windows")
+    assert capsys.readouterr().err.startswith(f"Note: {path} has Windows line ends")
     assert _files.read_text(path) == "a\nb\n"

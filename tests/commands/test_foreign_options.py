@@ -17,7 +17,7 @@ KNOWN = {**_core.spec_cli_flags(), "--n-cpu-moe": True, "-": False}
         ("serve --mirostat 2", "--mirostat is not supported: use the other sampling"),
         ("serve -C ff", "-C is not supported: start the program with"),
         ("serve -xb 4", "there is no option -xb; see"),
-        ("bench -np 2", "-np is an option of specllama divergence and specllama serve, not of"),
+        ("bench -np 2", "-np is an option of specllama serve and specllama divergence, not of"),
         ("trace -p x --port 80", "--port is an option of specllama serve, not of this program"),
         ("models -fa on", "-fa is an option of spec-cli and specllama chat, not of this program"),
         ("serve model.gguf", "unexpected argument model.gguf; give a model with -m model.gguf"),

@@ -52,6 +52,6 @@ def test_mistyped_commands_get_a_suggestion_and_no_command_prints_the_help(
     assert "there is no command 'seve'; did you mean serve?" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["zzz"])
-    assert "one of alpha, bench, chat" in capsys.readouterr().err
+    assert "one of chat, serve, models" in capsys.readouterr().err
     assert main([]) == 0
     assert "serve the APIs of OpenAI" in capsys.readouterr().out
