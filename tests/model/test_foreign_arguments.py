@@ -54,4 +54,4 @@ def test_mistyped_commands_get_a_suggestion_and_no_command_prints_the_help(
         main(["zzz"])
     assert "one of chat, serve, models" in capsys.readouterr().err
     assert main([]) == 0
-    assert "serve the APIs of OpenAI" in capsys.readouterr().out
+    assert "serve a model over HTTP" in capsys.readouterr().out

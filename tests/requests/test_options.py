@@ -208,7 +208,9 @@ def test_command_help_has_every_option(command: str, capsys: pytest.CaptureFixtu
     for field in fields:
         assert field.brief[1:] in text
         assert all(flag in text for flag in field.flags)
-        if (command, field.name) != ("serve", "temperature"):
+        if field.kind == "flag" and field.default:
+            assert f"do not {field.brief[0].lower()}{field.brief[1:]}" in text
+        elif (command, field.name) != ("serve", "temperature"):
             assert f"(default: {field.by_default})" in text
 
 

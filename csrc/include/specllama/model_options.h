@@ -80,7 +80,7 @@ void list_options(const ModelOptions*, Visit&& option) {
                             .value = "FILE,..."});
     option(&Options::load_mode,
            {.name = "load_mode",
-            .help = "How weights are loaded; mmap: mapped from the file, none: read, mlock: also "
+            .help = "Loading of weights; mmap: mapped from the file, none: read, mlock: also "
                     "locked in RAM, dio: read by direct I/O. auto: mapped, unless a GPU does not "
                     "support it. Locked memory is never swapped out.",
             .choices = "auto none mmap mlock mmap+mlock dio",
