@@ -64,7 +64,7 @@ void list_options(const ModelOptions*, Visit&& option) {
                               .value = "NAME,..."});
     option(&Options::rpc,
            {.name = "rpc",
-            .help = "llama.cpp's RPC servers that also hold layers; not encrypted "
+            .help = "RPC servers of llama.cpp that also hold layers; not encrypted "
                     "(docs/guides/rpc.md). Their devices come before this machine's GPUs, and "
                     "layers are divided by free memory. Nothing is authenticated, and the process "
                     "ends if a server is lost. A draft model stays on this machine.",
