@@ -142,6 +142,7 @@ def test_bench_page_has_a_table_and_a_plot_for_each_workload(
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     text = path.read_text(encoding="utf-8")
     *lines, mean = lines
+    assert [one["workload"] for one in lines] == ["edit", "copy"]
     assert text.count("<table>") == text.count("<svg ") + 1 == 3
     for one in mean["scores"]:
         assert f"<td>{one['contestant']}</td><td>{one['ratio']:.2f}x</td>" in text

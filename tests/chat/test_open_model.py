@@ -48,7 +48,7 @@ def test_changing_the_chats_drafter_opens_a_new_session(model: OpenModel) -> Non
 
 
 def test_a_missing_draft_model_keeps_the_old_drafter(model: OpenModel) -> None:
-    with pytest.raises(ModelError):
+    with pytest.raises(ModelError, match=r"no file /no/such\.gguf"):
         model.redraft("/no/such.gguf")
     assert model.drafter == "n-grams"
     assert answer(model) == ":abcd"

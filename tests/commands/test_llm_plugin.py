@@ -156,9 +156,9 @@ def test_schemas_constrain_the_answer_of_the_llm_plugin() -> None:
 
 
 def test_bad_options_and_missing_models_raise_our_exceptions(tmp_path: Path) -> None:
-    for options in ({"temperature": -1}, {"max_tokens": -2}):
-        with pytest.raises(ArgumentError):
-            bundled().prompt(PROMPT, **options).text()
+    for name, value in (("temperature", -1), ("max_tokens", -2)):
+        with pytest.raises(ArgumentError, match=f"{name} must be .*, not {value}"):
+            bundled().prompt(PROMPT, **{name: value}).text()
     for model in (LocalModel("gone", tmp_path / "gone.gguf"), bundled()):
         with pytest.raises(ModelError, match="There is no file"):
             model.prompt(PROMPT, draft="/nowhere.gguf").text()

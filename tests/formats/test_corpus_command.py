@@ -63,7 +63,7 @@ def test_the_corpus_tokenizer_equals_the_sessions(open_session: Open) -> None:
         without = tokenizer.tokenize(text, add_special=False)
         assert without == session.tokenize(text, add_special=False)
     assert tokenizer.fingerprint == Tokenizer(str(BUNDLED_DRAFT)).fingerprint
-    with pytest.raises(ModelError):
+    with pytest.raises(ModelError, match=r"no file none\.gguf"):
         Tokenizer("none.gguf")
 
 

@@ -292,7 +292,7 @@ def test_measuring_alpha_without_texts_is_refused(target: LogitsModel, draft: Lo
 
 
 def test_measuring_alpha_of_a_missing_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelError):
+    with pytest.raises(ModelError, match=r"no file .*none\.gguf"):
         LogitsModel(tmp_path / "none.gguf", n_ctx=32)
 
 

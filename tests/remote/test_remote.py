@@ -258,8 +258,13 @@ def test_refusals_of_the_server_become_our_exceptions(connect: Connect) -> None:
     for options, message in wrong:
         with pytest.raises(ArgumentError, match=message):
             session.generate(MODULE, **options)
-    for prompt in ([10**6], [-1], "x " * 5000, ""):
-        with pytest.raises(ArgumentError):
+    for prompt, message in (
+        ([10**6], "Token 1000000 .* is out of range"),
+        ([-1], "Token -1 .* is out of range"),
+        ("x " * 5000, r"The prompt has \d+ tokens"),
+        ("", "The prompt is empty"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
             session.generate(prompt, max_tokens=3)
     assert session.generate(MODULE, max_tokens=3).finish_reason == "length"
 

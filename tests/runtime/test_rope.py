@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+from ast import literal_eval
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -124,10 +126,13 @@ def test_commands_accept_rope_flags(open_session: Open, capfd: pytest.CaptureFix
     ours, _ = WAYS["yarn"]
     expected = open_session(draft=None, **ours).generate(PROMPT, max_tokens=N).text
     flags = ["--rope-scaling", "yarn", "--rope-scale", "4", "--yarn-orig-ctx", "128"]
-    flags += ["--load-mode", "mmap+mlock"]
-    process = spec_cli("-kv", "q8_0", "-fa", "on", "-p", PROMPT, "-n", str(N), "--no-spec", *flags)
+    flags += ["--load-mode", "mmap+mlock", "-kv", "q8_0", "-fa", "on"]
+    process = spec_cli("-p", PROMPT, "-n", str(N), "--no-spec", *flags)
     assert process.stdout.decode() == expected
+    capfd.readouterr()
     assert main(["trace", "-p", PROMPT, "-n", str(N), "--no-spec", *flags]) == 0
+    pieces = re.findall(r"plain ('.*'|\".*\")$", capfd.readouterr().out, re.MULTILINE)
+    assert "".join(map(literal_eval, pieces)) == expected
     assert spec_cli("-p", "x", "--rope-scale", "0").returncode == 2
     assert spec_cli("-p", "x", "--rope-scaling", "long").returncode == 2
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -91,6 +92,7 @@ def test_bad_branches_are_refused_and_lose_nothing(
     """The generation continues after them."""
     client = Client(branching, prompt=MODULE)
     error = refused(client.ask(client.body([3, 4]) | {"branches": branches}), 400)
+    assert re.search(r"branch|Token -?\d+ is out of range", error["message"])
     assert error["param"] in ("branches", None)  # None: the error names no field
     assert client.round([3], [0, *expected[1:3]])["accepted"] == 2
     client.end()

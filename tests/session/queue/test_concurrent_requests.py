@@ -54,7 +54,7 @@ def test_a_bad_prompt_is_refused_before_the_first_of_the_list_is_answered(
     open_session: Open,
 ) -> None:
     session = open_session(max_queue=0)
-    with pytest.raises(ArgumentError):
+    with pytest.raises(ArgumentError, match=r"Token 1000000 .* is out of range"):
         session.generate(["x", "y", "z", [10**6]], max_tokens=50)
     assert queue_load(session).generated_tokens == 0
 
