@@ -88,7 +88,11 @@ def test_corpus_command_builds_and_describes_a_corpus(
         (["-o", str(path), str(pipe)], 2, "There is no file or folder"),
         (["-o", str(path), str(tmp_path / "empty")], 2, "There is no file in "),
         (["-o", str(path), str(tmp_path), "--glob", "["], 2, "There is no file with a name like ["),
-        (["-o", str(path), str(source), "--max-tokens", "1"], 2, "--max-tokens leaves no room for"),
+        (
+            ["-o", str(path), str(source), "--max-tokens", "1"],
+            2,
+            "--max-tokens is 1, which leaves no room",
+        ),
         (["-o", str(path), str(source), "--max-tokens", "0"], 2, "--max-tokens must be"),
         (["-o", str(source), str(tmp_path)], 2, "a.py exists and is not a corpus; choose"),
         (["-o", str(path), str(source), "-m", "none.gguf"], 2, "none.gguf"),

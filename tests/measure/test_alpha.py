@@ -380,7 +380,7 @@ def test_bad_alpha_options_give_one_sentence(
         (["--temp", "-1"], "--temp must be"),
         (["--temp", "nan"], "--temp must be"),
         (["--lenience", "0"], "--lenience must be"),
-        (["--speed", "-m", str(BUNDLED_DRAFT)], "one draft in one type, not 0"),
+        (["--speed", "-m", str(BUNDLED_DRAFT)], "one draft model in one type, not 0"),
     ):
         assert main(["alpha", *SMALL, *options]) == 2, options
         error = capsys.readouterr().err
