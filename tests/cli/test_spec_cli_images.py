@@ -167,7 +167,7 @@ def test_a_bad_image_is_refused_with_one_sentence(
             "--image needs the chat template, which -no-cnv turns off",
         ),
         (["-mm", "{projector}", "--image", "no.png"], "There is no image file no.png."),
-    ],  # fmt: skip
+    ],
 )
 def test_images_that_cannot_be_used_are_refused(
     program: str,
