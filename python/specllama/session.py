@@ -196,8 +196,8 @@ class SpecSession(Chats):
             n: Number of choices, 1 to 4096. The result is the first choice; its `choices` has all.
                 The first uses the given seed or a fresh one; the seeds of the others are derived
                 from it.
-            **options: How tokens are chosen, when the text ends, and more, with their defaults: see
-                `help(specllama.GenerateOptions)`.
+            **options: Options of the generation, such as max_tokens, temperature, top_p, seed, stop
+                and json_schema. `help(specllama.GenerateOptions)` lists all, with their defaults.
 
         Returns:
             The text, its tokens, why it ended, and statistics. If Ctrl-C or an error interrupts the

@@ -43,6 +43,11 @@ def test_names_of_missing_files_get_advice_by_their_form(name: str, advice: str)
         SpecSession(name)
 
 
+def test_a_mistyped_drafter_gets_the_names_of_drafters() -> None:
+    with pytest.raises(ModelError, match='no file bob.*; other drafters are "auto", "ngram" and'):
+        SpecSession(draft="bob")
+
+
 def test_mistyped_commands_get_a_suggestion_and_no_command_prints_the_help(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

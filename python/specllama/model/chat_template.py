@@ -122,7 +122,9 @@ class ChatTemplate:
             ModelError: The template takes too long, or makes a text that is too long.
         """
         if isinstance(messages, (str, Mapping)) or not isinstance(messages, Sequence):
-            raise ArgumentError("messages must be a list of messages.")
+            raise ArgumentError(
+                'messages must be a list of messages, such as [{"role": "user", "content": "Hello!"}].'
+            )
         if not messages:
             raise ArgumentError("messages is empty; give at least one message.")
         for i, message in enumerate(messages):

@@ -145,19 +145,23 @@ def local_path(
             f'draft="{DRAFT_OF_THE_REPOSITORY}" needs a model named {SCHEME}..., not the file '
             f'{path}; give draft="auto", which finds a head next to the file.'
         )
-    if not os.path.lexists(path) and (hint := _hint(path)):
+    if not os.path.lexists(path) and (hint := _hint(name, path)):
         raise ModelError(f"There is no file {path}. {hint}")
     return path
 
 
-def _hint(path: str) -> str:
-    """Return advice for a path without a file, if it looks like something else; else ""."""
+def _hint(name: str, path: str) -> str:
+    """Return advice for the path in an argument, if there is no such file and it looks like
+    something else; else ""."""
     if re.match("https?://", path):
         return "It looks like a URL: download the file, or name a model of the Hub as hf://..."
     if re.fullmatch(r"[\w.-]+/[\w.-]+(:[\w.-]+)?", path) and not path.endswith(".gguf"):
         return f"If it is a model of the Hugging Face Hub, name it {SCHEME}{path}, or use -hf."
     if re.fullmatch(r"[\w.:-]+", path) and not path.endswith(".gguf"):
-        return "Give the path of a GGUF file; `specllama models` lists those on this machine."
+        others = '; other drafters are "auto", "ngram" and "mtp"' if name == "draft" else ""
+        return (
+            f"Give the path of a GGUF file; `specllama models` lists those on this machine{others}."
+        )
     return ""
 
 

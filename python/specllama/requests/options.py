@@ -147,6 +147,8 @@ _ELSEWHERE = {
 
 
 def _unknown(name: str) -> str:
+    if name in {option.name for option in _core.session_options()}:
+        return f"{name} is an option of SpecSession, not of a generation."
     alike = get_close_matches(name, FIELDS, n=1)
     meant = f"; did you mean {alike[0]}?" if alike else "."
     return f"There is no option {_check.quoted(name)} of a generation{meant}"
