@@ -130,7 +130,7 @@ def test_an_unknown_option_raises_type_error() -> None:
         ("repetition_penalty", "is called repeat_penalty here"),
         ("stream", r"session\.stream\(prompt\)"),
         ("tools", "is an option of chat"),
-        ("exact", "^exact is an option of SpecSession, not of a generation"),
+        ("exact", r"^exact is an option of SpecSession, not of a generation\."),
     ],
 )
 def test_option_names_of_other_libraries_give_a_hint(name: str, message: str) -> None:
