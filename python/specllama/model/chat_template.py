@@ -123,7 +123,7 @@ class ChatTemplate:
         """
         if isinstance(messages, (str, Mapping)) or not isinstance(messages, Sequence):
             raise ArgumentError(
-                'messages must be a list of messages, such as [{"role": "user", "content": "Hello!"}].'
+                'messages must be a list of messages, such as [{"role": "user", "content": "Hi"}].'
             )
         if not messages:
             raise ArgumentError("messages is empty; give at least one message.")
