@@ -96,20 +96,22 @@ def test_a_small_file_of_a_long_sound_is_refused_before_all_is_decoded(kind: str
         load_sound(data, 16_000)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 4 * 8_000 * 700  # float32 of the first ten minutes
+    assert peak < 4 * 16_000 * 700  # float32 of the first ten minutes
 
 
-def test_a_flac_file_of_a_high_rate_is_bounded_by_its_samples() -> None:
-    data = packed("FLAC", np.zeros((192_000 * 160, 1)), 192_000)
-    with pytest.raises(ArgumentError, match="longer than 150 seconds"):
-        load_sound(data, 16_000)
-
-
-def test_a_flac_file_that_claims_more_samples_than_it_has_is_refused() -> None:
+def test_a_flac_file_that_claims_more_samples_than_it_has_is_what_it_has() -> None:
     data = bytearray(packed("FLAC", tone(440, 16_000)))
     data[21] |= 0x0F  # the highest of the 36 bits of the number of samples
-    with pytest.raises(ArgumentError, match="damaged FLAC file"):
-        load_sound(bytes(data), 16_000)
+    assert len(load_sound(bytes(data), 16_000)) == 8_000
+
+
+@pytest.mark.parametrize("frame", [b"\xff\xe3\x08\xc4", b"\xff\xfb\x00\xc4"])
+def test_tiny_mp3_frames_are_refused_without_a_word_on_stderr(
+    frame: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ArgumentError, match="damaged sound file"):
+        load_sound(frame * 250_000, 16_000)
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("kind", ["MP3", "FLAC"])
@@ -128,8 +130,8 @@ def test_a_damaged_mp3_or_flac_file_is_a_sound_or_refused(kind: str) -> None:
         assert np.isfinite(read).all()
 
 
-def test_an_mp3_file_without_soundfile_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "soundfile", None)
+def test_an_mp3_file_without_miniaudio_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "miniaudio", None)
     with pytest.raises(ArgumentError, match=r"pip install 'specllama\[audio\]'"):
         load_sound(b"ID3\4", 16_000)
 
@@ -138,11 +140,11 @@ def test_an_mp3_file_without_soundfile_is_refused(monkeypatch: pytest.MonkeyPatc
     ("source", "said"),
     [
         (b"", "not a WAV, MP3 or FLAC file"),
-        (b"ID3\4", "damaged MP3 file"),
-        (b"fLaC\0\0\0\x22", "damaged FLAC file"),
+        (b"ID3\4", "damaged sound file"),
+        (b"fLaC\0\0\0\x22", "damaged sound file"),
         (b"RIFF\x04\0\0\0WAVE", "not a WAV file of PCM"),
         (wav([]), "no samples"),
-        (wav([0.0], rate=1), "1 channels and 1 Hz"),
+        (wav([0.0], rate=1), "1 channels, 1 Hz"),
         (wav(np.zeros(4001 * 600), rate=4000, width=1), "longer than 600 seconds"),
         (7, "must be a path"),
     ],
