@@ -217,6 +217,36 @@ void Acceptance::observe_sibling(const TextRegime& regime, const Evidence& evide
         .observe(regime.weights[source_group(evidence.source)], right);
 }
 
+void Acceptance::for_each_of_model(auto& tables, auto visit) {
+    for (auto& table : tables) {
+        for (auto& bin : table.model) visit(bin);
+        visit(table.any_of_model);
+    }
+}
+
+std::vector<double> Acceptance::model_rates() const {
+    std::vector<double> numbers;
+    for_each_of_model(tables_, [&](const Bin& bin) {
+        numbers.insert(numbers.end(), {bin.log_odds, bin.information});
+    });
+    return numbers;
+}
+
+void Acceptance::restore_model_rates(std::span<const double> numbers) {
+    if (numbers.size() != model_rates().size()) return;
+    // No rate comes near these odds, and each of the observations that count has less than 1/4.
+    constexpr double kMostLogOdds = 20;
+    for (std::size_t i = 0; i < numbers.size(); i += 2)
+        if (!(std::abs(numbers[i]) < kMostLogOdds && numbers[i + 1] >= 0 &&
+              numbers[i + 1] < tuning::kLongText))
+            return;
+    for_each_of_model(tables_, [at = numbers.begin()](Bin& bin) mutable {
+        bin.log_odds = *at++;
+        bin.information = *at++;
+        bin.set();
+    });
+}
+
 SPECLLAMA_CLONES("avx2")
 void Acceptance::observe(TextRegime& regime, int position, std::span<const Evidence> draft,
                          int n_right, int n_judged) {

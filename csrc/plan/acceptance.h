@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "plan/constants.h"
 #include "specllama/evidence.h"
@@ -108,6 +109,11 @@ class Acceptance {
     double rate(const TextRegime& regime, const Evidence& evidence, int rank = 0) const;
     void observe_sibling(const TextRegime& regime, const Evidence& evidence, int rank, bool right);
 
+    // What is known of a draft model's tokens, as numbers to be kept for the next session with the
+    // same models; and a start from such numbers, unless they are not of this kind.
+    std::vector<double> model_rates() const;
+    void restore_model_rates(std::span<const double> numbers);
+
     // Predicts the result of a draft whose first token has this position. A draft model may add
     // tokens up to tokens.size() - 1 in total. Sets regimes to the probabilities of the regimes in
     // the group of the draft's first token. Sets tokens[g][regime] to the expected tokens of a
@@ -151,6 +157,8 @@ class Acceptance {
     };
     static constexpr std::size_t kTemperatures = 4;
 
+    // Calls visit(bin) for each bin of a draft model's tokens.
+    static void for_each_of_model(auto& tables, auto visit);
     // The bin of a kind of evidence in a Table, const or not. Inline, so that it is compiled with
     // its callers' vector instructions: on Intel processors, switching to other instructions and
     // back costs more than all the arithmetic for a token.

@@ -15,6 +15,12 @@
 
 namespace specllama {
 
+// What is known of a draft model with a target.
+struct DraftRecord {
+    double net_gain = 0;              // see DraftCost
+    std::vector<double> model_rates;  // see Acceptance
+};
+
 // Chooses the drafted tokens to verify, from the cost of decodes and the probabilities of the
 // tokens. Of all candidates of one or many sequences, it chooses those that save the most time:
 //
@@ -78,6 +84,13 @@ class Planner {
     CostCurve& cost() { return curves_.now(); }
     ThreadCurves& curves() { return curves_; }
     DraftCost& draft_cost() { return draft_cost_; }
+    // What is known of the draft model with this target, for the next session with both; and a
+    // start from that.
+    DraftRecord draft_record() const { return {draft_cost_.net_gain(), acceptance_.model_rates()}; }
+    void restore(const DraftRecord& record) {
+        draft_cost_.restore_net_gain(record.net_gain);
+        acceptance_.restore_model_rates(record.model_rates);
+    }
     // From now on decodes use n threads.
     void set_threads(int n) {
         curves_.set_threads(n);

@@ -16,7 +16,7 @@ namespace specllama {
 namespace {
 
 constexpr const char* kKind = "curve";
-constexpr const char* kGainKind = "gain";
+constexpr const char* kPairKind = "pair";
 
 std::optional<CurvePoints> read(const std::string& key) {
     std::istringstream stream(recall(cache_folder(), kKind, key));
@@ -39,7 +39,7 @@ void write(const std::string& key, const CurvePoints& points) {
     remember(cache_folder(), kKind, key, text.str());
 }
 
-// The key of a draft model's net gain with a target.
+// The key of the record of a draft model with a target.
 std::string pair_key(const CurveKeys& keys) { return keys[1] + ", beside " + keys[0]; }
 
 }  // namespace
@@ -68,14 +68,20 @@ void store_curves(const CurveKeys& keys, std::span<CostCurve* const> curves) {
         if (const CostCurve& curve = *curves[i]; curve.measured()) write(keys[i], curve.points());
 }
 
-double load_net_gain(const CurveKeys& keys) {
-    std::istringstream stream(recall(cache_folder(), kGainKind, pair_key(keys)));
-    double seconds = 0;
-    return stream >> seconds ? seconds : 0;
+DraftRecord load_draft_record(const CurveKeys& keys) {
+    std::istringstream stream(recall(cache_folder(), kPairKind, pair_key(keys)));
+    DraftRecord record;
+    if (double seconds = 0; stream >> seconds) record.net_gain = seconds;
+    for (double number = 0; stream >> number;) record.model_rates.push_back(number);
+    return record;
 }
 
-void store_net_gain(const CurveKeys& keys, double seconds) {
-    remember(cache_folder(), kGainKind, pair_key(keys), std::to_string(seconds) + '\n');
+void store_draft_record(const CurveKeys& keys, const DraftRecord& record) {
+    std::ostringstream text;
+    text.precision(std::numeric_limits<double>::max_digits10);
+    text << record.net_gain << '\n';
+    for (const double number : record.model_rates) text << number << '\n';
+    remember(cache_folder(), kPairKind, pair_key(keys), text.str());
 }
 
 }  // namespace specllama

@@ -7,11 +7,12 @@
 #include "device/context_plan.h"
 #include "gguf/gguf_file.h"
 #include "plan/cost_curve.h"
+#include "plan/planner.h"
 #include "specllama/session_options.h"
 
 namespace specllama {
 
-// The cost curves that a session has learned, and the net gain of its draft model, kept for the
+// The cost curves that a session has learned, and the record of its draft model, kept for the
 // next session with the same models on the same machine. They are small text files in the cache
 // folder. A file that cannot be read or written is not an error: its content is learned again.
 
@@ -28,8 +29,9 @@ void load_curves(const CurveKeys& keys, std::span<CostCurve* const> curves);
 // Stores the curves with at least one measurement.
 void store_curves(const CurveKeys& keys, std::span<CostCurve* const> curves);
 
-// DraftCost::net_gain of the draft model with this target; 0: none is stored. `keys` has both keys.
-double load_net_gain(const CurveKeys& keys);
-void store_net_gain(const CurveKeys& keys, double seconds);
+// The record of the draft model with this target; an empty one: none is stored. `keys` has both
+// keys.
+DraftRecord load_draft_record(const CurveKeys& keys);
+void store_draft_record(const CurveKeys& keys, const DraftRecord& record);
 
 }  // namespace specllama

@@ -125,7 +125,7 @@ void Scheduler::shutdown() {
     Speculator& speculator = engine_->speculator();
     store_curves(curve_keys_, speculator.curves());
     if (curve_keys_.size() > 1)
-        store_net_gain(curve_keys_, speculator.planner()->draft_cost().net_gain());
+        store_draft_record(curve_keys_, speculator.planner()->draft_record());
     for (const auto& sequence : active_) remember(*sequence);
     store_history();
     history_.reset();

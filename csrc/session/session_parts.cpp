@@ -161,8 +161,7 @@ CurveKeys resolve_costs(const SessionOptions& options, const std::optional<Draft
         keys.push_back(curve_key(*headers.draft, draft->model, {draft->context},
                                  draft_model->context().model().kernels()));
     load_curves(keys, curves);
-    if (planner != nullptr && keys.size() > 1)
-        planner->draft_cost().restore_net_gain(load_net_gain(keys));
+    if (planner != nullptr && keys.size() > 1) planner->restore(load_draft_record(keys));
     if (planner != nullptr) planner->set_threads(context.n_threads());
     context.adapt_threads();
     if (planner != nullptr) planner->set_threads(context.n_threads());

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from session_options import Open
@@ -85,21 +85,57 @@ def test_a_draft_model_has_its_own_curve(open_session: Open, cache: Path) -> Non
     assert len(list(cache.glob("*.curve"))) == 2
 
 
-@pytest.mark.parametrize("seconds", [1e6, -1e6])
-def test_a_session_continues_with_the_net_gain_of_earlier_ones(
-    open_session: Open, cache: Path, seconds: float
-) -> None:
-    def answer() -> tuple[Path, str, str]:
+Record: TypeAlias = tuple[Path, str, list[float]]
+"""A file, its key, and its numbers: the net gain of a draft model, and of each kind of its tokens
+the log-odds that one is right, and how well these are known."""
+
+
+@pytest.fixture
+def answer(open_session: Open, cache: Path) -> Callable[[], Record]:
+    """Answers by a session of its own, and reads what it knows of its draft model."""
+
+    def record() -> Record:
         with open_session(draft=BUNDLED_DRAFT, spec_length="auto") as session:
             session.generate("def fibonacci(n):", max_tokens=40)
-        (file,) = cache.glob("*.gain")
-        key, gain = file.read_text().splitlines()
-        return file, key, gain
+        (file,) = cache.glob("*.pair")
+        key, *numbers = file.read_text().splitlines()
+        return file, key, [float(number) for number in numbers]
 
+    return record
+
+
+@pytest.mark.parametrize("seconds", [1e6, -1e6])
+def test_a_session_continues_with_the_net_gain_of_earlier_ones(
+    answer: Callable[[], Record], seconds: float
+) -> None:
     file, key, _ = answer()
     file.write_text(f"{key}\n{seconds}\n")
-    *_, after = answer()
-    assert 0.8 < float(after) / seconds < 1.01
+    *_, (after, *_) = answer()
+    assert 0.8 < after / seconds < 1.01
+
+
+def test_a_session_continues_with_the_acceptance_rates_of_earlier_ones(
+    answer: Callable[[], Record],
+) -> None:
+    file, key, (_, *rates) = answer()
+    known = [-3.0, 100.0] * (len(rates) // 2)
+    file.write_text("\n".join(map(str, [key, -1e6, *known])))  # so that it is not asked
+    *_, (_, *after) = answer()
+    assert after == known
+
+
+@pytest.mark.parametrize(
+    "damage", [[-3.0, 100.0], [-3.0, -1.0] * 44, [1e9, 1.0] * 44, [-3.0, 1e9] * 44]
+)
+def test_damaged_acceptance_rates_are_ignored(
+    answer: Callable[[], Record], damage: list[float]
+) -> None:
+    file, key, (_, *rates) = answer()
+    assert len(rates) == 2 * 44
+    file.write_text("\n".join(map(str, [key, -1e6, *damage])))
+    *_, (_, *after) = answer()
+    assert [information for information in after[1::2] if information > 0] == []
+    assert max(map(abs, after)) < 20
 
 
 @pytest.mark.parametrize("damage", ["", "other key\n1 2\n3\n", "\x00\xff" * 50])
