@@ -20,7 +20,7 @@ constexpr SequenceId kSequence = 0;
 // Fixed, so that two runs measure the same.
 constexpr unsigned kSeed = 1;
 
-// Most decodes in still_holds(), unless it is on a GPU.
+// Number of decodes in still_holds().
 constexpr int kRechecks = 5;
 
 // Seconds of a decode of n tokens.
@@ -60,19 +60,12 @@ bool still_holds(const Probe& probe, int n_max, bool on_gpu, const CostCurve& cu
     if (n < 2 || !curve.measured(1)) return true;
     const int n_others = n_unsettled(on_gpu, curve);
     probe(1);
-    double one = after(n_others, probe, 1);
-    double many = after(n_others, probe, n);
+    const double one = std::min(probe(1), after(n_others, probe, 1));
+    const double many = std::min(probe(n), after(n_others, probe, n));
     const double believed = curve.seconds(n, 0) / curve.seconds(1, 0);
-    const auto holds = [&] {
-        return std::abs(std::log(many / one / believed)) < tuning::kBeyondDoubt * tuning::kTimingSd;
-    };
     // A ratio outside the error of a timing was learned on a busy machine or with another power
-    // plan, unless one of these two decodes was disturbed. Only then they are timed again, since
-    // the first token waits for them.
-    if (holds()) return true;
-    one = std::min(one, after(n_others, probe, 1));
-    many = std::min(many, after(n_others, probe, n));
-    return holds();
+    // plan.
+    return std::abs(std::log(many / one / believed)) < tuning::kBeyondDoubt * tuning::kTimingSd;
 }
 
 void measure(const Probe& probe, int n_max, bool on_gpu, CostCurve& curve) {
