@@ -164,7 +164,7 @@ def test_a_bad_image_is_refused_with_one_sentence(
         ([], "--image needs the model's projector; give it with -mm."),
         (
             ["-mm", "{projector}", "--raw"],
-            "--image needs the chat template, which -no-cnv turns off",
+            "--image needs the chat template, which -no-cnv turns off; leave out one of them.",
         ),
         (["-mm", "{projector}", "--image", "no.png"], "There is no image file no.png."),
     ],
