@@ -89,8 +89,8 @@ HEADINGS = {
 
 
 def _adapters(name: str, lora: Any) -> list[_core.LoraAdapter]:
-    """Return the LoRA adapters that a value means: a path or a name; a list of these or of pairs of
-    such and a scale; or a dict with the scale of each."""
+    """Return the LoRA adapters of a value: a path or name, a list of these or of (path, scale)
+    pairs, or a dict with the scale of each."""
     if lora is None:
         return []
     if isinstance(lora, (str, os.PathLike)):
