@@ -72,7 +72,7 @@ def test_divergence_reads_prompts_from_a_file(
     assert main([*SMALL, "-f", str(path), "--count", "2"]) == 0
     capsys.readouterr()
     assert main([*SMALL, "-f", str(path)]) == 2
-    assert "there are 2 prompts" in capsys.readouterr().err
+    assert "each of the 2 prompts gives only one text" in capsys.readouterr().err
     assert main([*SMALL, "-f", str(path), "--temp", "0.7"]) == 0  # prompts repeat, with other seeds
     path.write_text('{"text": ""}', "utf-8")
     assert main([*SMALL, "-f", str(path)]) == 2
@@ -87,7 +87,7 @@ def test_packaged_prompts_come_from_the_workloads() -> None:
     assert len(longer) == 2 * len(workloads.load("code"))
     assert longer[len(longer) // 2].startswith(longer[0])
     assert len(workloads.longer_prompts(workloads.REPLAYED)) >= 100
-    with pytest.raises(ArgumentError, match="no workload"):
+    with pytest.raises(ArgumentError, match="no replayed workload"):
         workloads.packaged_prompts(["none"])
 
 
