@@ -81,7 +81,7 @@ def test_prediction_layers_with_missing_tensors_are_refused(tmp_path: Path, tens
     broken = write(
         tmp_path / "broken.gguf", name, entry, kept=lambda found: found != f"blk.4.{tensor}"
     )
-    with pytest.raises(ModelError, match="not as llama"):
+    with pytest.raises(ModelError, match="does not support its layer"):
         SpecSession(broken, "mtp", n_ctx=128)
 
 

@@ -100,7 +100,7 @@ def test_sessions_without_ngrams_ignore_the_reference(
         (["a"], r"reference\[0\] must be a whole number"),
         ([1, 4096], "Token 4096 in the reference is out of range"),
         ([-1], "Token -1 in the reference is out of range"),
-        ("\ud800", "reference holds a lone surrogate"),
+        ("\ud800", "reference has a lone surrogate"),
     ],
 )
 def test_bad_references_are_refused(open_session: Open, reference: Any, message: str) -> None:

@@ -49,7 +49,7 @@ def test_bench_peers_refuses_a_folder_without_llama_server(
     with pytest.raises(SystemExit) as exit_:
         main(["--llama-cpp", str(tmp_path)])
     assert exit_.value.code == 2
-    assert f"there is no llama-server in {tmp_path}" in capsys.readouterr().err
+    assert f"{tmp_path} does not contain llama-server" in capsys.readouterr().err
 
 
 def setting(peer: str, name: str) -> Setting:

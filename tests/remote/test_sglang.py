@@ -215,7 +215,7 @@ META: dict[str, Any] = {"finish_reason": {"type": "length"}, "input_top_logprobs
         (
             answering(200, {"meta_info": META | {"output_top_logprobs": [[[0.0, 99999, None]]]}}),
             RemoteError,
-            "its vocabulary is another",
+            "the vocabulary here has only",
         ),
         (
             answering(200, {"meta_info": {"finish_reason": {"type": "abort", "message": "Why."}}}),
@@ -278,7 +278,7 @@ def test_a_vanished_sglang_server_raises_remote_error(bundled_model: Path) -> No
         ({"temperature": 0.8}, "top_k from 1 to 64, not 0"),
         ({"temperature": 0.8, "top_k": 65}, "not 65"),
         ({"temperature": -1.0, "top_k": 5}, "temperature must be"),
-        ({"logprobs": 65}, "64 tokens at most"),
+        ({"logprobs": 65}, "at most 64 tokens"),
         ({"logprobs": 1, "processed_logprobs": True}, "processed"),
         ({"grammar": 'root ::= "a"'}, "grammar"),
         ({"logit_bias": {5: 1.0}}, "logit_bias"),
@@ -296,7 +296,7 @@ def test_options_that_sglang_does_not_support_are_refused(
 def test_tokenizers_and_drafts_that_do_not_fit_sglang_are_refused(
     remote: Callable[..., SpecSession], smollm2: Path, scripted: Callable[..., Path]
 ) -> None:
-    with pytest.raises(ModelError, match=r"Token \d+ is '.*' at http://.* and '.*' in .*SmolLM2"):
+    with pytest.raises(ModelError, match=r"Token \d+ is '.*' at http://.*, but '.*' in .*SmolLM2"):
         remote(tokenizer=smollm2)
     with pytest.raises(ModelError, match=r"Token 3 is '.*' at http://.*, but 'never' in .*gguf"):
         remote(tokenizer=scripted(["never", "more"]))
