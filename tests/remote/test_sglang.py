@@ -302,7 +302,7 @@ def test_tokenizers_and_drafts_that_do_not_fit_sglang_are_refused(
         remote(tokenizer=scripted(["never", "more"]))
     with pytest.raises(ModelError, match="another vocabulary"):
         remote(smollm2)
-    with pytest.raises(ArgumentError, match="as tokenizer"):
+    with pytest.raises(ArgumentError, match="as draft or tokenizer"):
         remote(tokenizer=None)
     with pytest.raises(ArgumentError, match="tokenizer is for"):
         SpecSession(BUNDLED_MODEL, tokenizer=BUNDLED_MODEL)
