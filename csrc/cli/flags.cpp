@@ -72,7 +72,7 @@ std::vector<Flag> own_flags() {
         flag(
             "-hfd --hf-repo-draft", "NAME",
             "draft model from the Hub, instead of -md; auto: the head in the repository of -hf, of "
-            "any size (default: only if it is smaller than a tenth of the model)",
+            "any size (default: that head, if it is smaller than a tenth of the model)",
             refuse(kFiles)),
         flag("--draft", "{auto,mtp,ngram,none}",
              "drafter used without -md: multi-token prediction by the model (mtp), copies from the "
@@ -113,7 +113,7 @@ std::vector<Flag> own_flags() {
         flag("--stats", "print statistics at the end", &Options::stats),
         flag("--json", "print a JSON object per line: chunks, then the result", &Options::json),
         flag("--color", "{auto,on,off}",
-             "show accepted drafts in green (default: auto, in a terminal)",
+             "colour accepted drafts green (default: auto, in a terminal)",
              [](Options& o, const std::string& v) {
                  o.color = static_cast<Switch>(read_choice(kColor, v));
              }),

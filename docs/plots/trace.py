@@ -49,7 +49,7 @@ def drawn(trace: Trace, colors: dict[str, str]) -> str:
     stats = trace.stats
     caption = (
         f"{stats.generated_tokens} tokens in {stats.rounds} decodes: {stats.accepted} were drafted "
-        "from the prompt and accepted (tinted)"
+        "from the prompt and accepted (coloured)"
     )
     shown = []
     y = MARGIN + LINE

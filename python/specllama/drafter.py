@@ -44,7 +44,7 @@ class Drafter(ABC):
             sequence: Id of the request.
             tokens: All its tokens, prompt included, shape [n_tokens]. Images and sounds are left
                 out.
-            max_tokens: Most tokens that may be proposed, at least 1.
+            max_tokens: Maximum number of tokens to propose, at least 1.
 
         Returns:
             At most `max_tokens` token ids; an empty sequence or None for a round without a draft.

@@ -73,15 +73,15 @@ class SpecSession(Chats):
             model. "sglang+http://...": an SGLang server (docs/guides/remote-sglang.md). None: the
             model runs here, and target_key, target_timeout and tokenizer may not be given.
         target_key: API key of the server.
-        target_timeout: Most seconds until an answer of the server is complete.
+        target_timeout: Maximum seconds until an answer of the server is complete.
         tokenizer: For an SGLang target: path or name of a GGUF with its vocabulary; the weights are
             not read. None: the draft model's file.
         chat_template: Jinja source of a chat template, or a `pathlib.Path` of its file, to use
             instead of the model's own.
         template_args: Arguments that every chat passes to the chat template, e.g.
             {"enable_thinking": False}; template_args of a single call override these.
-        max_queue: Most requests that may wait while n_seq are running, 0 or more; one more raises
-            QueueFullError.
+        max_queue: Maximum number of requests that wait while n_seq are running, 0 or more; one more
+            raises QueueFullError.
         progress: True draws a bar for loading and for long prompts. A function is called with the
             stage ("load" or "prefill") and the fraction done; it may raise to stop the work.
         verbose: Show llama.cpp's log on stderr (for the whole process).

@@ -45,7 +45,7 @@ class LocalModel(llm.Model):
         temperature: float = Field(0.0, description="0 is greedy: always the likeliest token")
         seed: int | None = Field(None, description="Same seed, same answer")
         max_tokens: int | None = Field(
-            None, description="Most tokens of an answer (no limit; 256 without a chat template)"
+            None, description="Maximum tokens of an answer (no limit; 256 without a chat template)"
         )
         threads: int | None = Field(None, description="Threads (the performance cores)")
 

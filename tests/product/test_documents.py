@@ -40,10 +40,10 @@ def paths_in(page: str) -> set[str]:
     text = (ROOT / page).read_text()
     links = re.findall(r"\]\(([^)#:]+)", text)
     listed = re.findall(r"^ {4}(?: {2})?([a-z][\w/]*(?:, \w+)*) {2,}\S", text, re.MULTILINE)
-    rooms = [one for several in listed for one in several.split(", ") if "ROOM" not in one]
+    folders = [one for several in listed for one in several.split(", ") if "FOLDER" not in one]
     quoted = re.findall(r"`(\w[\w.*/-]*)`", text)
     endings = (".py", ".h", ".cpp", ".md", ".json")
-    return {*links, *rooms, *(one for one in quoted if "/" in one or one.endswith(endings))}
+    return {*links, *folders, *(one for one in quoted if "/" in one or one.endswith(endings))}
 
 
 @pytest.mark.parametrize("page", PAGES)

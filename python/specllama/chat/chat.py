@@ -27,7 +27,7 @@ class Chat:
         system: The system message, if any.
         options: Options of every answer.
         interactive: Whether Ctrl-C ends only the answer, not the program.
-        colored: Show accepted drafts in green, and the figures after answers dimmed.
+        colored: Colour accepted drafts green, and show the figures after answers dimmed.
 
     Attributes:
         model: As given.

@@ -130,7 +130,7 @@ def _color(chat: Chat, wish: str) -> None:
     if wish not in ("", "on", "off"):
         raise ArgumentError(f"/color takes on or off, not {wish!r}.")
     chat.colored = not chat.colored if not wish else wish == "on"
-    chat.say(f"Colours: {'accepted drafts in green' if chat.colored else 'off'}")
+    chat.say(f"Colours: {'accepted drafts are green' if chat.colored else 'off'}")
 
 
 def _stats(chat: Chat, _: str) -> None:
@@ -176,7 +176,7 @@ COMMANDS = (
         "GGUF", _draft,
     ),
     Command(
-        ("/color",), "[on|off]", "show accepted drafts in green, or not (without argument: toggle)",
+        ("/color",), "[on|off]", "colour accepted drafts green, or not (without argument: toggle)",
         _color,
     ),
     Command(("/stats",), "", "show the statistics of the last answer and of all", _stats),

@@ -318,7 +318,8 @@ def add_models(
     draft.add_argument(
         "-hfd", "--hf-repo-draft", dest="draft_model", type=_hub_name, metavar="NAME",
         help="draft model user/repo[:quant] from the Hub, instead of -md; auto: the head in the "
-        "repository of -hf, of any size (default: only if it is smaller than a tenth of the model)",
+        "repository of -hf, of any size (default: that head, if it is smaller than a tenth of the "
+        "model)",
     )  # fmt: skip
     return drafting, draft
 

@@ -188,10 +188,10 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )  # fmt: skip
     parser.add_argument(
         "--contestants", metavar="NAME,...",
-        help="drafters to compare with plain decoding: ngram (copies by frequency), match (copies "
-        "of the longest match), model (draft model), cascade (all of them, as sessions draft); "
-        "ngram-N and model-N draft a fixed 1, 2, 4, 8 or 16 tokens; all (default: ngram, and "
-        "cascade with a draft model)",
+        help="drafters to compare with plain decoding: ngram (n-grams and copies), "
+        "match (copies only), model (draft model only), cascade (ngram and model together, as "
+        "sessions draft); ngram-N and model-N draft a fixed 1, 2, 4, 8 or 16 tokens; all (default: "
+        "ngram, and cascade with a draft model)",
     )  # fmt: skip
     _arguments.add_options(parser, "corpus")
     parser.add_argument(

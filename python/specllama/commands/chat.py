@@ -125,7 +125,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument(
         "--color", choices=_COLOR, default="auto",
-        help="show accepted drafts in green (default: auto, in a terminal)",
+        help="colour accepted drafts green (default: auto, in a terminal)",
     )  # fmt: skip
     _arguments.add_sampling(parser)
     parser.set_defaults(run=run, chats=True)

@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
         colored = has_colors(sys.stdout)
         print(f"{plain.task}:\n\n{painted(plain.request, DIM, colored)}")
         plain.show("")
-        fast.show(": accepted drafts in green" if colored and arguments.drafter != "none" else "")
+        fast.show(": accepted drafts are green" if colored and arguments.drafter != "none" else "")
         print("\n--- both again, to compare", flush=True)
         fast.run()
         plain.run()

@@ -124,7 +124,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument(
         "folders", nargs="*", type=_arguments.path, metavar="DIR",
-        help="another folder to search for GGUF files",
+        help="more folders to search for GGUF files (default: none)",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print a JSON object per model")
     parser.set_defaults(run=run)

@@ -80,7 +80,7 @@ class Trace:
         }
 
     def to_html(self, about: str = "") -> str:
-        """Return a self-contained HTML document: the text, tinted and underlined by drafter, with
+        """Return a self-contained HTML document: the text, coloured and underlined by drafter, with
         rejected tokens struck out, and the data of every token on hover.
 
         Args:

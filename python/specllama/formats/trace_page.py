@@ -9,7 +9,7 @@ from specllama._core import DraftedToken, RoundTrace
 from specllama.formats import trace_strip
 from specllama.formats.traced_token import TracedToken
 
-# Every distinction is visible twice: as a tint, and as a line or a weight. A notebook has its own
+# Every distinction is visible twice: as a colour, and as a line or a weight. A notebook has its own
 # styles, and a theme that the media query does not see. So every rule is scoped, and text colour
 # and background are set together. The mark at the end of a line is not text, and rejected tokens
 # cannot be selected, so copying gives exactly the text.

@@ -168,8 +168,8 @@ class LoadedModel:
             prefix: The text before the gap.
             suffix: The text after the gap.
             files: Names and texts of other files that may help, the most important last.
-            max_prompt: Most tokens of the prompt; text farthest from the gap is left out. None:
-                three quarters of the context.
+            max_prompt: Maximum length of the prompt in tokens; text farthest from the gap is left
+                out. None: three quarters of the context.
 
         Raises:
             ModelError: The model has no tokens for filling in the middle.
@@ -281,12 +281,12 @@ class LoadedModel:
 
     @property
     def n_ctx(self) -> int:
-        """Most tokens of one request, prompt and generated text together."""
+        """Maximum number of tokens of one request, prompt and generated text together."""
         return self._backend.n_ctx
 
     @property
     def n_seq(self) -> int:
-        """Most requests that run at the same time."""
+        """Maximum number of requests that run at the same time."""
         return self._backend.n_seq
 
     @property

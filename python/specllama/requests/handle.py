@@ -56,7 +56,7 @@ class Handle:
         is the text generated until then.
 
         Args:
-            timeout: Most seconds to wait. None: no limit.
+            timeout: Maximum seconds to wait. None: no limit.
 
         Raises:
             concurrent.futures.TimeoutError: The request has not ended in time.

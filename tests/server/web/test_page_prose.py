@@ -1,4 +1,4 @@
-"""How the page renders the Markdown of an answer and highlights drafts in it."""
+"""How the page renders the Markdown of an answer and colours drafts in it."""
 
 from __future__ import annotations
 

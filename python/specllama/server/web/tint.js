@@ -1,4 +1,4 @@
-// Highlights drafted text, in plain text and in rendered Markdown.
+// Colours drafted text, in plain text and in rendered Markdown.
 
 import {make} from "./dom.js";
 import {append} from "./turn.js";
