@@ -34,8 +34,8 @@ __all__ = ["BUNDLED_DRAFT", "BUNDLED_MODEL", "SpecSession"]
 
 
 class SpecSession(Chats):
-    """A GGUF model that generates with speculative decoding: the same tokens as plain decoding, in
-    less time.
+    """A GGUF model that generates with speculative decoding: the tokens that the model would choose
+    anyway, in less time.
 
         with SpecSession("model.gguf") as session:
             print(session.generate("def fibonacci(n):", max_tokens=64).text)

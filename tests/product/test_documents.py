@@ -36,7 +36,7 @@ SOURCES = {
 
 
 def paths_in(page: str) -> set[str]:
-    """Return links, paths in backticks, and the paths in the list of rooms."""
+    """Return links, paths in backticks, and the paths in the list of folders."""
     text = (ROOT / page).read_text()
     links = re.findall(r"\]\(([^)#:]+)", text)
     listed = re.findall(r"^ {4}(?: {2})?([a-z][\w/]*(?:, \w+)*) {2,}\S", text, re.MULTILINE)
@@ -84,10 +84,10 @@ def test_the_site_has_every_page_of_the_documents() -> None:
 
 
 def test_contributing_lists_every_folder_of_source() -> None:
-    rooms = paths_in("CONTRIBUTING.md")
+    listed = paths_in("CONTRIBUTING.md")
     folders = [f"csrc/{one.name}" for one in (ROOT / "csrc").glob("*/") if one.name != "include"]
     folders += [one.parent.name for one in (ROOT / "python/specllama").glob("*/__init__.py")]
-    assert not set(folders) - rooms
+    assert not set(folders) - listed
 
 
 @pytest.mark.parametrize("page", PAGES)
