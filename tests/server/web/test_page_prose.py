@@ -125,7 +125,7 @@ def test_two_prices_are_not_a_formula(blank: Page) -> None:
     assert rendered(blank, text, script) == [0, "maybe"]
 
 
-def test_drafted_tokens_are_highlighted_at_every_position(blank: Page) -> None:
+def test_drafted_tokens_are_coloured_at_every_position(blank: Page) -> None:
     # Each character is one token. Drafted and other tokens alternate in runs of several lengths.
     for period in (2, 3, 7):
         shown = blank.run(f"""{SHOW}
