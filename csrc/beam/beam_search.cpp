@@ -43,8 +43,8 @@ int n_successors(const BeamOptions& options, const Vocab& vocab) {
     return std::min(n, vocab.size());
 }
 
-// Most rows of a decode. More would cost memory for their logits and hardly pay; a search that
-// needs more decodes in parts.
+// Maximum number of rows of a decode. More would cost memory for their logits and hardly pay; a
+// search that needs more decodes in parts.
 constexpr int kMostRows = 64;
 
 int most_rows(const BeamOptions& options, const Speculator& speculator, int n_batch) {
@@ -250,7 +250,7 @@ int BeamSearch::most_levels() const {
     return std::min(n_most, max_tokens_ - 1 - hypotheses_.n_steps());
 }
 
-// Most rows to decode ahead: enough cells must stay free for the rest of the search.
+// Maximum number of rows to decode ahead: enough cells must stay free for the rest of the search.
 int BeamSearch::n_affordable() const {
     const int n_wanted = options_.n_beams * (max_tokens_ - hypotheses_.n_steps());
     return target_.n_ctx() - request_.n_tokens() - branches_->n_cells() - n_wanted;

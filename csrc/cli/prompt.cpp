@@ -54,7 +54,7 @@ std::string cleaned(std::string text) {
     if (text.ends_with('\n')) text.pop_back();
     if (text.ends_with('\r')) text.pop_back();
     if (text.find("\r\n") != std::string::npos)
-        std::cerr << "Note: the prompt has the line ends of Windows (CR LF), which are kept.\n";
+        std::cerr << "Note: the prompt has Windows line ends (CR LF), which are kept.\n";
     return text;
 }
 

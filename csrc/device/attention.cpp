@@ -23,8 +23,8 @@ int numbers_at_a_time() {
 constexpr int kSmallestHead = 64;
 constexpr int kLargestHead = 128;
 
-// Most bytes of the scores. They are reserved for a whole batch at the end of the context, but not
-// written before.
+// Maximum number of bytes of the scores. They are reserved for a whole batch at the end of the
+// context, but not written before.
 constexpr double kMostBytes = 2.0 * (1 << 30);
 
 // Rows of a block of the flash kernel: ggml's GGML_FA_TILE_Q.

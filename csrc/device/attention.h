@@ -21,9 +21,9 @@ double attention_scores(const Header& header, int n_batch, double n_seen);
 bool too_slow_with_flash(const Header& header, const ModelOptions& model,
                          const ContextOptions& context, int n_ctx);
 
-// Most rows of a decode of several sequences in one memory before its cost jumps: on a CPU,
-// llama.cpp's flash attention divides 64 rows or more into blocks, and computes for a whole block
-// everything that any of its rows attends to. Without such blocks, any number.
+// Maximum number of rows of a decode of several sequences in one memory before its cost jumps: on a
+// CPU, llama.cpp's flash attention divides 64 rows or more into blocks, and computes for a whole
+// block everything that any of its rows attends to. Without such blocks, any number.
 int most_rows_together(const ModelOptions& model, const ContextOptions& context);
 
 // The widths at which attention on a CPU gives a token the same bits, with a context of n_ctx

@@ -35,7 +35,7 @@ struct TargetPlan {
     ModelOptions model;
     Kernels kernels = Kernels::fastest;
     ContextPlan context;
-    // Most rows of logits of each sequence in a decode; depends on the drafters.
+    // Maximum number of rows of logits of each sequence in a decode; depends on the drafters.
     int n_logits = 1;
     // Memory of the multimodal projector, in addition to the model.
     std::size_t projector_bytes = 0;
@@ -59,7 +59,7 @@ void check(const ContextOptions& options);
 // Number of threads of a decode: by the options, or one per performance core.
 int resolve_threads(const ContextOptions& options);
 
-// Most tokens of a decode, as requested from llama.cpp.
+// Maximum number of tokens of a decode, as requested from llama.cpp.
 int batch_size(const ContextPlan& plan);
 
 // Number of snapshots of a recurrent state that a context requests from llama.cpp, which keeps none

@@ -22,8 +22,8 @@ bool is_gpu(ggml_backend_dev_t device) {
 // The most devices that llama.cpp schedules, without the CPU and an accelerator of it.
 constexpr std::size_t kMostDevices = 14;
 
-// Most bytes of a device that are left free: the needs of its kernels beyond llama.cpp's buffers
-// are unknown, and other programs may use it, such as a desktop.
+// Maximum number of bytes of a device that are left free: the needs of its kernels beyond
+// llama.cpp's buffers are unknown, and other programs may use it, such as a desktop.
 constexpr std::size_t kMaxReserve = std::size_t{1} << 30;
 
 std::vector<ggml_backend_dev_t> own_devices() {

@@ -21,8 +21,9 @@ struct DraftRequest {
     int n_media = 0;  // positions of images and sounds in the target's memory
     int max_tokens = 0;
     int max_alternatives = 0;
-    // Most tokens of a draft with tokens drawn from distributions. Such a draft is verified as a
-    // whole or not at all, and this choice must not depend on the drawn tokens or their number.
+    // Maximum number of tokens of a draft with tokens drawn from distributions. Such a draft is
+    // verified as a whole or not at all, and this choice must not depend on the drawn tokens or
+    // their number.
     int max_drawn = 0;
     // For a drafter with a step cost, see Proposal; null: every token is wanted.
     const std::function<bool(const SampledDraft&)>* keep_drafting = nullptr;

@@ -18,7 +18,7 @@ class Engine {
     Engine(std::unique_ptr<Target> target, std::unique_ptr<Speculator> speculator);
 
     Speculator& speculator() { return *speculator_; }
-    // Most tokens of a draft for a sequence alone in a round.
+    // Maximum number of tokens of a draft for a sequence alone in a round.
     DraftLimits limits() const;
 
     // A sequence enters with its prompt, and leaves, done or not. It must live until it has left.

@@ -7,10 +7,10 @@ namespace specllama {
 
 namespace {
 
-// Most rows of a round with which prompt tails are decoded. On all measured processors, one decode
-// of so many rows takes less time than two decodes, of the prompt's rows and of the others
-// (docs/measured/figures.md). The next step of the cost is at 33 rows (AMX kernels work on 32 at
-// once); the rows in between are left for drafts.
+// Maximum number of rows of a round with which prompt tails are decoded. On all measured
+// processors, one decode of so many rows takes less time than two decodes, of the prompt's rows and
+// of the others (docs/measured/figures.md). The next step of the cost is at 33 rows (AMX kernels
+// work on 32 at once); the rows in between are left for drafts.
 constexpr int kMostPiggybackRows = 24;
 
 // If going back needs saved states, the state of a prompt with at least kLeastSaved new tokens is

@@ -22,7 +22,7 @@ class PromptSchedule {
 
     // Begins a round of these sequences.
     void begin(std::span<Sequence* const> sequences);
-    // Most tokens per sequence in a decode of the round.
+    // Maximum number of tokens per sequence in a decode of the round.
     int tokens_per_sequence() const { return tokens_per_sequence_; }
     // Whether a sequence has more tokens to decode than fit into a round.
     bool must_prefill(const Sequence& sequence) const;

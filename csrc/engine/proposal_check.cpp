@@ -7,7 +7,7 @@ namespace specllama {
 
 namespace {
 
-// Most tokens in a row, along the main path or a branch.
+// Maximum number of tokens in a row, along the main path or a branch.
 int longest(const SampledDraft& draft) {
     int n_most = draft.size();
     int n = 0;

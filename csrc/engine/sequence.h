@@ -94,8 +94,8 @@ class Sequence {
     bool has_grammar() const { return !sampler_.options().grammar.empty(); }
     // Whether it may reuse tokens that the memory already holds.
     bool caches_prompt() const { return caches_prompt_; }
-    // Most tokens of a draft in a row; whether drafters with a step cost, or those without, may
-    // draft.
+    // Maximum number of tokens of a draft in a row; whether drafters with a step cost, or those
+    // without, may draft.
     int spec_length() const { return spec_length_; }
     bool drafts_by(bool has_step_cost) const {
         return spec_type_ == SpecType::automatic ||

@@ -28,7 +28,7 @@ struct BlockFormat {
 
     // The first row of a block that drafts.
     int first_row() const { return predicts_from_anchor ? 0 : 1; }
-    // Most tokens of a draft.
+    // Maximum number of tokens of a draft.
     int n_draft() const { return n_block - first_row(); }
 };
 

@@ -19,7 +19,7 @@ class DraftCost {
 
     // Tokens per step and sequence. If more than 1, a draft has one step.
     void set_tokens_per_step(int n) { tokens_per_step_ = n; }
-    // Most tokens of a draft.
+    // Maximum number of tokens of a draft.
     int longest() const { return tokens_per_step_ == 1 ? kMaxSpecLength : tokens_per_step_; }
     // Steps of a draft of n tokens after its first n_drafted tokens.
     int n_steps(int n, int n_drafted) const;

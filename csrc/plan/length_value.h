@@ -21,7 +21,7 @@ struct LengthValue {
     ByLength<RegimeLanes> in_regime{};
     // [g]: seconds of the decode and of any drafting still needed.
     ByLength<double> seconds{};
-    // Most seconds that a draft may add to the decode.
+    // Maximum seconds that a draft may add to the decode.
     double draft_budget = std::numeric_limits<double>::infinity();
 
     // Set by evaluate(). value[regime]: value of a token [s] in that regime; token_value: their

@@ -60,9 +60,9 @@ class Memory {
     // [1 + n_branches()]
     std::span<SequenceId> ids(SequenceId sequence);
 
-    // Most tokens that can be cut off a sequence: any number, or, with recurrent states, the number
-    // of snapshots, which may be 0. With snapshots they can be cut off only once, directly after
-    // the decode that added them and at least one token before them.
+    // Maximum number of tokens that can be cut off a sequence: any number, or, with recurrent
+    // states, the number of snapshots, which may be 0. With snapshots they can be cut off only
+    // once, directly after the decode that added them and at least one token before them.
     int n_cuttable() const { return n_cuttable_; }
 
     // Call these before each decode: expect_decode() once, then expect() for each sequence in the

@@ -32,7 +32,7 @@ struct Drafters {
     void add(std::shared_ptr<const Model> draft_model, const DraftPlan& plan, int longest);
 };
 
-// Most tokens in a row of a draft.
+// Maximum number of tokens in a row of a draft.
 int longest_draft(const SessionOptions& options);
 
 // Limits of drafts, with at most most_leaves leaves. Drafts are trees only if the options request

@@ -71,7 +71,7 @@ bool drafts(const SessionOptions& options, const Drafter* drafter) {
            memory_bytes(options) > 0 || options.verifies;
 }
 
-// Most rows of logits per sequence in a decode of the target.
+// Maximum number of rows of logits per sequence in a decode of the target.
 //
 // With a drafter, some memories keep snapshots of their state, and llama.cpp then uses another
 // kernel (for the gated delta net of Qwen3.5). An exact session without a drafter keeps one

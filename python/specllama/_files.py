@@ -22,7 +22,7 @@ STANDARD_INPUT = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 """Names of standard input in options, and its paths."""
 
 _MOST = 100_000_000
-"""Most bytes that are read, as in spec-cli: a longer text probably never ends."""
+"""Maximum number of bytes that are read, as in spec-cli: a longer text probably never ends."""
 
 
 @contextmanager

@@ -28,8 +28,8 @@ class FrequencyTable {
     // capacity: number of pairs, at least 1.
     explicit FrequencyTable(std::size_t capacity) : contexts_(capacity), continuations_(capacity) {}
 
-    // Most bytes of one pair, including its part of the hash tables: its two nodes, and two hash
-    // slots at the lowest load of 3/8.
+    // Maximum number of bytes of one pair, including its part of the hash tables: its two nodes,
+    // and two hash slots at the lowest load of 3/8.
     static constexpr std::size_t kBytesPerPair = 32 + 24 + 2 * 8 * 8 / 3 + 1;
 
     // Counts one occurrence of `token` after `context`, at `position`. Positions must not decrease.

@@ -44,7 +44,7 @@ class Speculator {
     bool drafts_by_model() const { return speculates() && drafters_.back()->has_step_cost(); }
     bool drafts_by_ngram() const { return speculates() && !drafters_.front()->has_step_cost(); }
     const Tree::Limits& tree_limits() const { return limits_; }
-    // Most tokens of a draft.
+    // Maximum number of tokens of a draft.
     DraftLimits limits() const { return {longest_, limits_.nodes}; }
 
     // The planner of draft lengths; null: none.

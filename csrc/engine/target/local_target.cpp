@@ -13,7 +13,7 @@ namespace specllama {
 
 namespace {
 
-// Most tokens that are decoded again before a draft, if the memory cannot be cut.
+// Maximum number of tokens that are decoded again before a draft, if the memory cannot be cut.
 constexpr int kMostPending = 16;
 
 }  // namespace

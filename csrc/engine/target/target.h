@@ -13,7 +13,7 @@
 
 namespace specllama {
 
-// Most tokens to draft for a sequence in a round: in a row, and altogether.
+// Maximum number of tokens to draft for a sequence in a round: in a row, and altogether.
 struct DraftLimits {
     int depth = 0;
     int nodes = 0;

@@ -8,7 +8,7 @@
 
 namespace specllama {
 
-// Most bytes of an image file.
+// Maximum number of bytes of an image file.
 inline constexpr std::size_t kMostImageBytes = 50'000'000;
 // Most pixels of an image; a phone takes 48 million. Models see a few million of them at most.
 inline constexpr std::int64_t kMostImagePixels = 50'000'000;

@@ -28,7 +28,8 @@ void list_options(const NGramOptions*, Visit&& option) {
                               .special = "0: all"});
     option(&Options::max_bytes,
            {.name = "ngram_max_bytes",
-            .help = "Most bytes of the n-gram tables; the oldest contexts are dropped first. Text "
+            .help = "Maximum size of the n-gram tables in bytes; the oldest contexts are dropped "
+                    "first. Text "
                     "and reference are kept to find matches, each within the same bound.",
             .low = 65536});
     option(&Options::draw,

@@ -25,8 +25,8 @@ struct SessionInfo {
     bool sees = false;
     int audio_rate = 0;
 
-    // Most tokens of one request, prompt and generation together; requests served at once; threads
-    // that decode.
+    // Maximum number of tokens of one request, prompt and generation together; requests served at
+    // once; threads that decode.
     int n_ctx = 0;
     int n_seq = 0;
     int n_threads = 0;

@@ -58,23 +58,23 @@ void list_options(const DraftModelOptions*, Visit&& option) {
                                     .help = "Number of the draft model's layers on GPUs.",
                                     .low = -1,
                                     .special = "-1: all that fit",
-                                    .unset = "as n_gpu_layers",
+                                    .unset = "as for the model",
                                     .words = "auto=-1 all=-1",
                                     .flags = "-ngld --n-gpu-layers-draft --gpu-layers-draft"});
     option(&Options::device, {.name = "draft_device",
                               .help = "GPUs for the draft model's layers.",
-                              .unset = "as device",
+                              .unset = "as for the model",
                               .flags = "-devd --device-draft",
                               .value = "NAME,..."});
     option(&Options::n_threads, {.name = "draft_n_threads",
                                  .help = "Number of threads of the draft model.",
                                  .low = 0,
                                  .high = 512,
-                                 .unset = "as n_threads",
+                                 .unset = "as for the model",
                                  .flags = "-td --threads-draft"});
     option(&Options::kv_type, {.name = "draft_kv_type",
                                .help = "Type of the draft model's KV cache.",
-                               .unset = "as kv_type",
+                               .unset = "as for the model",
                                .flags = "-kvd --kv-type-draft",
                                .value = "TYPE"});
     option(&Options::p_min,

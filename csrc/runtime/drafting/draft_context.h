@@ -21,7 +21,7 @@ class DraftContext {
     const Model& model() const { return *model_; }
     // Length of a hidden state.
     int n_state() const { return n_state_; }
-    // Most rows of a batch.
+    // Maximum number of rows of a batch.
     int n_batch() const { return n_batch_; }
 
     // See Context::adapt_threads.

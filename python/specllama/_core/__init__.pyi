@@ -731,8 +731,8 @@ class NGramPredictor:
     Args:
         max_order: Longest n-gram, 2 to 8.
         window: Counts of tokens older than the last `window` tokens are forgotten; 0: never.
-        max_bytes: Most bytes of the tables, at least 65536; the least recently updated contexts are
-            dropped first.
+        max_bytes: Maximum size of the tables in bytes, at least 65536; the least recently updated
+            contexts are dropped first.
 
     Raises:
         ArgumentError: An option is out of range.
@@ -830,8 +830,8 @@ class History:
     that are already in the newer half are left out. It takes 14 bytes per token.
 
     Args:
-        max_tokens: Most tokens held, 1024 to 2^28, including one after each text; new tokens
-            replace the oldest.
+        max_tokens: Maximum number of tokens held, 1024 to 2^28, including one after each text; new
+            tokens replace the oldest.
 
     Raises:
         ArgumentError: max_tokens is out of range.
@@ -846,7 +846,7 @@ class History:
 
         Args:
             text: The text to continue; its last 64 tokens are compared.
-            n: Most tokens to copy, 0 to 64.
+            n: Maximum number of tokens to copy, 0 to 64.
             owner: The owner of the texts to search.
 
         Returns:
@@ -880,7 +880,8 @@ class MatchFinder:
     "Prompt Lookup Decoding", 2023.)
 
     Args:
-        max_tokens: Most tokens held, 64 to 2^31; one more makes it forget the older half.
+        max_tokens: Maximum number of tokens held, 64 to 2^31; one more makes it forget the older
+            half.
 
     Raises:
         ArgumentError: max_tokens is out of range.
@@ -900,7 +901,7 @@ class MatchFinder:
         """Copy the tokens after the best match of the text's end.
 
         Args:
-            n: Most tokens to copy, 0 to 64.
+            n: Maximum number of tokens to copy, 0 to 64.
             text: Another text to continue instead of the one searched; its last 64 tokens are
                 compared.
 

@@ -85,7 +85,7 @@ def promised_speed(
     Args:
         rounds: Drafted and accepted tokens of each round. Every round must draft `gamma` tokens: if
             a drafter were used only when it is likely to be right, its alpha would be too high.
-        gamma: Most tokens of a draft.
+        gamma: Maximum number of tokens of a draft.
         v: Decode times of the target.
         draft_step: d, in the same unit.
 

@@ -61,7 +61,7 @@ class LlamaServer:
 
         Args:
             prompt: Token ids.
-            n_tokens: Most tokens to generate.
+            n_tokens: Maximum number of tokens to generate.
             cache_prompt: Whether the KV memory of an earlier prompt with the same beginning may be
                 reused.
         """
@@ -141,7 +141,7 @@ def serving(
     Args:
         program: Path of llama-server.
         flags: Model and settings.
-        n_slots: Most requests at once.
+        n_slots: Maximum number of requests at once.
         cache_ram: RAM in MiB for prompts evicted from their slots.
 
     Raises:

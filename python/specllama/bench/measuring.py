@@ -110,7 +110,7 @@ def measure(
         workload: The texts to run.
         contestants: The contestants, plain first.
         sessions: Their sessions, in the same order.
-        n_tokens: Most tokens of each text.
+        n_tokens: Maximum number of tokens of each text.
         repeat: Measured turns.
         bounded: Whether n-gram contestants have only the n-gram drafter's drafts. With a corpus
             they have others, and the bound would be wrong.

@@ -43,7 +43,7 @@ class Server:
 
     Attributes:
         name: Its name for --contestants.
-        n_at_once: Most requests at once.
+        n_at_once: Maximum number of requests at once.
         open: Starts it, and ends it afterwards.
     """
 

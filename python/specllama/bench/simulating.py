@@ -85,7 +85,7 @@ def simulate(
         workloads: The workloads; only replayed ones are used.
         curves: The curves of the machines, by name.
         session: Session of the model whose vocabulary is used.
-        n_tokens: Most tokens of each text.
+        n_tokens: Maximum number of tokens of each text.
 
     Raises:
         ArgumentError: No workload is replayed.

@@ -122,7 +122,7 @@ def measure(
     Args:
         servers: The servers; the first is plain, one request after another.
         prompts: The requests, as token ids.
-        n_tokens: Most tokens of each answer.
+        n_tokens: Maximum number of tokens of each answer.
         repeat: Number of turns.
     """
     answers: list[list[Answer]] = [[] for _ in servers]

@@ -99,7 +99,7 @@ class _CommandCompleter(Completer):
 
 
 _LONGEST_HISTORY = 10_000_000
-"""Most bytes of a history file; a longer one is not used."""
+"""Maximum number of bytes of a history file; a longer one is not used."""
 
 
 class _LenientHistory(FileHistory):

@@ -40,7 +40,7 @@ MAX_GAMMA = 8
 """Longest draft, in tokens, that is timed and considered."""
 
 MAX_CONTEXT = 8192
-"""Most tokens of a text, because the logits of all its tokens are kept in memory."""
+"""Maximum number of tokens of a text, because the logits of all its tokens are kept in memory."""
 
 _TURNS = 5
 _SPEED_PROMPTS = 4

@@ -82,7 +82,7 @@ def build(
         model: Path of a GGUF file; only its vocabulary is read.
         files: Files to add, in this order, until the corpus is full.
         output: The corpus file. It is replaced completely at the end, or not at all.
-        max_tokens: Most tokens, 1 to 2^28.
+        max_tokens: Maximum number of tokens, 1 to 2^28.
         progress: Draw a bar on stderr.
 
     Raises:

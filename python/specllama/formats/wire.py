@@ -10,12 +10,12 @@ from typing import Any
 from specllama._core import TokenLogprobs
 
 MOST_DRAFTED = 64
-"""Most tokens that are verified at once."""
+"""Maximum number of tokens that are verified at once."""
 MOST_TOLD = 256
-"""Most tokens of a draft that are sent, including those of its branches."""
+"""Maximum number of tokens of a draft that are sent, including those of its branches."""
 MOST_BYTES = 16 << 20
-"""Most bytes of an answer that are read. The longest answer of a server, the token ids of a text
-that fills a context, has about a tenth of these."""
+"""Maximum number of bytes of an answer that are read. The longest answer of a server, the token ids
+of a text that fills a context, has about a tenth of these."""
 
 
 class Digest:

@@ -119,7 +119,7 @@ def generate(
     Args:
         target: The model.
         prompts: Token ids.
-        n_tokens: Most tokens to generate, at least 1.
+        n_tokens: Maximum number of tokens to generate, at least 1.
         temperature: 0 is greedy.
     """
     return [

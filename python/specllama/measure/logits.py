@@ -24,7 +24,7 @@ class LogitsModel(Closing):
 
     Args:
         path: The GGUF file.
-        n_ctx: Most tokens of a text.
+        n_ctx: Maximum number of tokens of a text.
         n_threads: Threads. None: llama-cpp-python's default.
         n_gpu_layers: Layers on the GPU; -1: all.
 

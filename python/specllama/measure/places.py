@@ -84,8 +84,8 @@ def measure(
         settings: Temperatures and rules.
         name: Name of the drafter in tables.
         at_once: Whether one pass drafts all tokens.
-        longest: Most tokens of a draft.
-        n_tokens: Most tokens of a generation.
+        longest: Maximum number of tokens of a draft.
+        n_tokens: Maximum number of tokens of a generation.
         advance: Called after each setting.
         **options: Options of `SpecSession`.
     """

@@ -27,7 +27,7 @@ class Speed:
     Attributes:
         temperature: Temperature of both models.
         acceptance: The rule; at temperature 0 both rules are the same.
-        gamma: Most tokens drafted per round.
+        gamma: Maximum number of tokens drafted per round.
         alpha: Share of the tested tokens that were accepted. (Tokens after a rejected one are not
             tested.)
         expected: Theorem 3.8 with the measured v(gamma + 1), d and this alpha.
@@ -75,7 +75,7 @@ def measure(
         prompts: Token ids; prompt i is continued with seed i.
         settings: Temperatures and rules.
         costs: v(1) to v(gamma + 1) for the largest gamma, and d.
-        n_tokens: Most tokens of a generation.
+        n_tokens: Maximum number of tokens of a generation.
         repeat: Number of turns.
         advance: Called after each gamma of each turn: len(costs.v) * repeat times.
         **options: Options of `SpecSession`.

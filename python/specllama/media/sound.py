@@ -24,7 +24,7 @@ _AT_ONCE = 1 << 16
 """
 
 _WIDEST = 4
-"""Most bytes of a sample."""
+"""Maximum number of bytes of a sample."""
 _LOWEST_RATE, _HIGHEST_RATE = 4_000, 192_000
 _LOBES = 16
 """Zero crossings on each side of the low-pass filter before a reduction of the rate."""

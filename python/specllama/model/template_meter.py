@@ -11,12 +11,12 @@ from typing import Any
 from specllama.errors import ModelError
 
 SECONDS = 2.0
-"""Most seconds of CPU time that a template may take."""
+"""Maximum seconds of CPU time that a template may take."""
 
 MOST_BYTES = 1 << 25
-"""Most bytes of a text or a list."""
+"""Maximum number of bytes of a text or a list."""
 _MOST_MADE = 1 << 29
-"""Most bytes of all texts and lists together that a template makes."""
+"""Maximum number of bytes of all texts and lists together that a template makes."""
 MOST_PARTS = 1_000_000
 """Most values inside a value that is written, compared or sorted; shared values count every
 time."""

@@ -104,7 +104,7 @@ class Asked:
 
     Attributes:
         n_vocab: Size of the target's vocabulary.
-        n_left: Most tokens until the end of the generation.
+        n_left: Maximum number of tokens until the end of the generation.
         n_logprobs: Most log-probabilities at a position, in addition to the token's own; below 0:
             none.
         n_drafted: Tokens of the draft; None: the request opens a generation, without a draft.

@@ -21,7 +21,7 @@ _FROM_PROXIES = (502, 503, 504)
 """HTTP status of a proxy that cannot reach the server, perhaps only for a moment."""
 _NUMBERS = re.compile(rb"[0-9.]+")
 _SHORT = 1.0
-"""Most seconds for a request whose answer is not needed."""
+"""Maximum seconds for a request whose answer is not needed."""
 
 
 class GoneError(RemoteError):
@@ -41,7 +41,7 @@ class Link:
     Args:
         url: The server's address, e.g. "http://192.168.0.7:8080".
         key: The API key; None: none.
-        timeout: Most seconds until an answer is complete.
+        timeout: Maximum seconds until an answer is complete.
         kind: The required kind of server, for error messages.
 
     Raises:

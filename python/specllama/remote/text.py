@@ -14,7 +14,7 @@ class Text:
 
     Attributes:
         prompt: Token ids.
-        max_tokens: Most tokens of the generation.
+        max_tokens: Maximum number of tokens of the generation.
         sampling: Options of sampling, with a seed.
         cache_prompt: Whether to reuse the part of the prompt that is in the target's memory.
     """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MOMENT = 0.05
-"""Most seconds that a session waits for prompts, so that other requests may begin or end."""
+"""Maximum seconds that a session waits for prompts, so that other requests may begin or end."""
 
 
 class Verifier:

@@ -51,7 +51,7 @@ class Worker:
 
     Args:
         backend: The session.
-        max_queue: Most requests that may wait while n_seq are running.
+        max_queue: Maximum number of requests that may wait while n_seq are running.
     """
 
     def __init__(self, backend: _core.Session, max_queue: int) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from specllama._core.plan import Evidence, NGramFollower
 
 MAX_DRAFT = 64
-"""Most tokens of a draft, as in a session."""
+"""Maximum number of tokens of a draft, as in a session."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def lookup_drafts(
         prompt: Token ids before the text.
         text: Token ids.
         ngram_size: Tokens to look for.
-        n_draft: Most tokens to draft.
+        n_draft: Maximum number of tokens to draft.
     """
     tokens = [*prompt, *text]
     # [size][n-gram]: index of the token after the first occurrence of the n-gram.
@@ -95,7 +95,7 @@ def ngram_simple_drafts(
         prompt: Token ids before the text.
         text: Token ids.
         ngram_size: Tokens to look for.
-        n_draft: Most tokens to draft.
+        n_draft: Maximum number of tokens to draft.
     """
     tokens = [*prompt, *text]
     places: dict[tuple[int, ...], int] = {}

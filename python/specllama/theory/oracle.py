@@ -50,8 +50,8 @@ def oracle_bound(
         v: Times of a target decode, as in `specllama.theory.measured`.
         draft_step: Time d of one draft-model step.
         latency: Additional time of a round.
-        cap: Most tokens drafted in a round (default: the most that an array `v` allows; for a
-            function, the largest of `acceptable`).
+        cap: Maximum number of tokens drafted in a round (default: the most that an array `v`
+            allows; for a function, the largest of `acceptable`).
 
     Raises:
         ArgumentError: A value is negative, not finite or not a whole number; an array `v` has fewer

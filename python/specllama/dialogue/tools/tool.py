@@ -15,8 +15,8 @@ NAME = re.compile(r"[\w.:/-]{1,128}", re.ASCII)
 """The name of a tool."""
 
 _MOST_BYTES = 150_000
-"""Most bytes of all schemas together. A grammar, which has more than the schemas, may have
-262144."""
+"""Maximum size of all schemas together, in bytes. A grammar, which is longer than the schemas, may
+have 262144."""
 
 
 @dataclass(frozen=True)

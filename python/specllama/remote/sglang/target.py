@@ -22,7 +22,7 @@ from specllama.remote.target import Target, TokenizeOptions
 from specllama.remote.text import Text
 
 MOST_TOP = 64
-"""Most tokens per position that are requested from SGLang; each takes about 30 bytes."""
+"""Maximum number of tokens requested from SGLang per position; each takes about 30 bytes."""
 _ROOM = 6
 """Tokens of SGLang's context that an input must leave free."""
 _MOST_CONTEXT = 2**31 - 1
