@@ -38,7 +38,7 @@ def test_a_windows_prompt_file_loses_its_byte_order_mark_and_gets_a_note(tmp_pat
     assert (marked.stdout, marked.stderr) == (plain.stdout, plain.stderr)
     path.write_bytes(b"def f(x):\r\n    return")
     noted = run_spec_cli(*EXACT, "-f", str(path), "-n", "8")
-    assert b"the line ends of Windows" in noted.stderr
+    assert b"Windows line ends" in noted.stderr
 
 
 def test_spec_cli_reads_prompts_from_a_file_and_from_standard_input(tmp_path: Path) -> None:

@@ -69,8 +69,9 @@ class InfillPrompts:
             prefix, suffix: The text before and after the gap.
             files: Names and texts of other files that may help, the most important last.
             most: Maximum number of prompt tokens. Text farthest from the gap is left out: first
-                other files, beginning with the first; then the outer ends of this text. The text after
-                the gap gets a quarter of the room, or more if the text before it leaves more free.
+                other files, beginning with the first; then the outer ends of this text. The text
+                after the gap gets a quarter of the room, or more if the text before it leaves more
+                free.
         """
         before, after = self._tokenize(prefix), self._tokenize(suffix)
         room = max(0, most - len(self._bos) - 3)
