@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
-from heads import glm_model, know_the_answer, write_glm, write_qwen
+from heads import depend_on_last_token, glm_model, write_glm, write_qwen
 from random_model import EOS, delta_net_model
 from specllama import SpecSession, _core
 from specllama.bench.llama_server import LlamaServer, model_flags, serving
@@ -233,7 +233,7 @@ def mtp(llama_cpp: Path | None) -> None:
         ("qwen35", delta_net_model(1, N_LAYERS), write_qwen),
         ("glm4moe", glm_model(N_LAYERS), write_glm),
     ):
-        know_the_answer(model)
+        depend_on_last_token(model)
         model.tensors["output.weight"][EOS] = 0  # so that no text ends
         with tempfile.TemporaryDirectory() as folder:
             path = write(Path(folder) / "model.gguf", model, N_LAYERS)

@@ -266,7 +266,7 @@ def test_slow_weight_types_are_reported_with_the_gain_of_faster_ones(
     believe(q5_0=2, q4_0=1, q4_1=1, q8_0=1.2)
     said = _core.slow_types(str(large))
     assert said.startswith("Its q5_0 matrices (9")
-    assert said.endswith(": in q4_0 the model would decode 2.0 times as fast, in q8_0 1.7 times.")
+    assert said.endswith("; a file in q4_0 would decode 2.0 times as fast, in q8_0 1.7 times.")
 
 
 def test_weight_types_as_slow_as_they_are_large_are_not_reported_as_slow(

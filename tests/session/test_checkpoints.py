@@ -101,7 +101,7 @@ def test_checkpoints_are_at_the_given_message_ends(model: Path, open_session: Op
 
 
 @pytest.mark.parametrize(
-    ("ends", "said"), [([0], "has 0 "), ([5, 5], "has 5 "), ([11], "has 11 "), ("x", "list")]
+    ("ends", "said"), [([0], "has 0,"), ([5, 5], "has 5,"), ([11], "has 11,"), ("x", "list")]
 )
 def test_invalid_message_ends_are_refused(open_session: Open, ends: Any, said: str) -> None:
     with pytest.raises(ArgumentError, match=f"message_ends.*{said}"):
