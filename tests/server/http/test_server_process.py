@@ -121,6 +121,15 @@ def test_ctrl_c_ends_the_server_with_130(process: Any) -> None:
         assert log_of(served) == []
 
 
+def test_two_signals_in_a_row_end_the_server_in_order(process: Any) -> None:
+    served, _ = process()
+    served.send_signal(signal.SIGTERM)
+    time.sleep(0.001)  # otherwise the system may merge them
+    served.send_signal(signal.SIGTERM)
+    assert served.wait(60) == 0
+    assert log_of(served) == []
+
+
 def test_a_second_ctrl_c_cuts_the_answers(process: Any) -> None:
     """The first one lets answers finish, the second cuts them with a finish reason."""
     served, url = process("--shutdown-timeout", "600")

@@ -107,15 +107,16 @@ class GracefulServer(uvicorn.Server):
         if not self.should_exit:
             self._by_hand = sig == signal.SIGINT
             super().handle_exit(sig, frame)
-        elif self._loop is not None and not self._cut:  # uvicorn would drop the connections
+        elif not self._cut:  # uvicorn would drop the connections
             self._cut = True
-            self._loop.call_soon_threadsafe(self._app.end_answers)
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._app.end_answers)
         else:  # a client does not read its answer
             self.force_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
-        self._loop.call_later(self._seconds, self._app.end_answers)
+        self._loop.call_later(0 if self._cut else self._seconds, self._app.end_answers)
         if self._by_hand and (n := self._app.n_answers):
             log.info(
                 "Answers in progress: %d. They have %g seconds to finish; Ctrl-C again cuts them.",
