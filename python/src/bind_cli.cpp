@@ -41,6 +41,7 @@ void bind_cli(py::module_& m) {
         "spec_cli",
         [](const std::vector<std::string>& arguments, const py::function& chat) {
             std::vector<const char*> argv;
+            argv.reserve(arguments.size());
             for (const std::string& one : arguments) argv.push_back(one.c_str());
             const py::gil_scoped_release release;
             return cli::spec_cli(static_cast<int>(argv.size()), argv.data(), arguments.at(0),

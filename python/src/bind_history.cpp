@@ -48,6 +48,7 @@ class FollowedInHistory {
         request.memory_owner = owner_;
         drafter_.propose({&request, 1});
         std::vector<std::pair<Token, Evidence>> drafted;
+        drafted.reserve(static_cast<std::size_t>(request.draft.size()));
         for (int i = 0; i < request.draft.size(); ++i)
             drafted.emplace_back(request.draft.tokens[i], request.draft.evidence[i]);
         return drafted;
