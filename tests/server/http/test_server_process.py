@@ -122,7 +122,8 @@ def test_ctrl_c_ends_the_server_with_130(process: Any) -> None:
 
 
 def test_two_signals_in_a_row_end_the_server_in_order(process: Any) -> None:
-    served, _ = process()
+    served, url = process()
+    assert httpx.get(f"{url}/health", timeout=60).status_code == 200  # it handles signals now
     served.send_signal(signal.SIGTERM)
     time.sleep(0.001)  # otherwise the system may merge them
     served.send_signal(signal.SIGTERM)
