@@ -110,16 +110,19 @@ void PromptSchedule::choose(std::vector<Sequence*>& prompts, std::vector<int>& c
         return (sequence->id() - last_ - 1 + target_.n_seq()) % target_.n_seq();
     };
     std::ranges::sort(prompts, {}, turn);
-    const bool alone = target_.memory().per_sequence_streams() || at_media(*prompts.front());
     const auto end =
-        alone ? prompts.begin() + 1
-              : std::ranges::find_if(prompts, [](const auto* one) { return at_media(*one); });
+        at_media(*prompts.front())
+            ? prompts.begin() + 1
+            : std::ranges::find_if(prompts, [](const auto* one) { return at_media(*one); });
     prompts.erase(end, prompts.end());
     int room = target_.n_batch();
     chunks.clear();
     while (room > 0 && chunks.size() < prompts.size()) {
         const Sequence& sequence = *prompts[chunks.size()];
-        chunks.push_back(std::min(next_stop(sequence) - sequence.n_cached(), room));
+        const int n = next_stop(sequence) - sequence.n_cached();
+        // A prompt that has its own decode is not divided to fill the batch.
+        if (target_.memory().per_sequence_streams() && n > room && !chunks.empty()) break;
+        chunks.push_back(std::min(n, room));
         room -= chunks.back();
     }
     prompts.resize(chunks.size());

@@ -12,9 +12,9 @@ namespace specllama {
 //
 // A prompt that is too long for a round is decoded in batches of prompt tokens only, one before
 // each round. The prompts take turns and share these batches. If the memory has per-sequence
-// streams, a batch holds one prompt. The end of each prompt, its tail, is decoded with the drafts
-// of a round ("piggyback"), which reads its logits. So no sequence waits for more than one batch of
-// others' prompts.
+// streams, each prompt of a batch has its own decode. The end of each prompt, its tail, is decoded
+// with the drafts of a round ("piggyback"), which reads its logits. So no sequence waits for more
+// than one batch of others' prompts.
 class PromptSchedule {
  public:
     // target must outlive this.

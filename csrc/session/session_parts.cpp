@@ -71,6 +71,19 @@ bool drafts(const SessionOptions& options, const Drafter* drafter) {
            memory_bytes(options) > 0 || options.verifies;
 }
 
+// With a KV memory for each request, a decode of several requests takes less time, because
+// attention does not pass over the others' cells; but it can only verify drafts of equal length. So
+// requests have their own memories if nothing is drafted, or if there are so many requests that
+// cheap, planned drafts save less than that: a row of a draft then costs about as much as a
+// request's own (measured on CPUs, docs/measured/figures.md).
+constexpr int kManyRequests = 16;
+
+bool drafts_seldom(const SessionOptions& options, const Drafter* drafter) {
+    return options.context.n_seq >= kManyRequests && drafter == nullptr && !options.draft.any() &&
+           !options.verifies && !options.spec_length && !options.spec_tree &&
+           offload_devices(options.model).empty();
+}
+
 // Maximum number of rows of logits per sequence in a decode of the target.
 //
 // With a drafter, some memories keep snapshots of their state, and llama.cpp then uses another
@@ -245,6 +258,7 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
     const bool anybody = drafts(options, drafter.get());
     const Tree::Limits wanted = tree_limits(options, anybody ? kMaxSpecLength : 1);
     plan.n_logits = count_logits(anybody, plan.exact, wanted);
+    if (!anybody || drafts_seldom(options, drafter.get())) plan.context.per_sequence_streams = true;
     std::optional<DraftPlan> draft = plan_draft(options);
     if (headers.projector) plan.projector_bytes = projector_bytes(options.media, plan.model);
     std::unique_ptr<BackgroundConversion> conversion;

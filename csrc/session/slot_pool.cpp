@@ -41,16 +41,25 @@ SlotPool::Prefix SlotPool::longest(TokenSpan prompt, int slot) const {
     return {slot, memory_->rewindable(slot, common_prefix(slots_[slot].left, prompt))};
 }
 
-int SlotPool::oldest_free() const {
-    int oldest = -1;
+// The neighbours of a slot whose requests can be decoded together with one in this slot.
+int SlotPool::n_joined(int slot) const {
+    if (memory_ == nullptr || !memory_->per_sequence_streams()) return 0;
+    const auto is_taken = [&](int i) {
+        return i >= 0 && i < static_cast<int>(slots_.size()) && slots_[i].sequence != nullptr;
+    };
+    return is_taken(slot - 1) + is_taken(slot + 1);
+}
+
+int SlotPool::best_free() const {
+    const auto rank = [&](int slot) { return std::pair(-n_joined(slot), slots_[slot].freed); };
+    int best = -1;
     for (int i = 0; i < static_cast<int>(slots_.size()); ++i)
-        if (slots_[i].sequence == nullptr && (oldest < 0 || slots_[i].freed < slots_[oldest].freed))
-            oldest = i;
-    return oldest;
+        if (slots_[i].sequence == nullptr && (best < 0 || rank(i) < rank(best))) best = i;
+    return best;
 }
 
 void SlotPool::put(Sequence& sequence) {
-    int id = sequence.wanted_slot() < 0 ? oldest_free() : sequence.wanted_slot();
+    int id = sequence.wanted_slot() < 0 ? best_free() : sequence.wanted_slot();
     const int n_cached = memory_ != nullptr ? fill(sequence, id) : 0;
     slots_[id].sequence = &sequence;
     --n_free_;
@@ -162,7 +171,7 @@ int SlotPool::erase(int slot) {
 }
 
 bool SlotPool::load(TokenSpan tokens, std::span<const std::uint8_t> state, int slot_id) {
-    const int id = slot_id < 0 ? oldest_free() : slot_id;
+    const int id = slot_id < 0 ? best_free() : slot_id;
     Slot& slot = slots_[id];
     const int n_held = memory_->rewindable(id, static_cast<int>(slot.left.size()));
     if (!memory_->fits(id, TokenSpan(slot.left).first(n_held), state, tokens)) return false;

@@ -16,7 +16,9 @@ namespace specllama {
 //
 // A free slot keeps the content of its last request until the slot is needed; then a copy is kept
 // in main memory. If a prompt begins like the content of a slot (free or taken) or of a copy, only
-// the rest of it is decoded. Other prompts get the slot that has been free the longest.
+// the rest of it is decoded. Other prompts get the slot that has been free the longest. If the
+// memory has per-sequence streams, only requests in neighbouring slots are decoded together, so
+// they get a slot beside taken ones.
 class SlotPool {
  public:
     // The memory must outlive this, and have room for n_slots sequences; null: the target is
@@ -43,9 +45,9 @@ class SlotPool {
     };
     Left left() const;
     Left left(int slot) const;
-    // Loads such tokens and their state into a free slot (-1: the one that has been free the
-    // longest). Returns false if the memory refuses them; the slot then keeps its content. There
-    // must be a free slot.
+    // Loads such tokens and their state into a free slot (-1: the one that a prompt would get).
+    // Returns false if the memory refuses them; the slot then keeps its content. There must be a
+    // free slot.
     bool load(TokenSpan tokens, std::span<const std::uint8_t> state, int slot = -1);
     // Empties a free slot; returns the number of tokens it held.
     int erase(int slot);
@@ -67,7 +69,8 @@ class SlotPool {
     int fill(const Sequence& sequence, int& id);
     Prefix longest(TokenSpan prompt) const;
     Prefix longest(TokenSpan prompt, int slot) const;
-    int oldest_free() const;
+    int n_joined(int slot) const;
+    int best_free() const;
     int fill(int id, const Prefix& prefix, TokenSpan prompt);
     int fill(int id, PromptCache::Entry entry, int n_tokens);
     void keep_copy(int id);

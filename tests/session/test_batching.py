@@ -207,9 +207,9 @@ def test_a_prompt_gets_a_batch_next_to_the_round(open_session: Open) -> None:
 
 
 def test_the_tail_of_a_prompt_is_decoded_with_a_round(open_session: Open) -> None:
-    """Next to another request, the last 23 of 109 tokens are decoded with its round; alone, the
-    prompt takes two steps."""
-    session = open_session(draft=None, n_seq=2, n_batch=90)
+    """Next to another request, in the same memory, the last 23 of 109 tokens are decoded with its
+    round; alone, the prompt takes two steps."""
+    session = open_session(draft="ngram", n_seq=2, n_batch=90)
     prompt = [2, *range(5, 113)]
     with session.stream(prompt, max_tokens=1) as alone:
         session._backend.step()

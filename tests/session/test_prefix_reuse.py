@@ -261,3 +261,33 @@ def test_the_draft_model_reuses_a_common_prefix(open_session: Open) -> None:
     assert (
         second.tokens == open_session(draft=None).generate([*prompt[:150], 9], max_tokens=20).tokens
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "draft", "n_seq", "separate"),
+    [
+        ("sliding window", "ngram", 5, True),
+        ("dense", None, 5, True),
+        ("dense", "ngram", 5, False),
+        ("dense", "ngram", 16, True),
+    ],
+)
+def test_requests_with_separate_memories_get_neighbouring_slots(
+    kind: str, draft: str | None, n_seq: int, separate: bool, open_session: Open, tmp_path: Path
+) -> None:
+    """Only these are decoded together. In a shared memory the slot that has been free the longest
+    is taken."""
+    session = open_session(WRITERS[kind](tmp_path / "random.gguf"), draft, n_seq=n_seq)
+    prompts = iter([words(10, seed=seed) for seed in range(n_seq + 3)])
+    for _ in range(n_seq - 1):
+        session.generate(next(prompts), max_tokens=1)
+    slots = []
+    running = []
+    for i in range(4):
+        if i == 3:
+            running[1].close()
+        running.append(session.stream(next(prompts), max_tokens=60, logit_bias={EOS: -100.0}))
+        next(running[-1])
+        slots.append(running[-1].stats.slot)
+    last = n_seq - 1
+    assert slots == ([last, last - 1, last - 2, last - 1] if separate else [last, 0, 1, 2])

@@ -50,8 +50,14 @@ void PlannedSpeculator::end(Sequence& sequence) {
     sequence.stats.draft_break_even = planner_.break_even(sequence.n_tokens());
 }
 
+// The padding is planned for this number of rows. Drafts of clients are not planned.
 int PlannedSpeculator::n_padding() const {
-    return plans_.empty() ? 0 : plans_.front().choice.n_padding;
+    if (plans_.empty()) return 0;
+    const Choice& choice = plans_.front().choice;
+    int n_rows = 0;
+    for (std::size_t i = 0; i < plans_.size(); ++i)
+        n_rows += requests_[i].n_pending + verified_[i].size();
+    return n_rows == choice.n_committed + choice.n_drafted ? choice.n_padding : 0;
 }
 
 void PlannedSpeculator::observe_decode(const Decode& decode) {

@@ -76,10 +76,13 @@ void LocalTarget::prefill(std::span<Sequence* const> sequences, std::vector<Sequ
     if (!prompts_.empty()) {
         schedule_.choose(prompts_, chunks_);
         Sequence& first = *prompts_.front();
+        const std::size_t n = prompts_.size();
         if (PromptSchedule::at_media(first))
             decode_media(first);
+        else if (context_.memory().per_sequence_streams())
+            decode_apart(0, n, decodes);
         else
-            decode_prompts(0, prompts_.size(), decodes);
+            decode_prompts(0, n, decodes);
         for (Sequence* sequence : prompts_)
             if (sequence->n_pending() <= schedule_.n_tail(*sequence)) ready.push_back(sequence);
     }
@@ -88,6 +91,11 @@ void LocalTarget::prefill(std::span<Sequence* const> sequences, std::vector<Sequ
         return sequence->done() || schedule_.must_prefill(*sequence);
     });
     if (context_.memory().per_sequence_streams()) std::ranges::sort(ready, {}, &Sequence::id);
+}
+
+void LocalTarget::decode_apart(std::size_t first, std::size_t last, std::vector<Decode>& decodes) {
+    for (std::size_t i = first; i < last; ++i)
+        if (!prompts_[i]->done()) decode_prompts(i, i + 1, decodes);
 }
 
 // Decodes the chunks of these prompts at once; if that fails, one by one.
@@ -106,8 +114,7 @@ void LocalTarget::decode_prompts(std::size_t first, std::size_t last,
     } catch (const Error&) {
         const bool alone = last - first == 1;
         recover(alone ? prompts_[first] : nullptr);
-        for (std::size_t i = first; i < last && !alone; ++i)
-            if (!prompts_[i]->done()) decode_prompts(i, i + 1, decodes);
+        if (!alone) decode_apart(first, last, decodes);
         return;
     }
     decodes.push_back({.n_rows = batch_.size(), .n_threads = context_.n_threads()});
@@ -163,10 +170,11 @@ std::size_t LocalTarget::verify(std::span<Verification> drafts, int n_padding,
         n_alone_ -= n_alone_ > 0 ? 1 : 0;
         return 1;
     }
-    const std::size_t n = n_alone_ > 0 ? 1 : n_together(drafts);
-    n_alone_ -= n_alone_ > 0 ? 1 : 0;
+    const bool again = n_alone_ > 0;
+    const std::size_t n = again ? 1 : n_together(drafts);
+    n_alone_ -= again ? 1 : 0;
     try {
-        decode_drafts(drafts.first(n), n_padding, decodes);
+        decode_drafts(drafts.first(n), again ? 0 : n_padding, decodes);
     } catch (const Error&) {
         recover(n == 1 ? drafts.front().sequence : nullptr);
         if (n == 1) return 1;

@@ -36,6 +36,7 @@ class LocalTarget final : public Target {
     void restore() override;
 
  private:
+    void decode_apart(std::size_t first, std::size_t last, std::vector<Decode>& decodes);
     void decode_prompts(std::size_t first, std::size_t last, std::vector<Decode>& decodes);
     void decode_media(Sequence& sequence);
     void prefilled(Sequence& sequence, int n, double seconds);

@@ -110,7 +110,7 @@ class Session {
     // save() returns the content of a slot of the KV memory. load() puts a saved state into a slot,
     // for prompts that begin with its tokens. erase() empties a slot and returns the number of
     // tokens it held. slot -1: the slot of the generation that ended last, or of the state loaded
-    // last; for load(), the one that has been free the longest. All throw Busy while the slot is in
+    // last; for load(), the one that a new prompt would get. All throw Busy while the slot is in
     // use. save() throws InvalidArgument if the slot is empty. load() throws it, and changes
     // nothing, if the state is damaged or from another kind of session.
     SavedState save(int slot = -1);

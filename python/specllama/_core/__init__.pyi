@@ -672,7 +672,7 @@ class Session:
     def load(
         self, key: str, tokens: Iterable[int], memory: NDArray[np.uint8], slot: int = -1
     ) -> None:
-        """Load a saved state. slot -1: into the slot that has been free for the longest time.
+        """Load a saved state. slot -1: into the slot that a new prompt would get.
         Raises ArgumentError if the state does not fit or is damaged, and BusyError if the slot is
         in use."""
 

@@ -226,8 +226,8 @@ class LoadedModel:
 
         Args:
             path: The file.
-            slot: The slot of the memory to load into, 0 to n_seq - 1. None: the one that has been
-                unused for the longest time.
+            slot: The slot of the memory to load into, 0 to n_seq - 1. None: the one that a
+                new prompt would get.
 
         Returns:
             Number of tokens loaded.
