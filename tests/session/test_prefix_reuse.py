@@ -277,7 +277,8 @@ def test_requests_with_separate_memories_get_neighbouring_slots(
 ) -> None:
     """Only these are decoded together. In a shared memory the slot that has been free the longest
     is taken."""
-    session = open_session(WRITERS[kind](tmp_path / "random.gguf"), draft, n_seq=n_seq)
+    model = WRITERS[kind](tmp_path / "random.gguf")
+    session = open_session(model, draft, n_seq=n_seq, spec_length="auto")
     prompts = iter([words(10, seed=seed) for seed in range(n_seq + 3)])
     for _ in range(n_seq - 1):
         session.generate(next(prompts), max_tokens=1)

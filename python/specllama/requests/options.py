@@ -132,8 +132,8 @@ _ELSEWHERE = {
     "stream": "stream is a method here: session.stream(prompt), or stream_chat(messages).",
     "suffix": "suffix is for session.infill(prefix, suffix).",
     "response_format": "response_format is an option of the server; give json_schema or grammar.",
-    "tools": "tools is an option of chat, achat, stream_chat and submit_chat: session.chat(messages, "
-    "tools=[...]).",
+    "tools": "tools is an option of chat, achat, stream_chat and submit_chat: "
+    "session.chat(messages, tools=[...]).",
     "chat_template": "chat_template is an option of SpecSession.",
     "n": "n is an option of generate, chat and infill, of their async twins, and of submit, "
     "submit_chat and submit_infill; everything else gives one text.",
