@@ -57,19 +57,34 @@ def test_idle_connections_are_closed_after_an_answer(session: SpecSession) -> No
         assert answer.startswith(b"HTTP/1.1 404")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="requires TCP_USER_TIMEOUT")
-def test_clients_that_do_not_read_are_disconnected(session: SpecSession) -> None:
+def ask_and_do_not_read(server: Server) -> socket.socket:
+    """Return a client that reads nothing of an answer that fills its buffers."""
     body = {"prompt": "x", "max_tokens": 300, "logprobs": 20, "stream": True, **ENDLESS}
     content = json.dumps(body).encode()
     head = f"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(content)}"
-    with serve(session, unsent=4096) as server:
-        server.get("/health")  # it serves
-        client = client_of(server)
-        client.sendall(head.encode() + b"\r\n\r\n" + content)
-        wait_until(lambda: server.app.n_answers == 1)
+    server.get("/health")  # it serves
+    client = client_of(server)
+    client.sendall(head.encode() + b"\r\n\r\n" + content)
+    wait_until(lambda: server.app.n_answers == 1)
+    return client
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="requires TCP_USER_TIMEOUT")
+def test_clients_that_do_not_read_are_disconnected(session: SpecSession) -> None:
+    with serve(session, unsent=4096) as server, ask_and_do_not_read(server):
         wait_until(lambda: server.n_connections == 0)
         wait_until(lambda: server.app.n_answers == 0)
-        client.close()
+
+
+def test_a_server_that_ends_disconnects_clients_that_do_not_read(
+    session: SpecSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("specllama.server.http.connection._PATIENCE", 600)
+    with serve(session, unsent=4096) as server:
+        client = ask_and_do_not_read(server)
+        time.sleep(1)  # until the buffers are full
+    with client:
+        assert server.n_connections == 0
 
 
 def test_clients_that_wait_for_an_answer_stay_connected(session: SpecSession) -> None:

@@ -127,3 +127,7 @@ class GracefulServer(uvicorn.Server):
             one.cancel()
         await asyncio.gather(*self._accepting, return_exceptions=True)
         await super().shutdown(sockets)
+        # Clients that do not read keep theirs open.
+        for connection in tuple(self.server_state.connections):
+            connection.transport.abort()
+        await asyncio.sleep(0)  # until the transports are closed
