@@ -141,8 +141,8 @@ class Load:
         raise VanishedError
 
 
-def test_two_hundred_vanishing_clients_leave_no_slot_occupied() -> None:
-    with SpecSession(draft=None, **EXACT, exact=EXACT_HERE) as session:
+def test_two_hundred_vanishing_clients_leave_no_slot_occupied(bundled_model: Path) -> None:
+    with SpecSession(bundled_model, None, **EXACT, exact=EXACT_HERE) as session:
         expected = {
             (name, seed): session.generate(
                 PROMPTS[name], max_tokens=N, seed=seed, temperature=0.8 if seed else 0.0
@@ -150,8 +150,9 @@ def test_two_hundred_vanishing_clients_leave_no_slot_occupied() -> None:
             for name in NAMES
             for seed in (0, 1)
         }
-    command = [sys.executable, "-m", "specllama", "serve", "--port", "0", "-t", "1", "-ngl", "0"]
-    limits = [*EXACT_FLAG, "-np", "4", "-c", "1024", "--max-queue", "200"]
+    command = [sys.executable, "-m", "specllama", "serve", "-m", str(bundled_model)]
+    command += ["--port", "0", "-t", "1", "-ngl", "0"]
+    limits = [*EXACT_FLAG, "-kv", "q8_0", "-np", "4", "-c", "1024", "--max-queue", "200"]
     with subprocess.Popen(
         [*command, *limits, "--idle-timeout", "3"], stderr=subprocess.PIPE, text=True
     ) as server:
