@@ -71,17 +71,17 @@ bool drafts(const SessionOptions& options, const Drafter* drafter) {
            memory_bytes(options) > 0 || options.verifies;
 }
 
-// With a KV memory for each request, a decode of several requests takes less time, because
-// attention does not pass over the others' cells; but it can only verify drafts of equal length. So
-// requests have their own memories if nothing is drafted, or if there are so many requests that
-// cheap, planned drafts save less than that: a row of a draft then costs about as much as a
-// request's own (measured on CPUs, docs/measured/figures.md).
+// From this many requests on, a row of a draft costs about as much as a request's own row, so cheap
+// drafts save next to nothing (measured on CPUs, docs/measured/figures.md).
 constexpr int kManyRequests = 16;
 
+// Whether drafts save less than separate memories do. In separate memories, attention does not pass
+// over the cells of other requests, but only drafts of equal length can be verified together.
+// Drafts of a fixed length, and those of a draft model, are made in any case. Those of clients are
+// not counted, because most requests to a server have none.
 bool drafts_seldom(const SessionOptions& options, const Drafter* drafter) {
     return options.context.n_seq >= kManyRequests && drafter == nullptr && !options.draft.any() &&
-           !options.verifies && !options.spec_length && !options.spec_tree &&
-           offload_devices(options.model).empty();
+           !options.spec_length && !options.spec_tree && offload_devices(options.model).empty();
 }
 
 // Maximum number of rows of logits per sequence in a decode of the target.

@@ -264,21 +264,30 @@ def test_the_draft_model_reuses_a_common_prefix(open_session: Open) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "draft", "n_seq", "separate"),
+    ("kind", "draft", "n_seq", "options", "separate"),
     [
-        ("sliding window", "ngram", 5, True),
-        ("dense", None, 5, True),
-        ("dense", "ngram", 5, False),
-        ("dense", "ngram", 16, True),
+        ("sliding window", "ngram", 5, {}, True),
+        ("dense", None, 5, {}, True),
+        ("dense", "ngram", 5, {}, False),
+        ("dense", "ngram", 16, {}, True),
+        ("dense", "ngram", 16, {"verifies": True}, True),  # as in a server
+        ("dense", "ngram", 16, {"spec_length": 4}, False),
+        ("dense", "ngram", 16, {"spec_tree": 2}, False),
     ],
 )
 def test_requests_with_separate_memories_get_neighbouring_slots(
-    kind: str, draft: str | None, n_seq: int, separate: bool, open_session: Open, tmp_path: Path
+    kind: str,
+    draft: str | None,
+    n_seq: int,
+    options: dict[str, Any],
+    separate: bool,
+    open_session: Open,
+    tmp_path: Path,
 ) -> None:
     """Only these are decoded together. In a shared memory the slot that has been free the longest
     is taken."""
     model = WRITERS[kind](tmp_path / "random.gguf")
-    session = open_session(model, draft, n_seq=n_seq, spec_length="auto")
+    session = open_session(model, draft, **{"n_seq": n_seq, "spec_length": "auto"} | options)
     prompts = iter([words(10, seed=seed) for seed in range(n_seq + 3)])
     for _ in range(n_seq - 1):
         session.generate(next(prompts), max_tokens=1)

@@ -93,6 +93,7 @@ void LocalTarget::prefill(std::span<Sequence* const> sequences, std::vector<Sequ
     if (context_.memory().per_sequence_streams()) std::ranges::sort(ready, {}, &Sequence::id);
 }
 
+// Decodes the chunks of these prompts one by one.
 void LocalTarget::decode_apart(std::size_t first, std::size_t last, std::vector<Decode>& decodes) {
     for (std::size_t i = first; i < last; ++i)
         if (!prompts_[i]->done()) decode_prompts(i, i + 1, decodes);
