@@ -4,8 +4,10 @@ number, while other programs use the processor.
     python benchmarks/bench_threads.py MODEL [-md DRAFT] [--turns 5] [--seconds 10]
 
 Prints, for each kind of load, the tokens per second of each number of threads (medians over turns
-in which each runs once), and the automatic speed as a fraction of the best fixed one. With
-GOMP_SPINCOUNT=300000 in the environment, threads wait for each other as with GNU OpenMP's default.
+in which each runs once), and the automatic speed as a fraction of the best fixed one (median, least
+and greatest turn). Each measurement is the same answer. With a draft model, each round has a draft
+of 4 tokens by the model, so that each has the same decodes, too. With GOMP_SPINCOUNT=300000 in the
+environment, threads wait for each other as with GNU OpenMP's default.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from statistics import median
+from typing import Literal, TypedDict
 
 from specllama import SpecSession
 
@@ -37,6 +40,13 @@ with SpecSession(sys.argv[1], draft=None) as session:
 AUTO = "auto"
 
 
+class Drafts(TypedDict, total=False):
+    """Options of a generation."""
+
+    spec_type: Literal["model"]
+    spec_length: int
+
+
 @contextmanager
 def load(*programs: str, model: str) -> Iterator[None]:
     """Run Python programs during the block."""
@@ -50,13 +60,10 @@ def load(*programs: str, model: str) -> Iterator[None]:
             one.wait()
 
 
-def speed(session: SpecSession, seconds: float) -> float:
-    """Return the tokens per second of one generation of about that many seconds."""
-    n_tokens, start = 0, time.monotonic()
-    for chunk in session.stream("def f(x):", max_tokens=4000, ignore_eos=True):
-        n_tokens += chunk.token is not None
-        if time.monotonic() - start > seconds:
-            break
+def speed(session: SpecSession, n_tokens: int, options: Drafts) -> float:
+    """Return the tokens per second of an answer of n_tokens tokens."""
+    start = time.monotonic()
+    session.generate("def f(x):", max_tokens=n_tokens, ignore_eos=True, **options)
     return n_tokens / (time.monotonic() - start)
 
 
@@ -67,8 +74,9 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("-md", "--draft", help="a draft model (default: plain decoding)")
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=10, help="of each measurement")
+    parser.add_argument("--seconds", type=float, default=10, help="of each measurement when quiet")
     arguments = parser.parse_args()
+    options: Drafts = {"spec_type": "model", "spec_length": 4} if arguments.draft else {}
     loads = {
         "quiet": (),
         "one busy program": (BUSY,),
@@ -84,17 +92,22 @@ def main() -> None:
             sessions[str(n)] = stack.enter_context(
                 SpecSession(arguments.model, arguments.draft, n_ctx=4096, n_threads=n)
             )
+        warm = [speed(session, 32, options) for session in sessions.values()]
+        n_tokens = min(max(round(max(warm) * arguments.seconds), 32), 4000)
+        print(f"{n_tokens} tokens each")
         print(f"{'load':18}", *(f"{name:>6}" for name in sessions), "  of best fixed")
         for name, programs in loads.items():
             speeds: dict[str, list[float]] = {one: [] for one in sessions}
             with load(*programs, model=arguments.model):
                 for _ in range(arguments.turns):
                     for one, session in sessions.items():
-                        speeds[one].append(speed(session, arguments.seconds))
+                        speeds[one].append(speed(session, n_tokens, options))
             medians = {one: median(of) for one, of in speeds.items()}
-            best = max(value for one, value in medians.items() if one != AUTO)
+            best = max(medians.keys() - {AUTO}, key=medians.__getitem__)
+            shares = sorted(a / b for a, b in zip(speeds[AUTO], speeds[best], strict=True))
             figures = " ".join(f"{value:6.1f}" for value in medians.values())
-            print(f"{name:18} {figures}   {medians[AUTO] / best:.2f}", flush=True)
+            share = f"{medians[AUTO] / medians[best]:.2f} ({shares[0]:.2f} to {shares[-1]:.2f})"
+            print(f"{name:18} {figures}   {share}", flush=True)
 
 
 if __name__ == "__main__":

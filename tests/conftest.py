@@ -21,7 +21,7 @@ from folders import ROOT
 from prompts import PROMPTS, most_tokens
 from scripted_model import write_scripted_model
 from serving import serve
-from session_options import EXACT, FIXED, Open, believe_wide_decodes_are_free
+from session_options import EXACT, FIXED, Open, believe_wide_decodes_are_free, learn_costs
 from specllama import SpecSession
 from specllama.session import BUNDLED_MODEL
 
@@ -77,7 +77,7 @@ def open_planned(open_session: Open, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     def open_one(*models: Any, **options: Any) -> SpecSession:
         options["spec_length"] = "auto"
-        open_session(*models, **options).close()
+        learn_costs(open_session(*models, **options))
         believe_wide_decodes_are_free(cache)
         return open_session(*models, **options)
 

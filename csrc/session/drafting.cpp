@@ -137,10 +137,10 @@ std::unique_ptr<Speculator> make_speculator(const SessionOptions& options, Draft
                                                checks_candidates);
 }
 
-void measure(ModelDrafter& draft_model, const SessionOptions& options, Planner& planner) {
+void measure(ModelDrafter& draft_model, int longest, Planner& planner) {
     draft_model.context().adapt_threads();
     CostCurve& curve = planner.draft_cost().curves().now();
-    calibrate(draft_model.context(), longest_draft(options), curve);
+    calibrate(draft_model.context(), longest, curve.measured(), curve);
     curve.width_switch().set_seconds(0);  // it decodes one token at a time in nearly all cases
 }
 

@@ -58,6 +58,6 @@ std::unique_ptr<Speculator> make_speculator(const SessionOptions& options, Draft
                                             Planner planner, bool checks_candidates);
 
 // Measures the draft model's decodes for the planner.
-void measure(ModelDrafter& draft_model, const SessionOptions& options, Planner& planner);
+void measure(ModelDrafter& draft_model, int longest, Planner& planner);
 
 }  // namespace specllama

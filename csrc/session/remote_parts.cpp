@@ -71,7 +71,7 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Verifier> ver
         make_speculator(options, drafters, tree_limits(options, kMaxSpecLength), *vocabulary,
                         std::move(planner), true);
     if (Planner* used = speculator->planner(); used != nullptr && drafters.model)
-        measure(*drafters.model, options, *used);
+        measure(*drafters.model, longest_draft(options), *used);
     auto engine = std::make_unique<Engine>(std::make_unique<RemoteTarget>(std::move(verifier)),
                                            std::move(speculator));
     SessionInfo info = about.session;

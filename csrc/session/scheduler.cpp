@@ -30,6 +30,7 @@ Scheduler::Scheduler(SessionParts parts)
       engine_(std::move(parts.engine)),
       conversion_(std::move(parts.conversion)),
       curve_keys_(std::move(parts.curve_keys)),
+      calibrate_(std::move(parts.calibrate)),
       history_(std::move(parts.history)),
       history_file_(std::move(parts.history_file)),
       slots_(std::make_unique<SlotPool>(context_ ? &context_->memory() : nullptr, parts.info.n_seq,
@@ -108,6 +109,7 @@ void Scheduler::close() {
     }
     active_.clear();
     slots_.reset();
+    calibrate_ = nullptr;
     engine_.reset();
     conversion_.reset();
     context_.reset();
@@ -216,12 +218,9 @@ void Scheduler::check_free(int slot) const {
     if (slot >= 0 && slots_->taken(slot))
         throw Busy("Slot " + std::to_string(slot) +
                    " is in use; wait until its request has ended, or use another slot.");
-    if (slots_->n_free() == 0) throw_no_free_slot();
-}
-
-void Scheduler::throw_no_free_slot() const {
-    throw Busy("All " + std::to_string(info_.n_seq) +
-               " sequences of the session are in use; wait until one is free, or raise n_seq.");
+    if (slots_->n_free() == 0)
+        throw Busy("All " + std::to_string(info_.n_seq) +
+                   " sequences of the session are in use; wait until one is free, or raise n_seq.");
 }
 
 void Scheduler::add(const std::shared_ptr<Sequence>& sequence, TokenSpan reference) {
@@ -249,6 +248,8 @@ bool Scheduler::advance() {
     if (stepping_.empty()) return false;
     {
         const SharedTimer timer(stepping_);
+        // No first token waits for this.
+        if (std::ranges::none_of(stepping_, &Sequence::in_prompt)) calibrate_();
         engine_->step(stepping_);
     }
     reap_finished();
@@ -307,6 +308,10 @@ void Scheduler::cancel(Sequence& sequence) {
 std::vector<double> Scheduler::decode_seconds() {
     return look([&] {
         const std::vector<CostCurve*> curves = open().engine_->speculator().curves();
+        if (active_.empty()) {
+            calibrate_();
+            rest_helper_threads();
+        }
         return curves.empty() ? std::vector<double>(CostCurve::kMaxTokens)
                               : curves.front()->points().seconds;
     });

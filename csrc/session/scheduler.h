@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -89,7 +90,6 @@ class Scheduler {
     // The calling thread of all below has lock_.
     void check_open() const;
     void add(const std::shared_ptr<Sequence>& sequence, TokenSpan reference);
-    [[noreturn]] void throw_no_free_slot() const;
     void check_free(int slot) const;
     bool advance();
     void take_ready(Sequence& sequence, std::vector<Chunk>& chunks);
@@ -116,6 +116,7 @@ class Scheduler {
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<BackgroundConversion> conversion_;
     CurveKeys curve_keys_;
+    std::function<void()> calibrate_;
     std::shared_ptr<History> history_;
     std::optional<HistoryFile> history_file_;
     std::unique_ptr<SlotPool> slots_;

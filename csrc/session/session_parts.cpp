@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -159,32 +160,54 @@ void add_draft_model(const SessionOptions& options, const DraftPlan& draft, cons
     }
 }
 
-// Loads or measures the costs of the target's decodes and, if lengths are planned, of the draft
-// model's. Returns the keys of these curves.
-CurveKeys resolve_costs(const SessionOptions& options, const std::optional<DraftPlan>& draft,
-                        const Headers& headers, const TargetPlan& plan, Context& context,
-                        ModelDrafter* draft_model, Speculator& speculator) {
+void allow_padding(const Memory& memory, CostCurve& cost) {
+    cost.width_switch().set_padding(!memory.per_sequence_streams() &&
+                                    memory.n_cuttable() == Memory::kAnyNumber);
+}
+
+// Loads the costs of the target's decodes and, if lengths are planned, of the draft model's, as
+// earlier sessions have learned them. Returns the keys of these curves.
+CurveKeys load_costs(const std::optional<DraftPlan>& draft, const Headers& headers,
+                     const TargetPlan& plan, Context& context, ModelDrafter* draft_model,
+                     Speculator& speculator) {
     const std::vector<CostCurve*> curves = speculator.curves();
     if (curves.empty()) return {};
     Planner* const planner = speculator.planner();
-    if (planner == nullptr) draft_model = nullptr;
     CurveKeys keys = {
         curve_key(headers.target, plan.model, plan.context, context.model().kernels())};
-    if (draft_model != nullptr)
+    if (planner != nullptr && draft_model != nullptr)
         keys.push_back(curve_key(*headers.draft, draft->model, {draft->context},
                                  draft_model->context().model().kernels()));
     load_curves(keys, curves);
-    if (planner != nullptr && keys.size() > 1) planner->restore(load_draft_record(keys));
-    if (planner != nullptr) planner->set_threads(context.n_threads());
-    context.adapt_threads();
-    if (planner != nullptr) planner->set_threads(context.n_threads());
-    CostCurve& cost = planner != nullptr ? planner->cost() : *curves.front();
-    calibrate(context, plan.n_logits, cost);
-    const Memory& memory = context.memory();
-    cost.width_switch().set_padding(!memory.per_sequence_streams() &&
-                                    memory.n_cuttable() == Memory::kAnyNumber);
-    if (draft_model != nullptr) measure(*draft_model, options, *planner);
+    if (planner == nullptr) return keys;
+    if (keys.size() > 1) planner->restore(load_draft_record(keys));
+    planner->set_threads(context.n_threads());
     return keys;
+}
+
+// What measures these costs once. It is called after the first token of the first answer, which
+// should not wait for it. If the memory must be empty, they are measured here.
+std::function<void()> cost_measurement(const SessionOptions& options, int n_logits,
+                                       Context& context, std::shared_ptr<ModelDrafter> draft_model,
+                                       Speculator& speculator) {
+    const std::vector<CostCurve*> curves = speculator.curves();
+    if (curves.empty()) return [] {};
+    const bool is_kept = curves.front()->measured();
+    const int longest = longest_draft(options);
+    auto measure_costs = [=, &context, &speculator, done = false]() mutable {
+        if (done) return;
+        Planner* const planner = speculator.planner();
+        context.adapt_threads();
+        if (planner != nullptr) planner->set_threads(context.n_threads());
+        CostCurve& cost = planner != nullptr ? planner->cost() : *speculator.curves().front();
+        done = calibrate(context, n_logits, is_kept, cost);
+        allow_padding(context.memory(), cost);
+        if (done && planner != nullptr && draft_model != nullptr)
+            measure(*draft_model, longest, *planner);
+    };
+    if (!context.memory().needs_checkpoints()) return measure_costs;
+    measure_costs();
+    return [] {};
 }
 
 std::optional<std::pair<int, int>> known_widths(const Header& header, const TargetPlan& plan) {
@@ -293,8 +316,10 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
     if (plan.context.never_alone && memory.n_cuttable() == 0)
         throw InvalidArgument("Exact decoding is not possible for " + options.model.path +
                               ": it has float weights, and a memory that cannot be cut back.");
-    CurveKeys curve_keys = resolve_costs(options, draft, headers, plan, *context,
-                                         drafters.model.get(), engine->speculator());
+    CurveKeys curve_keys =
+        load_costs(draft, headers, plan, *context, drafters.model.get(), engine->speculator());
+    std::function<void()> calibrate =
+        cost_measurement(options, plan.n_logits, *context, drafters.model, engine->speculator());
     SessionInfo info = session_info(*model, *context, *engine, vision.get());
     const int n_parts = memory.per_sequence_streams() ? info.n_seq : 1;
     std::shared_ptr<const Vocabulary> vocabulary(model, &model->vocab());
@@ -305,6 +330,7 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
             .engine = std::move(engine),
             .conversion = std::move(conversion),
             .curve_keys = std::move(curve_keys),
+            .calibrate = std::move(calibrate),
             .history = std::move(drafters.history),
             .history_file = std::move(drafters.history_file),
             .context_plan = plan.context,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,9 @@ struct SessionParts {
     // Null: the draft model is not converted.
     std::unique_ptr<BackgroundConversion> conversion;
     CurveKeys curve_keys;
+    // Measures the costs of decodes once, as soon as it can; to be called between rounds. Uses
+    // `context` and `engine`.
+    std::function<void()> calibrate = [] {};
     // Texts of requests for later ones to draft from; null: none.
     std::shared_ptr<History> history;
     std::optional<HistoryFile> history_file;
@@ -49,9 +53,9 @@ struct SessionParts {
     std::string state_key;
 };
 
-// Checks and resolves the options, loads the models, and measures the time of decodes if it is not
-// known. drafter: asked before all others, or last if it is sequential (Drafter::has_step_cost);
-// null: none. Throws what Session's constructor throws.
+// Checks and resolves the options, and loads the models. drafter: asked before all others, or last
+// if it is sequential (Drafter::has_step_cost); null: none. Throws what Session's constructor
+// throws.
 SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> drafter);
 
 // The same for a remote target. Only the options about drafts and n_seq are used.

@@ -19,7 +19,7 @@ from folders import SUPPORT
 from prompts import PROMPTS, most_tokens
 from random_model import write_dense, write_recurrent
 from scripted_model import BOS, write_scripted_model
-from session_options import Open, believe
+from session_options import Open, believe, learn_costs
 from specllama import ArgumentError, ModelError
 from specllama.__main__ import main
 from specllama.session import BUNDLED_DRAFT, BUNDLED_MODEL
@@ -275,9 +275,9 @@ def test_a_draft_model_that_fails_after_forced_tokens_changes_no_token(
     request: dict[str, Any] = {"max_tokens": 40, "grammar": grammar}
     plain = open_session(draft=None).generate(PROMPTS["module"], **request)
     monkeypatch.setenv("SPECLLAMA_CACHE", str(cache := tmp_path / "cache"))
-    open_session(draft="ngram", spec_length="auto").close()
+    learn_costs(open_session(draft="ngram", spec_length="auto"))
     (of_target,) = cache.glob("*.curve")
-    open_session(draft=draft, spec_length="auto").close()
+    learn_costs(open_session(draft=draft, spec_length="auto"))
     for file in cache.glob("*.curve"):
         believe(file, *([0.2] * 65 if file == of_target else [0.001]))
     session = open_session(draft=draft, spec_length="auto")

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import pytest
 from session_options import Open
 from specllama import SpecSession
+from specllama.model.loaded_model import backend_of
 from specllama.session import BUNDLED_DRAFT
 
 
@@ -20,8 +21,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def curve(session: SpecSession) -> list[float]:
-    """Return the decode costs of a session that has only decoded a prompt."""
-    return session.generate("import", max_tokens=1).stats.decode_seconds
+    """Return the decode costs that a session knows when its answer has a second token."""
+    return session.generate("import", max_tokens=2).stats.decode_seconds
+
+
+def widths(seconds: list[float]) -> set[int]:
+    """Return the widths of known cost."""
+    return {n for n, one in enumerate(seconds, 1) if one > 0}
 
 
 def test_learned_curves_are_saved_per_configuration(open_session: Open, cache: Path) -> None:
@@ -37,20 +43,50 @@ def test_learned_curves_are_saved_per_configuration(open_session: Open, cache: P
     assert len(list(cache.glob("*.curve"))) == 2
 
 
-@pytest.mark.parametrize("options", [{}, {"draft": BUNDLED_DRAFT}, {"n_ctx": 8}, {"n_batch": 3}])
+@pytest.mark.parametrize("options", [{}, {"draft": BUNDLED_DRAFT}, {"n_ctx": 10}, {"n_batch": 3}])
 def test_a_session_without_a_saved_curve_measures_widths(
     open_session: Open, cache: Path, options: dict[str, Any]
 ) -> None:
     session = open_session(spec_length="auto", **options)
-    generation = session.generate("import", max_tokens=1)
-    widths = [n for n, seconds in enumerate(generation.stats.decode_seconds, 1) if seconds > 0]
-    most = min(options.get("n_ctx", 65), options.get("n_batch", 65))
+    prompt = session.tokenize("import")
+    generation = session.generate(prompt, max_tokens=4)
+    measured = widths(generation.stats.decode_seconds)
+    most = min(options.get("n_ctx", 99) - len(prompt), options.get("n_batch", 65))
     # A slow or busy machine has time for fewer widths.
     wanted = {n for n in (1, 2, 4, 8, 16, 32, 64) if n <= most}
-    assert {n for n in wanted if n <= max(8, *widths)} <= set(widths)
-    assert max(widths) <= most
+    assert {n for n in wanted if n <= max(8, *measured)} <= measured
+    assert max(measured) <= most
     # The measured decodes do not change the text.
-    assert generation.tokens == open_session(None).generate("import", max_tokens=1).tokens
+    assert generation.tokens == open_session(None).generate("import", max_tokens=4).tokens
+
+
+@pytest.mark.parametrize("n_seq", [1, 3])
+def test_the_first_token_does_not_wait_for_measurements(
+    open_session: Open, cache: Path, n_seq: int
+) -> None:
+    session = open_session(spec_length="auto", n_seq=n_seq)
+    stream = session.stream("import", max_tokens=4)
+    next(stream)
+    assert widths(backend_of(session).decode_seconds()) == set()
+    next(stream)
+    assert {1, 2, 4} <= widths(backend_of(session).decode_seconds())
+
+
+def test_a_long_text_does_not_distort_the_measurements(open_session: Open, cache: Path) -> None:
+    """They wait for a shorter one."""
+    session = open_session(spec_length="auto", n_ctx=1024)
+    prompt = session.tokenize("import")
+    long = session.generate(prompt * (600 // len(prompt)), max_tokens=2)
+    assert widths(long.stats.decode_seconds) == {1}
+    assert {1, 2, 4} <= widths(curve(session))
+
+
+def test_a_session_measures_when_it_is_asked_for_its_costs(open_session: Open, cache: Path) -> None:
+    """As a server is, by clients that draft."""
+    session = open_session(spec_length="auto")
+    assert {1, 2, 4} <= widths(backend_of(session).decode_seconds())
+    plain = open_session(None).generate("import", max_tokens=4)
+    assert session.generate("import", max_tokens=4).tokens == plain.tokens
 
 
 def test_a_saved_curve_is_not_measured_again(open_session: Open, cache: Path) -> None:
@@ -60,7 +96,7 @@ def test_a_saved_curve_is_not_measured_again(open_session: Open, cache: Path) ->
     key, *_ = file.read_text().splitlines()
     file.write_text(f"{key}\n0 0 0\n0.125\n")
     known = curve(open_session(spec_length="auto"))
-    assert [n for n, seconds in enumerate(known, 1) if seconds > 0] == [1]
+    assert widths(known) == {1}
 
 
 @pytest.mark.parametrize("part", [0.02, 50.0])

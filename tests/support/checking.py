@@ -21,7 +21,7 @@ from pathlib import Path
 def main(library: str, target: str, name: str, chosen: str) -> None:
     recording = ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
     from prompts import PROMPTS
-    from session_options import EXACT, believe_wide_decodes_are_free
+    from session_options import EXACT, believe_wide_decodes_are_free, learn_costs
     from specllama import SpecSession
     from specllama.session import BUNDLED_DRAFT
 
@@ -30,7 +30,7 @@ def main(library: str, target: str, name: str, chosen: str) -> None:
     contexts = (ctypes.c_void_p * (1 << 16)).in_dll(recording, "contexts")
     with tempfile.TemporaryDirectory() as cache:
         os.environ["SPECLLAMA_CACHE"] = cache
-        SpecSession(target, BUNDLED_DRAFT, **EXACT).close()
+        learn_costs(SpecSession(target, BUNDLED_DRAFT, **EXACT))
         believe_wide_decodes_are_free(Path(cache))
         with SpecSession(target, BUNDLED_DRAFT, **EXACT) as session:
             tokens = session.tokenize(PROMPTS[name])

@@ -24,6 +24,7 @@ def main(library: str, model: str, change: str, chosen: str) -> None:
     recording = ctypes.CDLL(library, ctypes.RTLD_GLOBAL)
     from drafters import MostlyRight
     from near_ties import tie
+    from session_options import learn_costs
     from specllama import SpecSession
 
     n_decodes = ctypes.c_int.in_dll(recording, "n_decodes")
@@ -36,8 +37,7 @@ def main(library: str, model: str, change: str, chosen: str) -> None:
         with SpecSession(model, None, **options) as session:
             plain = [session.generate(prompt, logprobs=20, **ENDLESS) for prompt in prompts]
         drafter.texts = [[*prompt, *one.tokens] for prompt, one in zip(prompts, plain, strict=True)]
-        with SpecSession(model, drafter, **options) as session:
-            session.generate([1], max_tokens=1)
+        learn_costs(SpecSession(model, drafter, **options))
         (file,) = Path(cache).glob("*.curve")
         # Keep only v(1) of the measured costs; no other point can contradict it.
         key, _, one, *_ = file.read_text().splitlines()

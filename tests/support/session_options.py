@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from specllama import SpecSession
+from specllama.model.loaded_model import backend_of
 
 Open = Callable[..., SpecSession]
 """The fixture open_session."""
@@ -33,6 +34,12 @@ FIXED: dict[str, Any] = {"spec_length": 4}
 def open_exact(model: Path | None, draft: Any, **options: Any) -> SpecSession:
     """Open a session in which speculation changes no token, on machines that support it."""
     return SpecSession(model, draft, exact=EXACT_HERE, n_threads=1, n_gpu_layers=0, **options)
+
+
+def learn_costs(session: SpecSession) -> None:
+    """Let a session measure decodes, and close it, which stores their costs."""
+    with session:
+        backend_of(session).decode_seconds()
 
 
 def believe(file: Path, *seconds: float) -> None:
