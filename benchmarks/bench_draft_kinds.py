@@ -47,7 +47,7 @@ def fixed_time(answer: Answer, costs: Costs, n_draft: int, step: float) -> float
 
 
 def measure(machine: Machine, step: float) -> None:
-    """Give the planner the measurements of a draft model that a session makes when it opens."""
+    """Give the planner the measurements of a draft model that a session makes once."""
     for n in (1, 2, 4, 8, 16, 32, 64):
         taken = step * (1 + catching_up(machine.curve, n - 1))
         machine.planner.observe_drafting(1, 1, n - 1, 0, machine.heard(taken))

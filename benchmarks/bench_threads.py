@@ -5,9 +5,9 @@ number, while other programs use the processor.
 
 Prints, for each kind of load, the tokens per second of each number of threads (medians over turns
 in which each runs once), and the automatic speed as a fraction of the best fixed one (median, least
-and greatest turn). Each measurement is the same answer. With a draft model, each round has a draft
-of 4 tokens by the model, so that each has the same decodes, too. With GOMP_SPINCOUNT=300000 in the
-environment, threads wait for each other as with GNU OpenMP's default.
+and greatest turn). Each measurement generates the same number of tokens. With a draft model, each
+round has a draft of 4 tokens, so that all sessions make the same decodes. With
+GOMP_SPINCOUNT=300000 in the environment, threads wait for each other as with GNU OpenMP's default.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from statistics import median
-from typing import Literal, TypedDict
+from typing import Any
 
 from specllama import SpecSession
 
@@ -40,13 +40,6 @@ with SpecSession(sys.argv[1], draft=None) as session:
 AUTO = "auto"
 
 
-class Drafts(TypedDict, total=False):
-    """Options of a generation."""
-
-    spec_type: Literal["model"]
-    spec_length: int
-
-
 @contextmanager
 def load(*programs: str, model: str) -> Iterator[None]:
     """Run Python programs during the block."""
@@ -60,10 +53,10 @@ def load(*programs: str, model: str) -> Iterator[None]:
             one.wait()
 
 
-def speed(session: SpecSession, n_tokens: int, options: Drafts) -> float:
+def speed(session: SpecSession, n_tokens: int) -> float:
     """Return the tokens per second of an answer of n_tokens tokens."""
     start = time.monotonic()
-    session.generate("def f(x):", max_tokens=n_tokens, ignore_eos=True, **options)
+    session.generate("def f(x):", max_tokens=n_tokens, ignore_eos=True)
     return n_tokens / (time.monotonic() - start)
 
 
@@ -76,7 +69,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=10, help="of each measurement when quiet")
     arguments = parser.parse_args()
-    options: Drafts = {"spec_type": "model", "spec_length": 4} if arguments.draft else {}
+    options: dict[str, Any] = {"n_ctx": 4096, "spec_length": 4 if arguments.draft else "auto"}
     loads = {
         "quiet": (),
         "one busy program": (BUSY,),
@@ -86,13 +79,13 @@ def main() -> None:
     }
     with ExitStack() as stack:
         sessions = {
-            AUTO: stack.enter_context(SpecSession(arguments.model, arguments.draft, n_ctx=4096))
+            AUTO: stack.enter_context(SpecSession(arguments.model, arguments.draft, **options))
         }
         for n in range(1, sessions[AUTO].n_threads + 1):
             sessions[str(n)] = stack.enter_context(
-                SpecSession(arguments.model, arguments.draft, n_ctx=4096, n_threads=n)
+                SpecSession(arguments.model, arguments.draft, n_threads=n, **options)
             )
-        warm = [speed(session, 32, options) for session in sessions.values()]
+        warm = [speed(session, 32) for session in sessions.values()]
         n_tokens = min(max(round(max(warm) * arguments.seconds), 32), 4000)
         print(f"{n_tokens} tokens each")
         print(f"{'load':18}", *(f"{name:>6}" for name in sessions), "  of best fixed")
@@ -101,7 +94,7 @@ def main() -> None:
             with load(*programs, model=arguments.model):
                 for _ in range(arguments.turns):
                     for one, session in sessions.items():
-                        speeds[one].append(speed(session, n_tokens, options))
+                        speeds[one].append(speed(session, n_tokens))
             medians = {one: median(of) for one, of in speeds.items()}
             best = max(medians.keys() - {AUTO}, key=medians.__getitem__)
             shares = sorted(a / b for a, b in zip(speeds[AUTO], speeds[best], strict=True))

@@ -5,6 +5,8 @@
 #include <functional>
 #include <limits>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "plan/constants.h"
 #include "runtime/batch.h"
@@ -15,8 +17,9 @@ namespace specllama {
 
 namespace {
 
-// Most tokens of a text after which costs are measured.
-constexpr int kShortText = 512;
+// Tokens of prompts whose first tokens do not wait. Reading a longer one takes about ten times as
+// long as checking a kept curve, and costs measured behind it would contain its own.
+constexpr int kShortPrompt = 512;
 
 // Fixed, so that two runs measure the same.
 constexpr unsigned kSeed = 1;
@@ -87,6 +90,7 @@ bool still_holds(const Probe& probe, int n_max, int n_context, bool on_gpu,
     return std::abs(std::log(many / one / believed)) < tuning::kBeyondDoubt * tuning::kTimingSd;
 }
 
+// Widths come in the order of CostCurve::next_probe.
 void measure(const Probe& probe, int n_max, int n_context, bool on_gpu, CostCurve& curve) {
     double left = tuning::kCalibrationSeconds;
     probe(1);
@@ -103,16 +107,16 @@ void measure(const Probe& probe, int n_max, int n_context, bool on_gpu, CostCurv
     }
 }
 
-}  // namespace
-
-bool calibrate(Context& context, int n_max, bool is_kept, CostCurve& curve) {
+// is_kept: the curve is of an earlier session.
+void calibrate(Context& context, int n_max, bool is_kept, CostCurve& curve) {
     const Place place = shortest(context);
-    const int most = context.memory().needs_checkpoints() ? 0 : kShortText;
     n_max = std::min({n_max, context.n_batch(), context.n_ctx() - place.n_tokens});
-    if (n_max < 1 || place.n_tokens > most) return false;
+    const bool is_possible = place.n_tokens == 0 || !context.memory().needs_checkpoints();
+    if (n_max < 1 || !is_possible) return;
     Batch batch(context.n_batch());
     std::mt19937 random(kSeed);
     std::uniform_int_distribution<Token> token(0, context.model().vocab().size() - 1);
+    const auto cut = [&] { context.memory().rewind(place.sequence, place.n_tokens); };
     const Probe probe = [&](int n) {
         batch.clear();
         // All logits are requested, as in a verification.
@@ -121,16 +125,67 @@ bool calibrate(Context& context, int n_max, bool is_kept, CostCurve& curve) {
         const Stopwatch watch;
         context.decode(batch);
         const double seconds = watch.seconds();
-        context.memory().rewind(place.sequence, place.n_tokens);
+        cut();
         return seconds;
     };
     try {
         const bool on_gpu = context.model().kernels().empty();
-        if (is_kept && still_holds(probe, n_max, place.n_tokens, on_gpu, curve)) return true;
+        if (is_kept && still_holds(probe, n_max, place.n_tokens, on_gpu, curve)) {
+            curve.width_switch().note(0);  // the next decode has another width than the last probe
+            return;
+        }
         curve = CostCurve();
         measure(probe, n_max, place.n_tokens, on_gpu, curve);
     } catch (const DecodeError&) {
-        context.memory().rewind(place.sequence, place.n_tokens);
+        cut();
+    } catch (...) {
+        cut();
+        throw;
+    }
+}
+
+}  // namespace
+
+Calibration::Calibration(Context* target, int n_logits, std::shared_ptr<ModelDrafter> draft_model,
+                         int longest, Speculator& speculator)
+    : target_(target),
+      n_logits_(n_logits),
+      draft_model_(std::move(draft_model)),
+      longest_(longest),
+      speculator_(&speculator) {
+    const std::vector<CostCurve*> curves = speculator.curves();
+    done_ = curves.empty();
+    if (done_) return;
+    target_is_kept_ = curves.front()->measured();
+    if (Planner* const planner = speculator.planner())
+        draft_is_kept_ = planner->draft_cost().curves().now().measured();
+}
+
+bool Calibration::due(std::span<Sequence* const> sequences) const {
+    if (done_) return false;
+    int n_tokens = 0;
+    for (const Sequence* sequence : sequences) n_tokens += sequence->n_tokens();
+    return n_tokens > kShortPrompt || std::ranges::none_of(sequences, &Sequence::in_prompt);
+}
+
+bool Calibration::run() {
+    if (std::exchange(done_, true)) return false;
+    Planner* const planner = speculator_->planner();
+    if (target_ != nullptr) {
+        target_->adapt_threads();
+        if (planner != nullptr) planner->set_threads(target_->n_threads());
+        CostCurve& cost = planner != nullptr ? planner->cost() : *speculator_->curves().front();
+        calibrate(*target_, n_logits_, target_is_kept_, cost);
+        const Memory& memory = target_->memory();
+        cost.width_switch().set_padding(!memory.per_sequence_streams() &&
+                                        memory.n_cuttable() == Memory::kAnyNumber);
+    }
+    if (planner != nullptr && draft_model_ != nullptr) {
+        draft_model_->context().adapt_threads();
+        CostCurve& cost = planner->draft_cost().curves().now();
+        calibrate(draft_model_->context(), longest_, draft_is_kept_, cost);
+        // It decodes one token at a time in nearly all cases.
+        cost.width_switch().set_seconds(0);
     }
     return true;
 }

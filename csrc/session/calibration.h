@@ -1,19 +1,48 @@
 #pragma once
 
-#include "plan/cost_curve.h"
+#include <memory>
+#include <span>
+
+#include "draft/model/model_drafter.h"
+#include "engine/sequence.h"
+#include "engine/speculator/speculator.h"
 #include "runtime/context.h"
 
 namespace specllama {
 
-// Measures the cost of decodes of up to n_max tokens. is_kept: the curve is of an earlier session,
-// and is measured again only if a few decodes show that it does not hold. Widths come in the order
-// of CostCurve::next_probe. On a GPU the cost of a change of width is measured, too (see
+// Measures once in a session what its decodes cost: those of the target and, if lengths are
+// planned, of the draft model. A curve of an earlier session is measured again only if a few
+// decodes show that it does not hold. On a GPU the cost of a change of width is measured, too (see
 // WidthSwitch). It takes a fraction of a second in addition to a first decode for warm-up.
-//
-// Random tokens are decoded after the shortest text that the memory holds, and cut off again.
-// Returns false, without a decode, if that is not possible, or if that text is so long that its own
-// cost would hide the others. A failed decode is not an error here: missing costs are learned from
-// the rounds.
-bool calibrate(Context& context, int n_max, bool is_kept, CostCurve& curve);
+class Calibration {
+ public:
+    // Nothing is measured.
+    Calibration() = default;
+    // target and speculator must outlive this. target: null if it is remote. n_logits: maximum
+    // number of tokens of the target's measured decodes, longest: of the draft model's.
+    // draft_model: null: none. Call it after the curves of earlier sessions are loaded.
+    Calibration(Context* target, int n_logits, std::shared_ptr<ModelDrafter> draft_model,
+                int longest, Speculator& speculator);
+
+    // Whether to call run() before the next round of these sequences: after the first tokens of
+    // short prompts, before long ones.
+    bool due(std::span<Sequence* const> sequences) const;
+    // To be called between rounds. Returns false if it was done already. Random tokens are decoded
+    // after the shortest text in the memory, and cut off again. If Memory::needs_checkpoints(), the
+    // memory must be empty. A failed decode is not an error here: missing costs are learned from
+    // the rounds.
+    bool run();
+
+ private:
+    Context* target_ = nullptr;
+    int n_logits_ = 0;
+    std::shared_ptr<ModelDrafter> draft_model_;
+    int longest_ = 0;
+    Speculator* speculator_ = nullptr;
+    // Whether the curves are of an earlier session.
+    bool target_is_kept_ = false;
+    bool draft_is_kept_ = false;
+    bool done_ = true;
+};
 
 }  // namespace specllama

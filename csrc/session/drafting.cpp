@@ -11,7 +11,6 @@
 #include "engine/speculator/planned_speculator.h"
 #include "llama/kv_type.h"
 #include "runtime/model.h"
-#include "session/calibration.h"
 #include "specllama/error.h"
 #include "text/vocabulary.h"
 
@@ -135,13 +134,6 @@ std::unique_ptr<Speculator> make_speculator(const SessionOptions& options, Draft
     return std::make_unique<PlannedSpeculator>(std::move(drafters.all), longest_draft(options),
                                                limits, vocab, std::move(planner),
                                                checks_candidates);
-}
-
-void measure(ModelDrafter& draft_model, int longest, Planner& planner) {
-    draft_model.context().adapt_threads();
-    CostCurve& curve = planner.draft_cost().curves().now();
-    calibrate(draft_model.context(), longest, curve.measured(), curve);
-    curve.width_switch().set_seconds(0);  // it decodes one token at a time in nearly all cases
 }
 
 }  // namespace specllama

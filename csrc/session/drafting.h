@@ -57,7 +57,4 @@ std::unique_ptr<Speculator> make_speculator(const SessionOptions& options, Draft
                                             const Tree::Limits& limits, const Vocabulary& vocab,
                                             Planner planner, bool checks_candidates);
 
-// Measures the draft model's decodes for the planner.
-void measure(ModelDrafter& draft_model, int longest, Planner& planner);
-
 }  // namespace specllama

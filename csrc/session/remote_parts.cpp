@@ -70,8 +70,6 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Verifier> ver
     std::unique_ptr<Speculator> speculator =
         make_speculator(options, drafters, tree_limits(options, kMaxSpecLength), *vocabulary,
                         std::move(planner), true);
-    if (Planner* used = speculator->planner(); used != nullptr && drafters.model)
-        measure(*drafters.model, longest_draft(options), *used);
     auto engine = std::make_unique<Engine>(std::make_unique<RemoteTarget>(std::move(verifier)),
                                            std::move(speculator));
     SessionInfo info = about.session;
@@ -85,6 +83,8 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Verifier> ver
     parts.history = std::move(drafters.history);
     parts.history_file = std::move(drafters.history_file);
     parts.vocabulary = std::move(vocabulary);
+    parts.calibration =
+        Calibration(nullptr, 0, drafters.model, longest_draft(options), engine->speculator());
     parts.engine = std::move(engine);
     parts.info = std::move(info);
     return parts;

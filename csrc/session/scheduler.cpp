@@ -30,7 +30,7 @@ Scheduler::Scheduler(SessionParts parts)
       engine_(std::move(parts.engine)),
       conversion_(std::move(parts.conversion)),
       curve_keys_(std::move(parts.curve_keys)),
-      calibrate_(std::move(parts.calibrate)),
+      calibration_(std::move(parts.calibration)),
       history_(std::move(parts.history)),
       history_file_(std::move(parts.history_file)),
       slots_(std::make_unique<SlotPool>(context_ ? &context_->memory() : nullptr, parts.info.n_seq,
@@ -41,7 +41,7 @@ Scheduler::Scheduler(SessionParts parts)
       same_widths_(parts.same_widths),
       state_key_(std::move(parts.state_key)),
       n_free_(info_.n_seq) {
-    release_helper_threads();  // threads of the calibration
+    release_helper_threads();  // threads of measurements
 }
 
 std::shared_ptr<const Vocabulary> Scheduler::vocabulary() const {
@@ -109,7 +109,7 @@ void Scheduler::close() {
     }
     active_.clear();
     slots_.reset();
-    calibrate_ = nullptr;
+    calibration_ = {};
     engine_.reset();
     conversion_.reset();
     context_.reset();
@@ -246,10 +246,9 @@ bool Scheduler::advance() {
     stepping_.clear();
     for (const auto& sequence : active_) stepping_.push_back(sequence.get());
     if (stepping_.empty()) return false;
+    if (calibration_.due(stepping_)) calibration_.run();
     {
         const SharedTimer timer(stepping_);
-        // No first token waits for this.
-        if (std::ranges::none_of(stepping_, &Sequence::in_prompt)) calibrate_();
         engine_->step(stepping_);
     }
     reap_finished();
@@ -306,12 +305,10 @@ void Scheduler::cancel(Sequence& sequence) {
 }
 
 std::vector<double> Scheduler::decode_seconds() {
+    const bool in_round = lock_.held();
     return look([&] {
         const std::vector<CostCurve*> curves = open().engine_->speculator().curves();
-        if (active_.empty()) {
-            calibrate_();
-            rest_helper_threads();
-        }
+        if (!in_round && calibration_.run()) release_helper_threads();
         return curves.empty() ? std::vector<double>(CostCurve::kMaxTokens)
                               : curves.front()->points().seconds;
     });
@@ -329,6 +326,7 @@ BeamResult Scheduler::beam_search(TokenSpan prompt, const BeamOptions& options,
         throw InvalidArgument(
             "Beam search is not supported for recurrent and hybrid models: their state cannot be "
             "shared between beams.");
+    calibration_.run();
     const Stopwatch watch;
     // The search has info_.n_seq as its id, which no request has.
     BeamSearch search(model_, context_plan_, engine_->speculator(), info_.n_seq, prompt, options);

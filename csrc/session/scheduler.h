@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -16,6 +15,7 @@
 #include "engine/sequence.h"
 #include "runtime/context.h"
 #include "runtime/model.h"
+#include "session/calibration.h"
 #include "session/cost_cache.h"
 #include "session/session_lock.h"
 #include "session/session_parts.h"
@@ -116,7 +116,7 @@ class Scheduler {
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<BackgroundConversion> conversion_;
     CurveKeys curve_keys_;
-    std::function<void()> calibrate_;
+    Calibration calibration_;
     std::shared_ptr<History> history_;
     std::optional<HistoryFile> history_file_;
     std::unique_ptr<SlotPool> slots_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -160,11 +159,6 @@ void add_draft_model(const SessionOptions& options, const DraftPlan& draft, cons
     }
 }
 
-void allow_padding(const Memory& memory, CostCurve& cost) {
-    cost.width_switch().set_padding(!memory.per_sequence_streams() &&
-                                    memory.n_cuttable() == Memory::kAnyNumber);
-}
-
 // Loads the costs of the target's decodes and, if lengths are planned, of the draft model's, as
 // earlier sessions have learned them. Returns the keys of these curves.
 CurveKeys load_costs(const std::optional<DraftPlan>& draft, const Headers& headers,
@@ -183,31 +177,6 @@ CurveKeys load_costs(const std::optional<DraftPlan>& draft, const Headers& heade
     if (keys.size() > 1) planner->restore(load_draft_record(keys));
     planner->set_threads(context.n_threads());
     return keys;
-}
-
-// What measures these costs once. It is called after the first token of the first answer, which
-// should not wait for it. If the memory must be empty, they are measured here.
-std::function<void()> cost_measurement(const SessionOptions& options, int n_logits,
-                                       Context& context, std::shared_ptr<ModelDrafter> draft_model,
-                                       Speculator& speculator) {
-    const std::vector<CostCurve*> curves = speculator.curves();
-    if (curves.empty()) return [] {};
-    const bool is_kept = curves.front()->measured();
-    const int longest = longest_draft(options);
-    auto measure_costs = [=, &context, &speculator, done = false]() mutable {
-        if (done) return;
-        Planner* const planner = speculator.planner();
-        context.adapt_threads();
-        if (planner != nullptr) planner->set_threads(context.n_threads());
-        CostCurve& cost = planner != nullptr ? planner->cost() : *speculator.curves().front();
-        done = calibrate(context, n_logits, is_kept, cost);
-        allow_padding(context.memory(), cost);
-        if (done && planner != nullptr && draft_model != nullptr)
-            measure(*draft_model, longest, *planner);
-    };
-    if (!context.memory().needs_checkpoints()) return measure_costs;
-    measure_costs();
-    return [] {};
 }
 
 std::optional<std::pair<int, int>> known_widths(const Header& header, const TargetPlan& plan) {
@@ -318,8 +287,9 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
                               ": it has float weights, and a memory that cannot be cut back.");
     CurveKeys curve_keys =
         load_costs(draft, headers, plan, *context, drafters.model.get(), engine->speculator());
-    std::function<void()> calibrate =
-        cost_measurement(options, plan.n_logits, *context, drafters.model, engine->speculator());
+    Calibration calibration(context.get(), plan.n_logits, drafters.model, longest_draft(options),
+                            engine->speculator());
+    if (memory.needs_checkpoints()) calibration.run();
     SessionInfo info = session_info(*model, *context, *engine, vision.get());
     const int n_parts = memory.per_sequence_streams() ? info.n_seq : 1;
     std::shared_ptr<const Vocabulary> vocabulary(model, &model->vocab());
@@ -330,7 +300,7 @@ SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> draf
             .engine = std::move(engine),
             .conversion = std::move(conversion),
             .curve_keys = std::move(curve_keys),
-            .calibrate = std::move(calibrate),
+            .calibration = std::move(calibration),
             .history = std::move(drafters.history),
             .history_file = std::move(drafters.history_file),
             .context_plan = plan.context,

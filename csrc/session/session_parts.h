@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "runtime/context.h"
 #include "runtime/drafting/draft_types.h"
 #include "runtime/model.h"
+#include "session/calibration.h"
 #include "session/cost_cache.h"
 #include "specllama/session_info.h"
 #include "specllama/session_options.h"
@@ -34,9 +34,7 @@ struct SessionParts {
     // Null: the draft model is not converted.
     std::unique_ptr<BackgroundConversion> conversion;
     CurveKeys curve_keys;
-    // Measures the costs of decodes once, as soon as it can; to be called between rounds. Uses
-    // `context` and `engine`.
-    std::function<void()> calibrate = [] {};
+    Calibration calibration;  // of the decodes of `context` and of the draft model
     // Texts of requests for later ones to draft from; null: none.
     std::shared_ptr<History> history;
     std::optional<HistoryFile> history_file;
@@ -53,9 +51,9 @@ struct SessionParts {
     std::string state_key;
 };
 
-// Checks and resolves the options, and loads the models. drafter: asked before all others, or last
-// if it is sequential (Drafter::has_step_cost); null: none. Throws what Session's constructor
-// throws.
+// Checks and resolves the options, loads the models, and measures the time of decodes if that is
+// not possible later (see Calibration). drafter: asked before all others, or last if it is
+// sequential (Drafter::has_step_cost); null: none. Throws what Session's constructor throws.
 SessionParts build_session(SessionOptions options, std::shared_ptr<Drafter> drafter);
 
 // The same for a remote target. Only the options about drafts and n_seq are used.

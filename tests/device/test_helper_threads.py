@@ -11,6 +11,7 @@ import pytest
 SCRIPT = """
 import os, sys, threading, time
 from specllama import SpecSession
+from specllama.model.loaded_model import backend_of
 
 PROMPT = "def parse(text):"
 OPTIONS = dict(n_threads=2, n_ctx=256, n_gpu_layers=0)
@@ -70,7 +71,12 @@ def test_dropping_an_unclosed_session_ends_its_helper_threads() -> None:
 
 
 def test_calibration_leaves_no_helper_thread() -> None:
-    case = "session.close(); SpecSession(draft='ngram', **OPTIONS); print(threads() - before)"
+    case = """
+session.close()
+another = SpecSession(draft='ngram', **OPTIONS)
+assert backend_of(another).decode_seconds()[0] > 0
+print(threads() - before)
+"""
     assert _run(case) == "0\n"
 
 

@@ -67,24 +67,34 @@ def test_the_first_token_does_not_wait_for_measurements(
     session = open_session(spec_length="auto", n_seq=n_seq)
     stream = session.stream("import", max_tokens=4)
     next(stream)
-    assert widths(backend_of(session).decode_seconds()) == set()
-    next(stream)
-    assert {1, 2, 4} <= widths(backend_of(session).decode_seconds())
+    stream.close()
+    assert widths(stream.stats.decode_seconds) == set()
+    assert {1, 2, 4} <= widths(curve(session))
 
 
-def test_a_long_text_does_not_distort_the_measurements(open_session: Open, cache: Path) -> None:
-    """They wait for a shorter one."""
+def test_a_long_prompt_is_read_after_the_measurements(open_session: Open, cache: Path) -> None:
+    """Behind it they would contain its cost."""
     session = open_session(spec_length="auto", n_ctx=1024)
     prompt = session.tokenize("import")
-    long = session.generate(prompt * (600 // len(prompt)), max_tokens=2)
-    assert widths(long.stats.decode_seconds) == {1}
-    assert {1, 2, 4} <= widths(curve(session))
+    long = session.generate(prompt * (600 // len(prompt)), max_tokens=1)
+    assert {1, 2, 4} <= widths(long.stats.decode_seconds)
+
+
+def test_a_beam_search_measures(open_session: Open, cache: Path) -> None:
+    session = open_session(spec_length="auto")
+    session.beam_search("import", n_beams=2, max_tokens=2)
+    session.close()
+    (file,) = cache.glob("*.curve")
+    _, _, *seconds = file.read_text().splitlines()
+    assert {1, 2, 4} <= widths([float(one) for one in seconds])
 
 
 def test_a_session_measures_when_it_is_asked_for_its_costs(open_session: Open, cache: Path) -> None:
     """As a server is, by clients that draft."""
     session = open_session(spec_length="auto")
+    stream = session.stream("import", max_tokens=4)
     assert {1, 2, 4} <= widths(backend_of(session).decode_seconds())
+    stream.close()
     plain = open_session(None).generate("import", max_tokens=4)
     assert session.generate("import", max_tokens=4).tokens == plain.tokens
 
