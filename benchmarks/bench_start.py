@@ -94,10 +94,12 @@ def of_command(column: str, command: list[str], by_processor: bool) -> dict[str,
 
 def of_server(command: list[str], by_processor: bool) -> dict[str, float]:
     """Measure two starts of a server: until /health and a chat, and until /health and a text."""
-    texts = ("/v1/completions", {"prompt": PROMPT})
-    chat = ("/v1/chat/completions", {"messages": [{"role": "user", "content": MESSAGE}]})
+    requests: dict[str, tuple[str, dict[str, Any]]] = {
+        "chat": ("/v1/chat/completions", {"messages": [{"role": "user", "content": MESSAGE}]}),
+        "text": ("/v1/completions", {"prompt": PROMPT}),
+    }
     figures: dict[str, float] = {}
-    for column, (path, fields) in {"chat": chat, "text": texts}.items():
+    for column, (path, fields) in requests.items():
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
