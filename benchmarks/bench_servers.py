@@ -11,7 +11,7 @@ part with these kinds of drafts. The columns are medians over the turns:
     tokens/s    of all answers together, prompts included
     first       seconds until the first text of an answer, mean of all
     pause       longest time between two texts of an answer, in seconds
-    to ours     our tokens/s divided by this server's, then the least and greatest turn
+    ours        our tokens/s as a multiple of this server's, then the least and greatest turn
 """
 
 from __future__ import annotations
@@ -59,10 +59,16 @@ def ask(client: httpx.Client, prompt: Sequence[int], n_tokens: int) -> list[floa
     """Return the seconds from the request to each text of its answer."""
     body = {"prompt": prompt, "n_predict": n_tokens, "temperature": 0, "ignore_eos": True}
     start, arrivals = time.perf_counter(), []
+    n_generated = 0
     with client.stream("POST", "/completion", json=body | {"stream": True}) as answer:
+        answer.raise_for_status()
         for line in answer.iter_lines():
-            if line.startswith("data:") and json.loads(line[5:]).get("content"):
+            event = json.loads(line[5:]) if line.startswith("data:") else {}
+            if event.get("content"):
                 arrivals.append(time.perf_counter() - start)
+            n_generated = event.get("tokens_predicted", n_generated)
+    if n_generated != n_tokens:
+        raise SystemExit(f"An answer has {n_generated} tokens, not {n_tokens}.")
     return arrivals
 
 
@@ -83,10 +89,12 @@ def load(command: list[str], requests: Sequence[tuple[list[int], int]], n_at_onc
             start = time.perf_counter()
             arrivals = list(clients.map(lambda one: ask(client, *one), requests))
             seconds = time.perf_counter() - start
+        server.process.terminate()  # it then keeps what it has learned
+        server.process.wait()
     return Load(
         sum(n_tokens for _, n_tokens in requests) / seconds,
         mean(one[0] for one in arrivals),
-        max(after - before for one in arrivals for before, after in pairwise(one)),
+        max((b - a for one in arrivals for a, b in pairwise(one)), default=0),
     )
 
 
@@ -113,10 +121,10 @@ def main() -> None:
         **{f"with {kind}": [*peer, "--spec-type", kind] for kind in arguments.spec_type},
     }
     loads: dict[str, list[Load]] = {name: [] for name in commands}
-    for _ in range(arguments.turns):
-        for name, command in commands.items():
-            loads[name].append(load(command, requests, n))
-    print(f"{'':20} tokens/s  first  pause  to ours")
+    for turn in range(arguments.turns):
+        for name in list(commands)[:: -1 if turn % 2 else 1]:
+            loads[name].append(load(commands[name], requests, n))
+    print(f"{'':20} tokens/s  first  pause  ours")
     for name, turns in loads.items():
         per_second = median(one.per_second for one in turns)
         first = median(one.first for one in turns)

@@ -4,10 +4,11 @@ number, while other programs use the processor.
     python benchmarks/bench_threads.py MODEL [-md DRAFT] [--turns 5] [--seconds 10]
 
 Prints, for each kind of load, the tokens per second of each number of threads (medians over turns
-in which each runs once), and the automatic speed as a fraction of the best fixed one (median, least
-and greatest turn). Each measurement generates the same number of tokens. With a draft model, each
-round has a draft of 4 tokens, so that all sessions make the same decodes. With
-GOMP_SPINCOUNT=300000 in the environment, threads wait for each other as with GNU OpenMP's default.
+in which each runs once), and the automatic speed as a fraction of the best fixed one (of the
+medians; then the least and greatest turn). Each measurement generates the same number of tokens.
+With a draft model, each round has a draft of 4 tokens, so that all sessions make the same decodes.
+With GOMP_SPINCOUNT=300000 in the environment, threads wait for each other as with GNU OpenMP's
+default.
 """
 
 from __future__ import annotations

@@ -292,7 +292,7 @@ bool Planner::should_continue(const RoundRequest& request, const RoundPlan& plan
 
 double Planner::break_even(int n_context) const {
     const double step = draft_cost_.step(1, n_context);
-    if (step <= 0) return 0;
+    if (step <= 0 || !cost().measured(1)) return 0;
     const int longest = draft_cost_.longest();
     std::array<double, kMaxSpecLength + 1> seconds;  // [g]: for a round that drafts g tokens
     for (int g = 0; g <= longest; ++g)

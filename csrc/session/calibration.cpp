@@ -17,9 +17,9 @@ namespace specllama {
 
 namespace {
 
-// Tokens of prompts whose first tokens do not wait. Reading a longer one takes about ten times as
-// long as checking a kept curve, and costs measured behind it would contain its own.
-constexpr int kShortPrompt = 512;
+// Most tokens of texts behind which costs are measured. Reading more takes over ten times as long
+// as checking a kept curve, and decodes behind them would include the cost of that context.
+constexpr int kShortText = 512;
 
 // Fixed, so that two runs measure the same.
 constexpr unsigned kSeed = 1;
@@ -131,7 +131,7 @@ void calibrate(Context& context, int n_max, bool is_kept, CostCurve& curve) {
     try {
         const bool on_gpu = context.model().kernels().empty();
         if (is_kept && still_holds(probe, n_max, place.n_tokens, on_gpu, curve)) {
-            curve.width_switch().note(0);  // the next decode has another width than the last probe
+            curve.width_switch().note(0);  // the next decode counts as a change of width
             return;
         }
         curve = CostCurve();
@@ -165,7 +165,9 @@ bool Calibration::due(std::span<Sequence* const> sequences) const {
     if (done_) return false;
     int n_tokens = 0;
     for (const Sequence* sequence : sequences) n_tokens += sequence->n_tokens();
-    return n_tokens > kShortPrompt || std::ranges::none_of(sequences, &Sequence::in_prompt);
+    const int n_room = target_ != nullptr ? target_->n_ctx() - n_logits_ : kShortText;
+    return n_tokens > std::min(kShortText, n_room) ||
+           !std::ranges::all_of(sequences, &Sequence::in_prompt);
 }
 
 bool Calibration::run() {

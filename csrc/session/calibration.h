@@ -24,13 +24,13 @@ class Calibration {
     Calibration(Context* target, int n_logits, std::shared_ptr<ModelDrafter> draft_model,
                 int longest, Speculator& speculator);
 
-    // Whether to call run() before the next round of these sequences: after the first tokens of
-    // short prompts, before long ones.
+    // Whether to call run() before the next round of these sequences: after the first token of a
+    // short prompt, and before a long one is read. No draft is planned before.
     bool due(std::span<Sequence* const> sequences) const;
     // To be called between rounds. Returns false if it was done already. Random tokens are decoded
-    // after the shortest text in the memory, and cut off again. If Memory::needs_checkpoints(), the
-    // memory must be empty. A failed decode is not an error here: missing costs are learned from
-    // the rounds.
+    // after the shortest text in the memory, and cut off again. A memory that needs checkpoints is
+    // measured only while a sequence in it is empty. A failed decode is not an error here: missing
+    // costs are learned from the rounds.
     bool run();
 
  private:

@@ -326,7 +326,7 @@ BeamResult Scheduler::beam_search(TokenSpan prompt, const BeamOptions& options,
         throw InvalidArgument(
             "Beam search is not supported for recurrent and hybrid models: their state cannot be "
             "shared between beams.");
-    calibration_.run();
+    if (calibration_.run()) rest_helper_threads();
     const Stopwatch watch;
     // The search has info_.n_seq as its id, which no request has.
     BeamSearch search(model_, context_plan_, engine_->speculator(), info_.n_seq, prompt, options);
@@ -381,6 +381,7 @@ void Scheduler::load(const SavedState& saved, int slot) {
     check_open();
     reap_finished();
     check_free(slot);
+    if (calibration_.run()) rest_helper_threads();  // not behind a long text
     if (!slots_->load(saved.tokens, saved.memory, slot))
         throw InvalidArgument("The state is damaged: it does not fit the memory of this session.");
 }

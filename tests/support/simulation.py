@@ -189,7 +189,7 @@ def planned(
 
 
 def calibrated(curve: Curve) -> Planner:
-    """Return a planner that knows what a session measures before its first request."""
+    """Return a planner that knows what a session measures once."""
     return calibrated_planner(curve[1:] / SECOND)
 
 

@@ -128,8 +128,8 @@ class Session {
     // Number of requests that could begin now.
     int n_free() const;
     // [n - 1]: seconds of a target decode of n tokens at an empty context; 0: unknown. All are
-    // unknown with a fixed spec_length, unless the session verifies. May wait for a step to end,
-    // and measures first if nothing is measured yet.
+    // unknown with a fixed spec_length, unless the session verifies. May wait for a step to end.
+    // Measures first if the session has not yet, but not in a drafter's function.
     std::vector<double> decode_seconds() const;
 
  private:

@@ -60,8 +60,7 @@ def planned_time(drafts: Drafts, curve: Curve, planner: Planner) -> float:
 
 
 def calibrated_planner(curve: Curve) -> Planner:
-    """Return a planner with the points of a curve that a session measures before its first
-    request."""
+    """Return a planner with the points of a curve that a session measures once."""
     planner = Planner()
     for _ in range(_N_PROBES):
         if n := planner.cost.next_probe(MAX_DRAFT + 1):
