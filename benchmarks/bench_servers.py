@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import socket
 import sys
 import time
 from collections.abc import Sequence
@@ -28,7 +27,7 @@ from itertools import cycle, pairwise
 from statistics import mean, median
 
 import httpx
-from bench_start import answers, running
+from bench_start import serving
 from specllama import SpecSession
 from specllama.bench import throughput, workload
 
@@ -74,14 +73,7 @@ def ask(client: httpx.Client, prompt: Sequence[int], n_tokens: int) -> list[floa
 
 def load(command: list[str], requests: Sequence[tuple[list[int], int]], n_at_once: int) -> Load:
     """Start a server, and send it all requests."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with running([*command, "--port", str(port)], by_processor=False) as server:
-        while not answers(port):
-            if server.process.poll() is not None:
-                raise SystemExit(f"{command!r} does not start.")
-            time.sleep(0.1)
+    with serving(command, by_processor=False) as (server, port):
         # llama-server closes the connection after an answer.
         limits = httpx.Limits(max_connections=n_at_once, max_keepalive_connections=0)
         client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=3600, limits=limits)

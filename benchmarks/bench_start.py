@@ -100,14 +100,7 @@ def of_server(command: list[str], by_processor: bool) -> dict[str, float]:
     }
     figures: dict[str, float] = {}
     for column, (path, fields) in requests.items():
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        with running([*command, "--port", str(port)], by_processor) as one:
-            while not answers(port):
-                if one.process.poll() is not None:
-                    raise SystemExit(f"{command!r} does not start.")
-                time.sleep(0.005)
+        with serving(command, by_processor) as (one, port):
             figures["/health"] = min(one.seconds(), figures.get("/health", float("inf")))
             first_token(port, path, fields)
             figures[column] = one.seconds()
@@ -119,6 +112,20 @@ def of_server(command: list[str], by_processor: bool) -> dict[str, float]:
                     later.append(one.seconds() - before)
                 figures |= {"later": min(later)} | one.mebibytes()
     return figures
+
+
+@contextmanager
+def serving(command: list[str], by_processor: bool) -> Iterator[tuple[Process, int]]:
+    """Start a server at a free port, and wait until it answers."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with running([*command, "--port", str(port)], by_processor) as server:
+        while not answers(port):
+            if server.process.poll() is not None:
+                raise SystemExit(f"{command!r} does not start.")
+            time.sleep(0.005)
+        yield server, port
 
 
 def answers(port: int) -> bool:

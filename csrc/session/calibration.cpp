@@ -17,8 +17,8 @@ namespace specllama {
 
 namespace {
 
-// Most tokens of texts behind which costs are measured. Reading more takes over ten times as long
-// as checking a kept curve, and decodes behind them would include the cost of that context.
+// Most tokens of texts after which costs are measured. Reading more takes over ten times as long as
+// checking a kept curve, and decodes after them would include the cost of that context.
 constexpr int kShortText = 512;
 
 // Fixed, so that two runs measure the same.

@@ -381,7 +381,7 @@ void Scheduler::load(const SavedState& saved, int slot) {
     check_open();
     reap_finished();
     check_free(slot);
-    if (calibration_.run()) rest_helper_threads();  // not behind a long text
+    if (calibration_.run()) rest_helper_threads();  // not after a long text
     if (!slots_->load(saved.tokens, saved.memory, slot))
         throw InvalidArgument("The state is damaged: it does not fit the memory of this session.");
 }

@@ -18,7 +18,7 @@ namespace specllama {
 // in main memory. If a prompt begins like the content of a slot (free or taken) or of a copy, only
 // the rest of it is decoded. Other prompts get the slot that has been free the longest. If the
 // memory has per-sequence streams, only requests in neighbouring slots are decoded together, so
-// they get a slot beside taken ones.
+// they get a slot next to taken ones.
 class SlotPool {
  public:
     // The memory must outlive this, and have room for n_slots sequences; null: the target is

@@ -73,7 +73,7 @@ def test_the_first_token_does_not_wait_for_measurements(
 
 
 def test_a_long_prompt_is_read_after_the_measurements(open_session: Open, cache: Path) -> None:
-    """Decodes behind the prompt would include the cost of its context."""
+    """Decodes after the prompt would include the cost of its context."""
     session = open_session(spec_length="auto", n_ctx=1024)
     prompt = session.tokenize("import")
     long = session.generate(prompt * (600 // len(prompt)), max_tokens=1)
