@@ -123,6 +123,11 @@ class Page:
         self._call("Input.dispatchKeyEvent", type="keyDown", text=text, **common)
         self._call("Input.dispatchKeyEvent", type="keyUp", **common)
 
+    def run_first(self, script: str) -> None:
+        """Run a script before those of all pages that are loaded later."""
+        self._call("Page.enable")
+        self._call("Page.addScriptToEvaluateOnNewDocument", source=script)
+
     def reload(self) -> None:
         self._call("Page.reload")
 

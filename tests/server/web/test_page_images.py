@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser import CHROMIUM, TEXTS, Page, opened, reopen, say
+from browser import CHROMIUM, TEXTS, Page, opened, reload, reopen, say
 from numpy.typing import NDArray
 from PIL import Image
 from seeing import open_seeing
@@ -41,7 +41,12 @@ def page(seeing: Server, tmp_path: Path) -> Iterator[Page]:
 
 
 def drop(page: Page, pixels: NDArray[np.uint8]) -> None:
-    """Drop an image."""
+    """Drop an image, and wait until it is shown."""
+    start_drop(page, pixels)
+    page.wait_for("document.querySelectorAll('#files img').length === 1")
+
+
+def start_drop(page: Page, pixels: NDArray[np.uint8]) -> None:
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "PNG")
     page.run(f"""
@@ -51,7 +56,6 @@ def drop(page: Page, pixels: NDArray[np.uint8]) -> None:
       data.items.add(new File([bytes], "image.png", {{type: "image/png"}}));
       at("prompt").dispatchEvent(
         new DragEvent("drop", {{dataTransfer: data, bubbles: true, cancelable: true}}));""")
-    page.wait_for("document.querySelectorAll('#files img').length === 1")
 
 
 def image(pixels: NDArray[np.uint8]) -> dict[str, Any]:
@@ -80,6 +84,22 @@ def test_a_dropped_image_is_answered_as_by_a_session(seeing: Server, page: Page)
     reopen(page)
     page.wait_for("document.querySelector('.user .chip img')?.naturalWidth === 80")
     assert page.errors == []
+
+
+def test_an_image_waits_until_the_server_has_said_whether_the_model_sees(page: Page) -> None:
+    page.run_first("""
+      const fetchNow = window.fetch;
+      window.fetch = async (path, options) => {
+        if (path.startsWith("/props")) await new Promise(resolve => { window.answer = resolve; });
+        return fetchNow(path, options);
+      };""")
+    reload(page)
+    page.wait_for("'answer' in window")
+    start_drop(page, picture(1))
+    assert page.evaluate("at('files').childElementCount") == 0
+    page.evaluate("answer()")
+    page.wait_for("document.querySelectorAll('#files img').length === 1")
+    assert page.evaluate("at('error').textContent") == ""
 
 
 def test_a_large_image_is_reduced_and_what_is_transparent_is_white(page: Page) -> None:

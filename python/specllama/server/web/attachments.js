@@ -10,12 +10,15 @@ const QUALITY = 0.85;
 
 /** @type {Attachment[]} */
 let files = [];
-let seesImages = false;
+const TEXT_FILES = "text/*,.md,.py,.js,.ts,.c,.h,.cpp,.rs,.go,.java,.json,.yaml";
+let seesImages = Promise.resolve(false);
 
-/** Allow or refuse images. @param {boolean} value whether the model sees images */
-export function allowImages(value) {
-  seesImages = value;
-  at("file").accept = value ? "" : "text/*,.md,.py,.js,.ts,.c,.h,.cpp,.rs,.go,.java,.json,.yaml";
+/** Allow or refuse images. An image given earlier waits for the server's answer.
+ * @param {Promise<boolean>} answer whether the model sees images */
+export async function allowImages(answer) {
+  seesImages = answer;
+  const value = await answer;
+  if (seesImages === answer) at("file").accept = value ? "" : TEXT_FILES;
 }
 
 /** Return the files to send, and clear the list. @returns {Attachment[]} */
@@ -54,7 +57,7 @@ async function text(file) {
 }
 
 async function image(file) {
-  if (!seesImages) throw Error(`${file.name} is an image, but this model cannot read images.`);
+  if (!await seesImages) throw Error(`${file.name} is an image, but this model cannot read images.`);
   let bitmap;
   try {
     bitmap = await createImageBitmap(file);

@@ -10,20 +10,20 @@ const LOAD_MS = 2000;  // between two requests for the load
 let model = null;
 let showMode = () => {};
 
-/** Ask the server for its models, and show the chosen one. */
-async function connect() {
+/** Ask the server for its models, and show the chosen one. Return whether it sees images. */
+async function askForModels() {
   let models;
   try {
     models = await api.models(at("key").value);
   } catch (error) {
     at("model").textContent = error.message;
-    return;
+    return false;
   }
   if (models === null) {
     model = null;
     at("model").textContent = "API key required";
     settings.open(at("key"));
-    return;
+    return false;
   }
   const chosen = at("models").value;
   model = models.find(one => one.id === chosen) ?? models[0];
@@ -43,15 +43,17 @@ async function connect() {
     if (!isChat && !chat) one.checked = true;
   }
   showMode();
-  if (description !== undefined) await readProperties(model.id);
+  return description !== undefined && await readProperties(model.id);
 }
 
-/** Ask whether the model reads images and can answer two requests at once. */
+const connect = () => allowImages(askForModels());
+
+/** Ask whether the model can answer two requests at once. Return whether it sees images. */
 async function readProperties(id) {
   const {modalities, total_slots} = await api.properties(id, at("key").value).catch(() => ({}));
-  allowImages(modalities?.vision === true);
   at("at-once").checked = at("at-once").checked && total_slots > 1;
   at("at-once").disabled = !(total_slots > 1);
+  return modalities?.vision === true;
 }
 
 /** Show the server's load, repeatedly. */
