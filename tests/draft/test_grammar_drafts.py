@@ -14,7 +14,7 @@ from rewriting import write_quantized
 from schemas import NUMBER, SCHEMAS, record
 from scripted_model import BOS, FIRST
 from serving import serve
-from session_options import Open
+from session_options import EXACT_HERE, Open
 from specllama import Drafter, Generation, SpecSession
 from specllama.session import BUNDLED_DRAFT
 
@@ -124,7 +124,7 @@ def test_the_planner_accepts_grammar_drafts(open_session: Open) -> None:
 
 
 def test_several_requests_get_their_own_grammar_drafts(open_session: Open) -> None:
-    session = open_session(n_seq=3, n_ctx=256, spec_length=5)
+    session = open_session(n_seq=3, n_ctx=256, spec_length=5, exact=EXACT_HERE)
     plain = open_session(draft=None)
     names = ["record", "nested", "records", "any bytes", "either"]
     requests = [("x = ", {"json_schema": SCHEMAS[name], "max_tokens": 60}) for name in names]

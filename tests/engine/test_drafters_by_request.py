@@ -23,9 +23,9 @@ ALLOWED: dict[str, set[str]] = {
 def session(request: pytest.FixtureRequest, open_session: Open, open_planned: Open) -> SpecSession:
     """A draft model and n-grams. Only trees use all of them in every round."""
     if request.param == "planned":
-        return open_planned(draft=BUNDLED_DRAFT, n_seq=2)
+        return open_planned(draft=BUNDLED_DRAFT)
     options = {"spec_tree": 2} if request.param == "trees" else {}
-    return open_session(draft=BUNDLED_DRAFT, n_seq=2, **options)
+    return open_session(draft=BUNDLED_DRAFT, **options)
 
 
 def used(generation: Any) -> set[str]:

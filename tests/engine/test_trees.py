@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from drafters import Branching, FixedDraft
-from near_ties import logprob_differences
+from near_ties import logprob_differences, tie
 from prompts import PROMPTS, most_tokens
 from random_model import N_VOCAB, WRITERS, write_dense, write_experts
 from session_options import EXACT_HERE, Open, open_exact
@@ -221,14 +221,18 @@ def test_trees_larger_than_a_batch_change_no_token(
     tmp_path: Path, open_session: Open, n_seq: int
 ) -> None:
     model, drafter = write_dense(tmp_path / "model.gguf"), Branching(N_VOCAB, "random")
-    options: Any = {"max_tokens": 40, "logit_bias": {2: -100.0}}
-    drafter.coming = open_session(model, None).generate(RANDOM_PROMPT, **options).tokens
+    options: Any = {"max_tokens": 40, "logit_bias": {2: -100.0}, "logprobs": 20}
+    plain = open_session(model, None).generate(RANDOM_PROMPT, **options)
+    drafter.coming = plain.tokens
     for spec_length, n_batch in ((8, 3), (8, 7), ("auto", 3)):
         session = open_session(
             model, drafter, n_seq=n_seq, n_batch=n_batch, spec_length=spec_length, spec_tree=8
         )
         for generation in session.generate([RANDOM_PROMPT] * n_seq, **options):
-            assert generation.tokens == drafter.coming
+            if n_seq == 1:
+                assert generation.tokens == plain.tokens
+            else:  # rounding may decide near-ties
+                assert (tie(plain, generation.tokens) or 0.0) < 0.3
             # In a batch of three, each of three requests has one row: it cannot draft.
             if spec_length == 8 and n_batch > n_seq:
                 assert generation.stats.accepted > 5

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from prompts import ENDLESS, PROMPTS
 from serving import Server, refused, serve, wait_until
-from session_options import EXACT, FIXED
+from session_options import EXACT, FIXED, open_exact
 from specllama import SpecSession
 
 PROMPT = PROMPTS["module"]
@@ -109,14 +109,14 @@ def test_a_slot_in_use_is_refused_and_listed(server: Server) -> None:
     wait_until(lambda: not server.get("/slots").json()[1]["is_processing"])
 
 
-def test_requests_for_one_slot_take_turns(server: Server) -> None:
+def test_requests_for_one_slot_take_turns() -> None:
     """Other requests use the free slots."""
-    session = server.session
-    handles = [session.submit(PROMPT, max_tokens=20, id_slot=1) for _ in range(3)]
-    other = session.submit(OTHER, max_tokens=5)
-    assert [one.result().stats.slot for one in handles] == [1, 1, 1]
-    assert other.result().stats.slot in (0, 1)
-    assert len({one.result().text for one in handles}) == 1
+    with open_exact(None, "ngram", n_seq=2, **FIXED) as session:
+        handles = [session.submit(PROMPT, max_tokens=20, id_slot=1) for _ in range(3)]
+        other = session.submit(OTHER, max_tokens=5)
+        assert [one.result().stats.slot for one in handles] == [1, 1, 1]
+        assert other.result().stats.slot in (0, 1)
+        assert len({one.result().text for one in handles}) == 1
 
 
 @pytest.mark.parametrize(
