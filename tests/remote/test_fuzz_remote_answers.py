@@ -8,6 +8,7 @@ from typing import Any
 import fuzz
 import pytest
 from hostile_server import N_VOCAB, REPLIES, hostile_server
+from processes import peak_mib
 from scripted_model import FIRST, write_scripted_model
 from specllama import SpecllamaError, SpecSession
 from specllama.remote import link
@@ -16,7 +17,7 @@ _KINDS = ("specllama", "sglang")
 _MOST_MIB = 300
 """Memory (MiB) that all cases together may take: one parsed answer of 16 MiB."""
 
-_AT_IMPORT = fuzz.peak_mib()
+_AT_IMPORT = peak_mib()
 
 
 def try_case(index: int, folder: Path, server: str, *kinds: str) -> None:
@@ -36,7 +37,7 @@ def try_case(index: int, folder: Path, server: str, *kinds: str) -> None:
             said = str(error)
             fuzz.note(type(error).__name__, said[:500])
     assert len(said) < 1000
-    assert fuzz.peak_mib() < _AT_IMPORT + _MOST_MIB
+    assert peak_mib() < _AT_IMPORT + _MOST_MIB
 
 
 def _tokenizer(folder: Path) -> Path:

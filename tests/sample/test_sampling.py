@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from processes import HAS_ASAN
 from prompts import PROMPTS, most_tokens
 from reference_sampler import OFF, chi_square, kept_probabilities, reference_choice, sampler
 from specllama import ArgumentError, Drafter, SpecSession, _core
@@ -82,7 +82,7 @@ def test_rows_and_contexts_of_another_size_are_refused() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux only: limits memory")
-@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer reserves more addresses")
+@pytest.mark.skipif(HAS_ASAN, reason="ASan reserves more addresses")
 def test_a_long_penalty_window_allocates_nothing_in_advance() -> None:
     limited = """if True:
         import resource

@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import processes
 import pytest
+from processes import HAS_ASAN
 from specllama import SpecllamaError
 
 SECONDS = 5.0
@@ -37,12 +37,10 @@ def case(name: str, index: int) -> random.Random:
     return random.Random(f"{name} {index}")
 
 
-_HAS_ASAN = "libasan" in os.environ.get("LD_PRELOAD", "")
-
-_MOST_BYTES = resource.RLIM_INFINITY if _HAS_ASAN else 8 << 30
+_MOST_BYTES = resource.RLIM_INFINITY if HAS_ASAN else 8 << 30
 """Memory limit of a child. ASan reserves terabytes of addresses."""
 
-_SECONDS = (20 if _HAS_ASAN else 4) * SECONDS
+_SECONDS = (20 if HAS_ASAN else 4) * SECONDS
 """Processor time of a case. On a busy machine, threads that wait for each other use some, too."""
 
 _SECONDS_OF_SILENCE = 6 * _SECONDS
@@ -137,12 +135,6 @@ def refusals_allowed() -> Iterator[None]:
         message = str(error)
         if not message.endswith(".") or "\n" in message or "::" in message:
             raise
-
-
-def peak_mib() -> int:
-    """Return the most memory that this process has used, in MiB (0 under ASan, which keeps freed
-    memory)."""
-    return 0 if _HAS_ASAN else processes.peak_mib()
 
 
 def work(
