@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from prompts import PROMPTS
-from session_options import Open
+from session_options import EXACT_HERE, Open
 from specllama import ArgumentError, SpecSession
 from specllama.session import BUNDLED_DRAFT
 
@@ -21,11 +21,12 @@ ALLOWED: dict[str, set[str]] = {
 
 @pytest.fixture(params=["planned", "fixed", "trees"])
 def session(request: pytest.FixtureRequest, open_session: Open, open_planned: Open) -> SpecSession:
-    """A draft model and n-grams. Only trees use all of them in every round."""
-    if request.param == "planned":
-        return open_planned(draft=BUNDLED_DRAFT)
-    options = {"spec_tree": 2} if request.param == "trees" else {}
-    return open_session(draft=BUNDLED_DRAFT, **options)
+    """A draft model and n-grams. Only trees use all of them in every round. Other sessions are
+    exact, so that requests can run at the same time."""
+    if request.param == "trees":
+        return open_session(draft=BUNDLED_DRAFT, spec_tree=2)
+    open_one = open_planned if request.param == "planned" else open_session
+    return open_one(draft=BUNDLED_DRAFT, n_seq=2, exact=EXACT_HERE)
 
 
 def used(generation: Any) -> set[str]:
@@ -41,6 +42,8 @@ def test_a_request_chooses_its_drafters(
     kinds = [one for one in ALLOWED if one != "ngram" or session._backend.drafts_by_ngram]
     handles = [session.submit(PROMPT, spec_type=kind, **options) for kind in kinds]
     handles.append(session.submit(PROMPT, spec_length=0, **options))
+    short = session.submit(PROMPT, spec_length=1, **options)
+    assert short.result().tokens == expected
     for kind, handle in zip([*kinds, "none"], handles, strict=True):
         found = handle.result()
         assert found.tokens == expected, kind

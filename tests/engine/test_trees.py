@@ -228,14 +228,16 @@ def test_trees_larger_than_a_batch_change_no_token(
         session = open_session(
             model, drafter, n_seq=n_seq, n_batch=n_batch, spec_length=spec_length, spec_tree=8
         )
-        for generation in session.generate([RANDOM_PROMPT] * n_seq, **options):
+        generations = session.generate([RANDOM_PROMPT] * n_seq, **options)
+        for generation in generations:
             if n_seq == 1:
                 assert generation.tokens == plain.tokens
             else:  # rounding may decide near-ties
                 assert (tie(plain, generation.tokens) or 0.0) < 0.3
-            # In a batch of three, each of three requests has one row: it cannot draft.
-            if spec_length == 8 and n_batch > n_seq:
-                assert generation.stats.accepted > 5
+        # In a batch of three, each of three requests has one row: it cannot draft. After a
+        # near-tie, the drafter is wrong.
+        if spec_length == 8 and n_batch > n_seq:
+            assert sum(one.stats.accepted for one in generations) > 5 * n_seq
 
 
 class Interrupting(Branching):

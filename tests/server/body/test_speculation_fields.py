@@ -10,7 +10,7 @@ import openai
 import pytest
 from prompts import PROMPTS
 from serving import Server, refused, serve
-from session_options import EXACT, EXACT_HERE, FIXED, Open
+from session_options import EXACT, FIXED
 from specllama import SpecSession
 from specllama.session import BUNDLED_DRAFT
 
@@ -103,19 +103,6 @@ def test_a_type_that_the_session_lacks_is_refused() -> None:
         )
         assert "no draft model" in refused(answer, 400, "speculative.type")["message"]
         assert completion(running, **{"speculative.type": "ngram-mod"})["choices"]
-
-
-def test_concurrent_requests_with_different_drafts_get_the_same_text(open_planned: Open) -> None:
-    kinds: list[dict[str, Any]] = [
-        {"spec_type": "none"}, {"spec_type": "model"}, {"spec_type": "ngram"}, {"spec_length": 1},
-    ]  # fmt: skip
-    # If requests share a memory, near-ties depend on those that are decoded together.
-    session = open_planned(None, BUNDLED_DRAFT, n_seq=2, exact=EXACT_HERE)
-    expected = session.submit(PROMPT, max_tokens=60).result().text
-    handles = [session.submit(PROMPT, max_tokens=60, **kind) for kind in kinds]
-    assert [one.result().text for one in handles] == [expected] * 4
-    drafted = [one.result().stats.drafted for one in handles]
-    assert drafted[0] == 0 < sum(drafted)
 
 
 def test_the_openai_client_chooses_by_extra_body(server: Server) -> None:

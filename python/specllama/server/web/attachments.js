@@ -7,10 +7,10 @@ import {at, icon, iconButton, make} from "./dom.js";
 const MOST_BYTES = 512 * 1024;  // of a text file; a request has 1 MiB unless the server allows more
 const LARGEST_SIDE = 2048;  // pixels of an image; few models use more
 const QUALITY = 0.85;
+const TEXT_FILES = "text/*,.md,.py,.js,.ts,.c,.h,.cpp,.rs,.go,.java,.json,.yaml";
 
 /** @type {Attachment[]} */
 let files = [];
-const TEXT_FILES = "text/*,.md,.py,.js,.ts,.c,.h,.cpp,.rs,.go,.java,.json,.yaml";
 let seesImages = Promise.resolve(false);
 
 /** Allow or refuse images. An image given earlier waits for the server's answer.
